@@ -87,11 +87,7 @@ fn main() {
         server.handshake();
         let began = Instant::now();
         server.call("query_memories", &asked);
-        report_traffic(
-            &bucket,
-            "first question of the next process",
-            began.elapsed(),
-        );
+        report_traffic(&bucket, "first question of the next process", began.elapsed());
         drop(server);
         if delay == 30 {
             sql(source, CHANGE);
@@ -103,11 +99,7 @@ fn main() {
             server.handshake();
             let began = Instant::now();
             server.call("query_memories", &asked);
-            report_traffic(
-                &bucket,
-                "first question after a new version",
-                began.elapsed(),
-            );
+            report_traffic(&bucket, "first question after a new version", began.elapsed());
             frozen(&bucket, &mut server, &asked);
         }
     }
@@ -164,21 +156,13 @@ fn frozen(bucket: &Bucket, server: &mut Server, asked: &Value) {
     bucket.intercept(|_| Action::Hang);
     let began = Instant::now();
     server.call("query_memories", asked);
-    println!(
-        "  frozen server, first question {:>8.2} ms",
-        millis(began.elapsed())
-    );
+    println!("  frozen server, first question {:>8.2} ms", millis(began.elapsed()));
     questions("frozen server, later questions", server);
     bucket.clear_faults();
 }
 
 fn index(root: &Path) {
-    let done = binary()
-        .arg("--root")
-        .arg(root)
-        .args(["index", "--all"])
-        .output()
-        .unwrap();
+    let done = binary().arg("--root").arg(root).args(["index", "--all"]).output().unwrap();
     assert!(done.status.success());
 }
 
@@ -216,11 +200,7 @@ fn timed(server: &mut Server, asked: &Value) -> f64 {
 fn report_times(what: &str, mut times: Vec<f64>) {
     times.sort_by(f64::total_cmp);
     let at = |share: f64| times[((times.len() - 1) as f64 * share).round() as usize];
-    println!(
-        "  {what:<36} p50 {:>8.2} ms  p99 {:>8.2} ms",
-        at(0.5),
-        at(0.99)
-    );
+    println!("  {what:<36} p50 {:>8.2} ms  p99 {:>8.2} ms", at(0.5), at(0.99));
 }
 
 fn report_traffic(bucket: &Bucket, what: &str, took: Duration) {

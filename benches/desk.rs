@@ -56,10 +56,8 @@ impl Desk {
             .spawn()
             .unwrap();
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let address = lines
-            .map_while(Result::ok)
-            .find(|line| line.trim().starts_with("http://"))
-            .unwrap();
+        let address =
+            lines.map_while(Result::ok).find(|line| line.trim().starts_with("http://")).unwrap();
         let (origin, word) = address.trim().split_once("/#").unwrap();
         let mut desk = Self {
             child,
@@ -99,12 +97,7 @@ struct Screen {
 
 impl Screen {
     fn open(root: &Path) -> Self {
-        let size = Winsize {
-            ws_row: 30,
-            ws_col: 100,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        };
+        let size = Winsize { ws_row: 30, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
         let pair = openpty(&size, None).unwrap();
         let stream = || Stdio::from(pair.slave.try_clone().unwrap());
         let built = env!("CARGO_BIN_EXE_ack-memory").into();
@@ -120,11 +113,7 @@ impl Screen {
             .stderr(stream())
             .spawn()
             .unwrap();
-        Self {
-            child,
-            terminal: pair.master.into(),
-            shown: vt100::Parser::new(30, 100, 0),
-        }
+        Self { child, terminal: pair.master.into(), shown: vt100::Parser::new(30, 100, 0) }
     }
 
     /// Reads until the screen has a text. How long that took.
@@ -156,10 +145,7 @@ fn at_a_terminal(root: &Path, waiting: usize) {
     let began = Instant::now();
     let mut screen = Screen::open(root);
     screen.wait("unreviewed memories, in");
-    report(
-        "at a terminal: opening, to the plan",
-        &mut [began.elapsed()],
-    );
+    report("at a terminal: opening, to the plan", &mut [began.elapsed()]);
     screen.press("o", &format!("1 of {waiting}"));
     // What is looked for at the beginning ends.
     std::thread::sleep(Duration::from_secs(20));
@@ -217,18 +203,13 @@ fn main() {
     let mut number = desk.ask("queue", &json!({ "count": 1 }))["entries"][0]["number"].clone();
     let began = Instant::now();
     desk.ask("near", &json!({ "number": number }));
-    report(
-        "the first nearest, which reads the index",
-        &mut [began.elapsed()],
-    );
+    report("the first nearest, which reads the index", &mut [began.elapsed()]);
     let (mut cards, mut near) = (Vec::new(), Vec::new());
     for n in 0..DECISIONS {
         let choice = ["approve", "reject"][n % 2];
         let began = Instant::now();
-        let answer = desk.ask(
-            "choose",
-            &json!({ "numbers": [number], "choice": { "do": choice } }),
-        );
+        let answer =
+            desk.ask("choose", &json!({ "numbers": [number], "choice": { "do": choice } }));
         number = answer["next"].clone();
         desk.ask("card", &json!({ "number": number }));
         cards.push(began.elapsed());
@@ -249,34 +230,14 @@ fn main() {
     let name = desk.ask("plan", &json!({}))["heaps"][0]["name"].clone();
     for (what, path, body) in [
         ("the plan", "plan", json!({})),
-        (
-            "a heap",
-            "heap",
-            json!({ "name": name, "choice": { "do": "approve" } }),
-        ),
+        ("a heap", "heap", json!({ "name": name, "choice": { "do": "approve" } })),
         ("undo", "back", json!({})),
         ("a filter", "queue", json!({ "view": words, "count": 60 })),
         ("all that match", "matching", words),
-        (
-            "approved: the list",
-            "queue",
-            json!({ "view": approved, "count": 60 }),
-        ),
-        (
-            "approved: the other order",
-            "queue",
-            json!({ "view": decided, "count": 60 }),
-        ),
-        (
-            "approved: a search",
-            "queue",
-            json!({ "view": found, "count": 60 }),
-        ),
-        (
-            "approved: a card",
-            "card",
-            json!({ "number": WAITING + 50, "view": approved }),
-        ),
+        ("approved: the list", "queue", json!({ "view": approved, "count": 60 })),
+        ("approved: the other order", "queue", json!({ "view": decided, "count": 60 })),
+        ("approved: a search", "queue", json!({ "view": found, "count": 60 })),
+        ("approved: a card", "card", json!({ "number": WAITING + 50, "view": approved })),
         ("approved: kept", "choose", keep),
     ] {
         let mut times: Vec<Duration> = Vec::new();

@@ -73,20 +73,14 @@ fn main() {
         println!("ACK_TEST_EVALS names no folder of development sets");
         return;
     };
-    let size: usize = std::env::args()
-        .find_map(|word| word.parse().ok())
-        .unwrap_or_default();
+    let size: usize = std::env::args().find_map(|word| word.parse().ok()).unwrap_or_default();
     let root = tempfile::tempdir().unwrap();
     let root = root.path();
     let questions = fill(root, &sets, size);
     resident(root, 10_000);
     let began = Instant::now();
     index(root);
-    println!(
-        "{} questions; `index` took {:?}",
-        questions.len(),
-        began.elapsed()
-    );
+    println!("{} questions; `index` took {:?}", questions.len(), began.elapsed());
 
     resident(root, 16_000_000);
     let (memory, times) = served(root, &questions);
@@ -97,10 +91,7 @@ fn main() {
 
     let copy = root.join("copy");
     copy_folder(&root.join("scopes/all/lance"), &copy);
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let encoder = Encoder::embedded().unwrap();
     runtime.block_on(async {
         let connection = connect(copy.to_str().unwrap()).execute().await.unwrap();
@@ -127,10 +118,8 @@ fn main() {
 
 /// One scope with the memories of all sets, and generated ones up to a size.
 fn fill(root: &Path, sets: &Path, size: usize) -> Vec<Question> {
-    let mut folders: Vec<PathBuf> = std::fs::read_dir(sets)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
+    let mut folders: Vec<PathBuf> =
+        std::fs::read_dir(sets).unwrap().map(|entry| entry.unwrap().path()).collect();
     folders.sort();
     let (mut text, mut questions, mut memories) = (String::new(), Vec::new(), 0);
     for folder in &folders {
@@ -146,14 +135,12 @@ fn fill(root: &Path, sets: &Path, size: usize) -> Vec<Question> {
             text += &format!("{line}\n");
             memories += 1;
         }
-        let asked = lines(&folder.join("queries.jsonl"))
-            .into_iter()
-            .filter_map(|query| {
-                let relevant = query["relevant"].as_array()?;
-                let relevant: BTreeSet<String> = relevant.iter().map(named).collect();
-                let text = query["text"].as_str()?.to_owned();
-                (!relevant.is_empty()).then_some(Question { text, relevant })
-            });
+        let asked = lines(&folder.join("queries.jsonl")).into_iter().filter_map(|query| {
+            let relevant = query["relevant"].as_array()?;
+            let relevant: BTreeSet<String> = relevant.iter().map(named).collect();
+            let text = query["text"].as_str()?.to_owned();
+            (!relevant.is_empty()).then_some(Question { text, relevant })
+        });
         let asked: Vec<Question> = asked.collect();
         let step = asked.len().div_ceil(QUESTIONS).max(1);
         questions.extend(asked.into_iter().step_by(step));
@@ -171,19 +158,13 @@ fn fill(root: &Path, sets: &Path, size: usize) -> Vec<Question> {
     )
     .unwrap();
     let connection = Connection::open(path).unwrap();
-    connection
-        .execute_batch("PRAGMA synchronous = OFF; BEGIN")
-        .unwrap();
+    connection.execute_batch("PRAGMA synchronous = OFF; BEGIN").unwrap();
     let mut random = Random(42);
     for number in memories..size {
         data::insert(&connection, number, &mut random);
     }
     connection.execute_batch("COMMIT").unwrap();
-    println!(
-        "{} memories, {memories} of them from {} sets",
-        size.max(memories),
-        folders.len()
-    );
+    println!("{} memories, {memories} of them from {} sets", size.max(memories), folders.len());
     questions
 }
 
@@ -218,10 +199,7 @@ fn served(root: &Path, questions: &[Question]) -> (Answers, Vec<f64>) {
         assert_ne!(reply["result"]["isError"], json!(true), "{reply}");
         let hits = reply["result"]["structuredContent"]["results"].as_array();
         let ids = hits.into_iter().flatten();
-        answers.push(
-            ids.filter_map(|hit| Some(hit["id"].as_str()?.to_owned()))
-                .collect(),
-        );
+        answers.push(ids.filter_map(|hit| Some(hit["id"].as_str()?.to_owned())).collect());
     }
     (answers, times)
 }
@@ -251,29 +229,9 @@ async fn by_scores(table: &Table, encoder: &Encoder, question: &str) -> Vec<Stri
         .select(Select::columns(&["id", "_distance"]))
         .limit(BY_MEANING);
     let (words, near) = futures::join!(
+        async { read(by_words.execute().await.unwrap().try_collect().await.unwrap(), "_score",) },
         async {
-            read(
-                by_words
-                    .execute()
-                    .await
-                    .unwrap()
-                    .try_collect()
-                    .await
-                    .unwrap(),
-                "_score",
-            )
-        },
-        async {
-            read(
-                by_meaning
-                    .execute()
-                    .await
-                    .unwrap()
-                    .try_collect()
-                    .await
-                    .unwrap(),
-                "_distance",
-            )
+            read(by_meaning.execute().await.unwrap().try_collect().await.unwrap(), "_distance")
         }
     );
     let best = words.values().copied().fold(f32::MIN_POSITIVE, f32::max);
@@ -288,11 +246,7 @@ async fn by_scores(table: &Table, encoder: &Encoder, question: &str) -> Vec<Stri
         })
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
-    scored
-        .into_iter()
-        .take(BEST)
-        .map(|(_, id)| id.clone())
-        .collect()
+    scored.into_iter().take(BEST).map(|(_, id)| id.clone()).collect()
 }
 
 /// LanceDB's hybrid query: its own analysis of the text, fusion by rank.
@@ -302,9 +256,7 @@ async fn hybrid(table: &Table, encoder: &Encoder, question: &str) -> Vec<String>
         .only_if(SERVED)
         .select(Select::columns(&["id"]))
         .full_text_search(
-            FullTextSearchQuery::new(question.to_owned())
-                .with_column("text".to_owned())
-                .unwrap(),
+            FullTextSearchQuery::new(question.to_owned()).with_column("text".to_owned()).unwrap(),
         )
         .limit(BEST)
         .nearest_to(vector(encoder, question))
@@ -338,8 +290,7 @@ fn read(batches: Vec<RecordBatch>, column: &str) -> BTreeMap<String, f32> {
         let values = batch.column_by_name(column).unwrap();
         let values = values.as_primitive::<Float32Type>();
         let rows = ids.iter().zip(values.iter());
-        rows.filter_map(|(id, value)| Some((id?.to_owned(), value?)))
-            .collect::<Vec<_>>()
+        rows.filter_map(|(id, value)| Some((id?.to_owned(), value?))).collect::<Vec<_>>()
     });
     rows.collect()
 }
@@ -391,9 +342,7 @@ fn copy_folder(from: &Path, to: &Path) {
 fn lines(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap();
     let lines = text.lines().filter(|line| !line.trim().is_empty());
-    lines
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    lines.map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 fn millis(time: Duration) -> f64 {

@@ -89,11 +89,9 @@ fn main() {
             if let Some(encoder) = after("--encoder") {
                 roots.values().for_each(|root| index(root.path(), &encoder));
             }
-            for (mode, name) in [
-                (Mode::Hybrid, "hybrid"),
-                (Mode::Lexical, "lexical"),
-                (Mode::Semantic, "semantic"),
-            ] {
+            for (mode, name) in
+                [(Mode::Hybrid, "hybrid"), (Mode::Lexical, "lexical"), (Mode::Semantic, "semantic")]
+            {
                 order(
                     (&folder, &roots),
                     &format!("{set} {name}"),
@@ -248,17 +246,12 @@ fn answers(folder: &Path, set: &str) {
     for question in questions {
         let relevant: Vec<&str> = question["relevant"]
             .as_array()
-            .map_or_else(Vec::new, |ids| {
-                ids.iter().filter_map(Value::as_str).collect()
-            });
+            .map_or_else(Vec::new, |ids| ids.iter().filter_map(Value::as_str).collect());
         let Some(server) = servers.get_mut(&owner(&question)) else {
             continue;
         };
-        let mut projects: Vec<&Value> = question["projects"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .collect();
+        let mut projects: Vec<&Value> =
+            question["projects"].as_array().into_iter().flatten().collect();
         projects.extend(question.get("project").filter(|name| name.is_string()));
         if relevant.is_empty() || projects.len() > 1 || !question["filter"].is_null() {
             continue;
@@ -273,27 +266,20 @@ fn answers(folder: &Path, set: &str) {
         if result["isError"] == true {
             continue;
         }
-        let (text, structure) = (
-            result["content"][0]["text"].as_str().unwrap(),
-            &result["structuredContent"],
-        );
+        let (text, structure) =
+            (result["content"][0]["text"].as_str().unwrap(), &result["structuredContent"]);
         let hits = structure["results"].as_array().unwrap();
         let ids: Vec<&str> = hits.iter().filter_map(|hit| hit["id"].as_str()).collect();
         let place = ids.iter().position(|id| relevant.contains(id));
         found[0].push(f64::from(u8::from(place.is_some())));
-        found[1].push(f64::from(u8::from(
-            relevant.iter().any(|id| text.contains(id)),
-        )));
+        found[1].push(f64::from(u8::from(relevant.iter().any(|id| text.contains(id)))));
         ranks.extend(place.map(|place| place as f64 + 1.0));
         let mut add = |name, value: usize| sums.entry(name).or_default().push(value as f64);
         let items: usize = hits.iter().map(|hit| cost(&hit.to_string())).sum();
         add("results", hits.len());
         add("structure", cost(&structure.to_string()));
         add("items", items);
-        add(
-            "estimate",
-            ack_memory::api::text::tokens(&structure.to_string()),
-        );
+        add("estimate", ack_memory::api::text::tokens(&structure.to_string()));
         add("text estimate", ack_memory::api::text::tokens(text));
         add("text", cost(text));
         let listed: Vec<&str> = text
@@ -326,12 +312,8 @@ fn answers(folder: &Path, set: &str) {
 fn cost(text: &str) -> usize {
     use std::sync::OnceLock;
     static VOCABULARIES: OnceLock<[CoreBPE; 2]> = OnceLock::new();
-    let known = VOCABULARIES.get_or_init(|| {
-        [
-            tiktoken_rs::o200k_base().unwrap(),
-            tiktoken_rs::cl100k_base().unwrap(),
-        ]
-    });
+    let known = VOCABULARIES
+        .get_or_init(|| [tiktoken_rs::o200k_base().unwrap(), tiktoken_rs::cl100k_base().unwrap()]);
     let counts = known.iter().map(|known| known.encode_ordinary(text).len());
     counts.max().unwrap()
 }
@@ -410,9 +392,7 @@ fn scope_name(project: &str) -> String {
 fn lines(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap();
     let lines = text.lines().filter(|line| !line.trim().is_empty());
-    lines
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    lines.map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 fn mean(values: &[f64]) -> f64 {

@@ -54,10 +54,8 @@ fn main() {
         )
         .unwrap();
     }
-    let inputs = Inputs {
-        root: Some(Setting::flag("--root", root.path().to_owned())),
-        ..Inputs::default()
-    };
+    let inputs =
+        Inputs { root: Some(Setting::flag("--root", root.path().to_owned())), ..Inputs::default() };
     let service = Service::new(Config::load(inputs).unwrap()).leak();
     let errors = std::fs::read_to_string(data.join("errors.jsonl")).unwrap();
     let mut counts: BTreeMap<String, Counts> = BTreeMap::new();
@@ -86,21 +84,11 @@ fn main() {
         };
         *outcome += 1;
         if details && let Some(memory) = &brief.memory {
-            println!(
-                "{} wants {}: {} {}",
-                error["id"], error["memory"], memory.id, memory.title
-            );
+            println!("{} wants {}: {} {}", error["id"], error["memory"], memory.id, memory.title);
         }
     }
     for (split, counts) in counts {
-        let Counts {
-            right,
-            another,
-            missed,
-            wrong,
-            silent,
-            time,
-        } = counts;
+        let Counts { right, another, missed, wrong, silent, time } = counts;
         let with = right + another + missed;
         println!(
             "{split}: {with} errors with a memory: right {right}, another {another}, none {missed} \

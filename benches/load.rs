@@ -38,10 +38,7 @@ use self::data::{Random, store};
 use self::published::{CHANGE, binary, follow, publish, sql};
 
 fn main() {
-    let numbers: Vec<u64> = std::env::args()
-        .skip(1)
-        .filter_map(|word| word.parse().ok())
-        .collect();
+    let numbers: Vec<u64> = std::env::args().skip(1).filter_map(|word| word.parse().ok()).collect();
     let number = |position: usize, otherwise| numbers.get(position).copied().unwrap_or(otherwise);
     let seconds = number(0, 60);
     let clients = number(1, 200) as usize;
@@ -58,9 +55,7 @@ fn main() {
         bucket
     });
     let root = if bucket.is_some() { &follower } else { &source };
-    let tokens: Vec<String> = (0..clients)
-        .map(|client| token(root.path(), client))
-        .collect();
+    let tokens: Vec<String> = (0..clients).map(|client| token(root.path(), client)).collect();
     let mut server = Server::start(root.path());
     let warm = server.wait_until_ready();
     println!(
@@ -92,10 +87,7 @@ fn main() {
                 })
             })
             .collect();
-        let results = threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap())
-            .collect();
+        let results = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
         over.store(true, Ordering::SeqCst);
         results
     });
@@ -112,21 +104,12 @@ fn main() {
         answers.len(),
         answers.len() as f64 / seconds as f64
     );
-    println!(
-        "  p50 {:.1}  p99 {:.1}  longest {:.1} ms",
-        at(0.5),
-        at(0.99),
-        at(1.0)
-    );
+    println!("  p50 {:.1}  p99 {:.1}  longest {:.1} ms", at(0.5), at(0.99), at(1.0));
     println!("  memory after {:.0} MiB", server.resident());
     if let Some(bucket) = &bucket {
         let requests = bucket.requests();
         let down: u64 = requests.iter().map(|request| request.bytes_out).sum();
-        println!(
-            "  {} requests to the bucket, {:.1} MB down",
-            requests.len(),
-            down as f64 / 1e6
-        );
+        println!("  {} requests to the bucket, {:.1} MB down", requests.len(), down as f64 / 1e6);
     }
     server.stop();
 }
@@ -186,9 +169,7 @@ fn ask(
         None => {
             let stream = TcpStream::connect(address).ok()?;
             stream.set_nodelay(true).ok()?;
-            stream
-                .set_read_timeout(Some(Duration::from_secs(60)))
-                .ok()?;
+            stream.set_read_timeout(Some(Duration::from_secs(60))).ok()?;
             connection.insert(BufReader::new(stream))
         }
     };
@@ -248,14 +229,9 @@ impl Server {
             .spawn()
             .unwrap();
         let mut url = String::new();
-        BufReader::new(child.stdout.take().unwrap())
-            .read_line(&mut url)
-            .unwrap();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
         let address = url.trim().trim_start_matches("http://");
-        Self {
-            child,
-            address: address.trim_end_matches("/mcp").to_owned(),
-        }
+        Self { child, address: address.trim_end_matches("/mcp").to_owned() }
     }
 
     fn wait_until_ready(&self) -> Duration {

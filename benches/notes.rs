@@ -62,9 +62,7 @@ fn manifest(root: &Path, store: &str) {
 /// One file for each memory, a hundred in a folder.
 fn write_notes(database: &Path, folder: &Path) {
     let connection = Connection::open(database).unwrap();
-    connection
-        .execute_batch("UPDATE memories SET status = 'approved'")
-        .unwrap();
+    connection.execute_batch("UPDATE memories SET status = 'approved'").unwrap();
     let mut statement = connection
         .prepare("SELECT rowid, title, type, project, concepts, facts, narrative FROM memories")
         .unwrap();
@@ -91,9 +89,8 @@ fn write_notes(database: &Path, folder: &Path) {
 fn measure(name: &str, root: &Path, change: &dyn Fn(usize)) {
     println!("{name}");
     let mut random = Random(7);
-    let queries: Vec<String> = (0..CALLS)
-        .map(|_| (0..5).map(|_| random.word()).collect::<Vec<_>>().join(" "))
-        .collect();
+    let queries: Vec<String> =
+        (0..CALLS).map(|_| (0..5).map(|_| random.word()).collect::<Vec<_>>().join(" ")).collect();
     let mut firsts: Vec<f64> = (0..5)
         .map(|_| {
             let mut server = Server::start(root);

@@ -138,16 +138,10 @@ fn check(waiting: &[Memory]) {
     let built = env!("CARGO_BIN_EXE_ack-memory").into();
     let binary = std::env::var_os("ACK_BENCH_BINARY").unwrap_or(built);
     let began = Instant::now();
-    let output = Command::new(binary)
-        .arg("check")
-        .arg(folder.path())
-        .output()
-        .unwrap();
+    let output = Command::new(binary).arg("check").arg(folder.path()).output().unwrap();
     report("`check` over 10,000 notes", &mut [began.elapsed()]);
     let stdout = String::from_utf8_lossy(&output.stdout);
-    let found = stdout
-        .lines()
-        .filter(|line| line.contains("near-duplicate"));
+    let found = stdout.lines().filter(|line| line.contains("near-duplicate"));
     println!("{} near-duplicates", found.count());
 }
 

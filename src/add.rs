@@ -63,10 +63,7 @@ impl Destination {
             Some(scope) => Self::of(&scope, is_approved),
             None => {
                 let folder = root.join("scopes").join(name);
-                Some(Self::Store {
-                    scope: name.clone(),
-                    path: folder.join(DATABASE_NAMES[0]),
-                })
+                Some(Self::Store { scope: name.clone(), path: folder.join(DATABASE_NAMES[0]) })
             }
         };
         let own = native(&name).or_else(|| native(&beside));
@@ -89,10 +86,8 @@ impl Destination {
         }
         let profile = scope.store.snapshot(|it| Ok(it.layout.profile));
         let is_native = profile.is_ok_and(|profile| profile == Profile::Ack);
-        (is_native && path.starts_with(&scope.folder)).then(|| Self::Store {
-            scope: scope.name.clone(),
-            path: path.to_owned(),
-        })
+        (is_native && path.starts_with(&scope.folder))
+            .then(|| Self::Store { scope: scope.name.clone(), path: path.to_owned() })
     }
 
     pub fn scope(&self) -> &str {

@@ -191,20 +191,14 @@ fn run_curator_command(
     global: &Global,
     run: impl FnOnce(Caller<'_>) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
-    run(Caller {
-        config: &load(global)?,
-        json: global.json,
-        now: jiff::Timestamp::now(),
-    })
+    run(Caller { config: &load(global)?, json: global.json, now: jiff::Timestamp::now() })
 }
 
 /// Rejects a `-C` folder that does not exist, because it is probably a typo. A host may name a
 /// folder that was deleted later, so hooks still answer, and a server started by a host serves the
 /// shared scopes.
 fn check_folder(cli: &Cli) -> Result<(), CliError> {
-    let folder = cli
-        .global
-        .setting(cli.global.dir.as_ref(), "-C", ENV_PROJECT);
+    let folder = cli.global.setting(cli.global.dir.as_ref(), "-C", ENV_PROJECT);
     let explicit = folder.filter(|folder| matches!(folder.source, Source::Flag(_)));
     let Some(explicit) = explicit.filter(|_| !matches!(cli.command, Some(Command::Hook(_)))) else {
         return Ok(());
@@ -221,15 +215,10 @@ fn check_folder(cli: &Cli) -> Result<(), CliError> {
     }
     let folder_text = path.display().to_string();
     if matches!(cli.command, Some(Command::Serve(_))) {
-        write_err(&format!(
-            "ack-memory: the `-C` folder {folder_text} does not exist\n"
-        ));
+        write_err(&format!("ack-memory: the `-C` folder {folder_text} does not exist\n"));
         return Ok(());
     }
-    Err(CliError::usage(
-        "-C",
-        format!("there is no folder {folder_text}"),
-    ))
+    Err(CliError::usage("-C", format!("there is no folder {folder_text}")))
 }
 
 /// Writes the manual pages, for packages.
@@ -253,10 +242,7 @@ fn show_context(global: &Global, args: &ContextArgs) -> Result<(), CliError> {
         ids => service.0.short_ids(ids, None).unwrap_or_default(),
     };
     print(&answer, global, |answer, screen| {
-        let listing = Listing {
-            short,
-            ..Listing::plain(screen)
-        };
+        let listing = Listing { short, ..Listing::plain(screen) };
         render::context(answer, &listing)
     })
 }
@@ -298,18 +284,12 @@ fn run_command(cli: Cli) -> Result<ExitCode, CliError> {
         }),
         Command::Edit(args) => run_curator_command(&cli.global, |desk| curate::edit(desk, &args)),
         Command::Approve(args) => {
-            let choice = if args.promote {
-                Choice::Promote
-            } else {
-                Choice::Approve
-            };
+            let choice = if args.promote { Choice::Promote } else { Choice::Approve };
             decide(&cli.global, "approve", choice, args.chosen)
         }
         Command::Reject(args) => decide(&cli.global, "reject", Choice::Reject, args),
         Command::Stage(args) => {
-            let choice = args
-                .until
-                .map_or(Choice::Stage, |until| Choice::PutOff { until });
+            let choice = args.until.map_or(Choice::Stage, |until| Choice::PutOff { until });
             decide(&cli.global, "stage", choice, args.chosen)
         }
         Command::Replace(args) => {

@@ -31,12 +31,8 @@ macro_rules! sample {
     };
 }
 
-const SAMPLES: [Sample; 4] = [
-    sample!("dana-private"),
-    sample!("kiosk-web"),
-    sample!("ledger-api"),
-    sample!("platform"),
-];
+const SAMPLES: [Sample; 4] =
+    [sample!("dana-private"), sample!("kiosk-web"), sample!("ledger-api"), sample!("platform")];
 
 /// Adds lines of JSON, `?1`, to the tables of a store.
 const SESSIONS: &str = "
@@ -64,11 +60,7 @@ const LOG: &str = "
 pub fn build(root: &Path, now: jiff::Timestamp) -> Result<(), ImportError> {
     for sample in &SAMPLES {
         let folder = root.join("scopes").join(sample.name);
-        let io = |source| ImportError::Io {
-            action: "create",
-            path: folder.clone(),
-            source,
-        };
+        let io = |source| ImportError::Io { action: "create", path: folder.clone(), source };
         make_private(&folder).map_err(io)?;
         let manifest = create_private(&folder.join("scope.toml"));
         let written = manifest.and_then(|mut file| file.write_all(sample.manifest.as_bytes()));
@@ -82,10 +74,8 @@ pub fn build(root: &Path, now: jiff::Timestamp) -> Result<(), ImportError> {
             &mut |_| {},
             &mut |_| {},
         )?;
-        around(&report.path, sample).map_err(|source| ImportError::Sqlite {
-            path: report.path.clone(),
-            source,
-        })?;
+        around(&report.path, sample)
+            .map_err(|source| ImportError::Sqlite { path: report.path.clone(), source })?;
     }
     Ok(())
 }

@@ -129,10 +129,7 @@ pub enum QueriesError {
 pub fn parse(input: impl BufRead) -> Result<Vec<Query>, QueriesError> {
     let mut queries = Vec::new();
     for (number, line) in (1..).zip(input.lines()) {
-        let refuse = |reason: String| QueriesError::Line {
-            line: number,
-            reason,
-        };
+        let refuse = |reason: String| QueriesError::Line { line: number, reason };
         let line = line.map_err(|error| refuse(error.to_string()))?;
         if line.trim().is_empty() {
             continue;
@@ -209,17 +206,9 @@ pub fn run(
     modes: &[Mode],
     progress: &mut dyn FnMut(),
 ) -> Result<EvalReport, Error> {
-    let scopes: Vec<String> = service
-        .registry
-        .discover()
-        .scopes
-        .iter()
-        .map(|scope| scope.name.clone())
-        .collect();
-    let mut report = EvalReport {
-        unknown_ids: BTreeSet::new(),
-        modes: Vec::new(),
-    };
+    let scopes: Vec<String> =
+        service.registry.discover().scopes.iter().map(|scope| scope.name.clone()).collect();
+    let mut report = EvalReport { unknown_ids: BTreeSet::new(), modes: Vec::new() };
     for mode in modes {
         let mut lost: BTreeMap<Stage, u64> = BTreeMap::new();
         let (mut leaks, mut times, mut runs) = (0, Vec::new(), Vec::new());
@@ -233,10 +222,7 @@ pub fn run(
                 .filter(|id| query.forbidden.iter().flatten().any(|bad| bad == *id))
                 .count() as u64;
             let relevant: BTreeSet<&str> = query.relevant.iter().map(String::as_str).collect();
-            for id in relevant
-                .iter()
-                .filter(|id| !ranked.iter().any(|found| found == *id))
-            {
+            for id in relevant.iter().filter(|id| !ranked.iter().any(|found| found == *id)) {
                 let stage = stage(service, &requests, id)?;
                 if stage == Stage::NotFound {
                     report.unknown_ids.insert((*id).to_owned());
@@ -277,17 +263,10 @@ pub fn run(
 
 impl Scores {
     fn of_runs(runs: &[&Run]) -> Self {
-        let measured: Vec<&Measures> = runs
-            .iter()
-            .filter_map(|run| run.measures.as_ref())
-            .collect();
+        let measured: Vec<&Measures> =
+            runs.iter().filter_map(|run| run.measures.as_ref()).collect();
         let estimate = |value: fn(&Measures) -> f64| {
-            Estimate::of(
-                &measured
-                    .iter()
-                    .map(|measures| value(measures))
-                    .collect::<Vec<_>>(),
-            )
+            Estimate::of(&measured.iter().map(|measures| value(measures)).collect::<Vec<_>>())
         };
         let unanswered: Vec<f64> = runs
             .iter()
@@ -325,26 +304,16 @@ fn requests(query: &Query, mode: Mode, scopes: &[String]) -> Vec<QueryRequest> {
         mode: Some(mode),
         ..QueryRequest::default()
     };
-    let project_names: Vec<&String> = query
-        .projects
-        .iter()
-        .flatten()
-        .chain(&query.project)
-        .collect();
+    let project_names: Vec<&String> =
+        query.projects.iter().flatten().chain(&query.project).collect();
     if project_names.is_empty() {
         return vec![request];
     }
     let one = |name: &String| {
         let folded = fold_name(name);
         match scopes.iter().find(|scope| fold_name(scope) == folded) {
-            Some(scope) => QueryRequest {
-                scope: Some(scope.clone()),
-                ..request.clone()
-            },
-            None => QueryRequest {
-                project: Some(name.clone()),
-                ..request.clone()
-            },
+            Some(scope) => QueryRequest { scope: Some(scope.clone()), ..request.clone() },
+            None => QueryRequest { project: Some(name.clone()), ..request.clone() },
         }
     };
     project_names.into_iter().map(one).collect()
@@ -375,20 +344,13 @@ fn ask(service: &Service, requests: &[QueryRequest]) -> Result<Vec<String>, Erro
 fn stage(service: &Service, requests: &[QueryRequest], id: &str) -> Result<Stage, Error> {
     let mut farthest = Stage::NotFound;
     for request in requests {
-        let request = QueryRequest {
-            expect: Some(id.to_owned()),
-            ..request.clone()
-        };
+        let request = QueryRequest { expect: Some(id.to_owned()), ..request.clone() };
         if let Some(expected) = service.query_memories(&request)?.expected {
             farthest = farthest.max(expected.stage);
         }
     }
     // It is on one page, but interleaving pushed it past the tenth place.
-    Ok(if farthest == Stage::Returned {
-        Stage::BehindPage
-    } else {
-        farthest
-    })
+    Ok(if farthest == Stage::Returned { Stage::BehindPage } else { farthest })
 }
 
 fn day(text: &str) -> String {
@@ -398,9 +360,6 @@ fn day(text: &str) -> String {
 /// The last included day, given the first excluded one.
 fn day_before(text: &str) -> String {
     let day = day(text);
-    let before = day
-        .parse::<jiff::civil::Date>()
-        .ok()
-        .and_then(|day| day.yesterday().ok());
+    let before = day.parse::<jiff::civil::Date>().ok().and_then(|day| day.yesterday().ok());
     before.map_or(day, |before| before.to_string())
 }

@@ -148,16 +148,11 @@ fn queue(brief: &Brief, now: Timestamp, review: &str) -> Option<String> {
         None if brief.waiting > 0 => (brief.waiting, brief.oldest_waiting),
         None => return None,
     };
-    let days = oldest.map_or(0, |oldest: Timestamp| {
-        now.duration_since(oldest).as_hours() / 24
-    });
+    let days = oldest.map_or(0, |oldest: Timestamp| now.duration_since(oldest).as_hours() / 24);
     let why = if days > MAX_WAITING_DAYS {
         format!("oldest: {days} days")
     } else if brief.flow.outruns(count) {
-        let Flow {
-            entered: came,
-            decided,
-        } = brief.flow;
+        let Flow { entered: came, decided } = brief.flow;
         format!("last {PACE_DAYS} days: {came} new, {decided} decided")
     } else {
         return None;
@@ -166,9 +161,7 @@ fn queue(brief: &Brief, now: Timestamp, review: &str) -> Option<String> {
         1 => ("1 memory is waiting".to_owned(), "it"),
         many => (format!("{many} memories are waiting"), "them"),
     };
-    Some(format!(
-        "ack-memory: {waiting} for review ({why}): `{review}` shows {them}."
-    ))
+    Some(format!("ack-memory: {waiting} for review ({why}): `{review}` shows {them}."))
 }
 
 /// The memories that match a prompt, in its host's format; `None` if none is near enough.
@@ -194,12 +187,8 @@ pub fn user_prompt(
         explain: Some(true),
         ..QueryRequest::default()
     })?;
-    let is_uncertain = |note: &Note| {
-        matches!(
-            note.kind,
-            NoteKind::NothingCertain | NoteKind::NoWordMatches
-        )
-    };
+    let is_uncertain =
+        |note: &Note| matches!(note.kind, NoteKind::NothingCertain | NoteKind::NoWordMatches);
     if found.notes.iter().any(is_uncertain) {
         return Ok(None);
     }
@@ -236,10 +225,7 @@ fn is_quoted(hit: &MemoryHit, asked: &str) -> bool {
 /// The text of a session that starts, without a host's format.
 pub fn session_text(brief: &Brief) -> String {
     let context = &brief.context;
-    let counts = (
-        context.recent_memories.len(),
-        context.cross_project_learnings.len(),
-    );
+    let counts = (context.recent_memories.len(), context.cross_project_learnings.len());
     let mut texts = (0..3).map(|level| compose(brief, None, counts, level));
     let fits = texts.find(|text| text.chars().count() < MAX_OUTPUT_CHARS);
     fits.unwrap_or_else(|| compose(brief, None, counts, 2))
@@ -254,10 +240,7 @@ fn fit_output(
     output: impl Fn(&str) -> Option<Output>,
 ) -> Option<Output> {
     let context = &brief.context;
-    let mut counts = (
-        context.recent_memories.len(),
-        context.cross_project_learnings.len(),
-    );
+    let mut counts = (context.recent_memories.len(), context.cross_project_learnings.len());
     let mut level = first_level;
     while counts != (0, 0) {
         let fitting = output(&compose(brief, surface, counts, level));
@@ -305,22 +288,14 @@ fn compose(
     let sessions: Vec<&SessionEntry> = context.recent_sessions.iter().filter(telling).collect();
     if !sessions.is_empty() {
         let _ = writeln!(out, "\nRecent sessions (titles as recorded, not reviewed):");
-        sessions
-            .iter()
-            .for_each(|session| write_session(&mut out, session));
+        sessions.iter().for_each(|session| write_session(&mut out, session));
     }
     out.push('\n');
-    for note in context
-        .notes
-        .iter()
-        .filter(|note| note.kind == NoteKind::ScopeUnavailable)
-        .take(3)
+    for note in context.notes.iter().filter(|note| note.kind == NoteKind::ScopeUnavailable).take(3)
     {
         let scope = text::line(note.scope.as_deref().unwrap_or_default(), 60);
-        let _ = writeln!(
-            out,
-            "The scope {scope} could not be read; its memories are not among these."
-        );
+        let _ =
+            writeln!(out, "The scope {scope} could not be read; its memories are not among these.");
     }
     let served = match brief.served {
         1 => "the one memory".to_owned(),
@@ -342,20 +317,12 @@ fn compose(
 
 /// The same for one memory.
 const fn kind_of_note(unreviewed: bool) -> &'static str {
-    if unreviewed {
-        "a stored note, not individually reviewed,"
-    } else {
-        "a reviewed memory"
-    }
+    if unreviewed { "a stored note, not individually reviewed," } else { "a reviewed memory" }
 }
 
 /// What to call the memories. Unreviewed ones are never called reviewed.
 const fn kind_of_notes(unreviewed: bool) -> &'static str {
-    if unreviewed {
-        "stored notes, not individually reviewed,"
-    } else {
-        "reviewed memories"
-    }
+    if unreviewed { "stored notes, not individually reviewed," } else { "reviewed memories" }
 }
 
 /// The name of a tool on a surface; `None` if it is hidden.
@@ -367,18 +334,12 @@ fn name_of(surface: Option<&Toolset>, tool: Tool) -> Option<&str> {
 fn in_full(surface: Option<&Toolset>, shared: bool) -> String {
     let id = id_argument(shared);
     let tool = name_of(surface, Tool::GetMemory);
-    tool.map_or_else(String::new, |tool| {
-        format!("\nThe tool {tool} shows a memory in full {id}.")
-    })
+    tool.map_or_else(String::new, |tool| format!("\nThe tool {tool} shows a memory in full {id}."))
 }
 
 /// How to ask for a memory. The scope is needed if other scopes have the same id.
 const fn id_argument(shared: bool) -> &'static str {
-    if shared {
-        "by its id, and by its scope if one is given"
-    } else {
-        "by its id"
-    }
+    if shared { "by its id, and by its scope if one is given" } else { "by its id" }
 }
 
 /// Adds a memory. Detail levels: 0 is subtitle and three facts, 1 is one fact, 2 is the title only,
@@ -405,15 +366,10 @@ fn write_memory(out: &mut String, memory: &MemoryHit, shared: bool, elsewhere: b
         let _ = writeln!(out, ">   {}", text::line(line, 200));
     }
     // The date already shows that a memory is recent.
-    let why = memory
-        .why
-        .as_ref()
-        .filter(|why| level < 2 && *why != RECENT_REASON);
+    let why = memory.why.as_ref().filter(|why| level < 2 && *why != RECENT_REASON);
     let why = why.map_or_else(String::new, |why| format!(" ({})", text::line(why, 140)));
     let doubts = memory.doubts().into_iter();
-    let doubts: String = doubts
-        .map(|why| format!(" ({})", text::line(&why, 200)))
-        .collect();
+    let doubts: String = doubts.map(|why| format!(" ({})", text::line(&why, 200))).collect();
     // If several scopes have the id, the id alone could return another memory.
     let scope = if shared {
         format!(" in scope {}", text::line(&memory.scope, 100))
@@ -424,10 +380,7 @@ fn write_memory(out: &mut String, memory: &MemoryHit, shared: bool, elsewhere: b
 }
 
 fn write_session(out: &mut String, session: &SessionEntry) {
-    let day = session
-        .date
-        .as_ref()
-        .map_or_else(String::new, |day| format!("[{day}] "));
+    let day = session.date.as_ref().map_or_else(String::new, |day| format!("[{day}] "));
     let title = session.title.as_deref().unwrap_or("untitled session");
     let _ = writeln!(out, "> {day}{}", text::line(title, 160));
     let Some(overview) = &session.overview else {
@@ -435,19 +388,10 @@ fn write_session(out: &mut String, session: &SessionEntry) {
     };
     match &session.summary {
         Some(id) => {
-            let _ = writeln!(
-                out,
-                ">   {}\n>   id {}",
-                text::line(overview, 240),
-                text::id(id)
-            );
+            let _ = writeln!(out, ">   {}\n>   id {}", text::line(overview, 240), text::id(id));
         }
         None => {
-            let _ = writeln!(
-                out,
-                ">   overview, not reviewed: {}",
-                text::line(overview, 240)
-            );
+            let _ = writeln!(out, ">   overview, not reviewed: {}", text::line(overview, 240));
         }
     }
 }

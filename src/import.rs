@@ -52,16 +52,9 @@ pub enum ImportError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("cannot {action} `{}`", path.display())]
-    Io {
-        action: &'static str,
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    Io { action: &'static str, path: PathBuf, source: std::io::Error },
     #[error("cannot write `{}`: {source}", path.display())]
-    Sqlite {
-        path: PathBuf,
-        source: rusqlite::Error,
-    },
+    Sqlite { path: PathBuf, source: rusqlite::Error },
 }
 
 impl Diagnostic for ImportError {
@@ -223,25 +216,14 @@ pub fn read(
                 if rows.is_empty() && refused.is_empty() {
                     begins = bracket.unwrap_or(begins);
                 }
-                refused.push(RefusedLine {
-                    line: number,
-                    reason,
-                });
+                refused.push(RefusedLine { line: number, reason });
             }
-            Ok(row) => match positions
-                .get(&row.id)
-                .and_then(|position| rows.get(*position))
-            {
+            Ok(row) => match positions.get(&row.id).and_then(|position| rows.get(*position)) {
                 Some((_, known)) if known.line == row.line => {}
                 Some((first, _)) => {
-                    let reason = format!(
-                        "`id` is `{}`, which line {first} has with other content",
-                        row.id
-                    );
-                    refused.push(RefusedLine {
-                        line: number,
-                        reason,
-                    });
+                    let reason =
+                        format!("`id` is `{}`, which line {first} has with other content", row.id);
+                    refused.push(RefusedLine { line: number, reason });
                 }
                 None => {
                     positions.insert(row.id.clone(), rows.len());
@@ -250,11 +232,7 @@ pub fn read(
             },
         }
     }
-    Ok(ReadLines {
-        rows,
-        refused,
-        begins,
-    })
+    Ok(ReadLines { rows, refused, begins })
 }
 
 /// Imports into the store at `path`, and creates the store if it is missing.
@@ -275,11 +253,7 @@ pub fn run(
         path: PathBuf::from("the import"),
         source,
     })?;
-    let ReadLines {
-        rows,
-        mut refused,
-        begins,
-    } = read;
+    let ReadLines { rows, mut refused, begins } = read;
     let lines = rows.len() + refused.len();
     let target = Target::new(path);
     // A repeated import may have nothing new, but a new scope needs at least one line.
@@ -291,11 +265,7 @@ pub fn run(
     if !refused.is_empty() {
         account(&refused);
         if !options.skip_refused {
-            return Err(ImportError::Refused {
-                refused: refused.len(),
-                lines,
-                begins,
-            });
+            return Err(ImportError::Refused { refused: refused.len(), lines, begins });
         }
     }
     let something = !plan.added.is_empty() || !plan.updated.is_empty();
@@ -321,9 +291,7 @@ pub fn check_name(name: &str) -> Result<(), ImportError> {
         || name.starts_with('.')
         || !name.chars().all(plain)
     {
-        return Err(ImportError::BadName {
-            name: ack_api::text::line(name, 80),
-        });
+        return Err(ImportError::BadName { name: ack_api::text::line(name, 80) });
     }
     Ok(())
 }

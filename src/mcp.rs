@@ -93,15 +93,9 @@ pub fn serve_stdio(
     let result = runtime.block_on(async {
         let mut signals = signals::EndSignals::new()?;
         let (reader, writer) = stdio_pipes();
-        let end = End {
-            stop: signals.wait(),
-            is_closed: stdio::is_closed,
-        };
+        let end = End { stop: signals.wait(), is_closed: stdio::is_closed };
         let trouble = start.map(|start| Arc::new(Trouble::new(start, Arc::clone(&report))));
-        let server = Server {
-            trouble,
-            ..Server::new(service, offer, report, true)
-        };
+        let server = Server { trouble, ..Server::new(service, offer, report, true) };
         serve_offer(server, reader, writer, end).await
     });
     // A request that is still running must not keep the process alive.
@@ -121,10 +115,7 @@ where
     W: AsyncWrite + Send + Unpin + 'static,
 {
     let server = Server::new(service, Offer::default(), Arc::new(|_: &str| {}), true);
-    let end = End {
-        stop: std::future::pending(),
-        is_closed: || false,
-    };
+    let end = End { stop: std::future::pending(), is_closed: || false };
     serve_offer(server, reader, writer, end).await.map(|_| ())
 }
 
@@ -154,11 +145,7 @@ where
     let (transport, mut closed) = stdio::transport(reader, writer, end.is_closed);
     let serving = async {
         match CatchingServer(server).serve(transport).await {
-            Ok(running) => running
-                .waiting()
-                .await
-                .map(|_| ())
-                .map_err(std::io::Error::other),
+            Ok(running) => running.waiting().await.map(|_| ()).map_err(std::io::Error::other),
             // The stream was closed before the handshake, so there was no request.
             Err(_) => Ok(()),
         }
@@ -244,8 +231,7 @@ impl Server {
             Ok(()) => {
                 let arguments = std::mem::take(&mut call.arguments);
                 let answer = self.run_tool(tool.operation, arguments.clone()).await;
-                self.retry_with_alternate_ids(tool.operation, &call, &arguments, answer)
-                    .await
+                self.retry_with_alternate_ids(tool.operation, &call, &arguments, answer).await
             }
             Err(error) => Err(error),
         };
@@ -301,18 +287,12 @@ impl Server {
             ("limit".to_owned(), json!(1)),
         ]);
         for name in ["scope", "status"] {
-            values.extend(
-                call.arguments
-                    .get(name)
-                    .map(|value| (name.to_owned(), value.clone())),
-            );
+            values.extend(call.arguments.get(name).map(|value| (name.to_owned(), value.clone())));
         }
         let mut request: QueryRequest = arguments("query_memories", values)?;
         request.by_agent = true;
         let found = self
-            .run_blocking("query_memories", move |service| {
-                service.query_memories(&request)
-            })
+            .run_blocking("query_memories", move |service| service.query_memories(&request))
             .await?;
         let Some(best) = found.results.into_iter().next() else {
             let question = ack_api::text::line(&question, 120);
@@ -323,8 +303,7 @@ impl Server {
             ));
         };
         call.arguments.insert("id".to_owned(), Value::from(best.id));
-        call.arguments
-            .insert("scope".to_owned(), Value::from(best.scope));
+        call.arguments.insert("scope".to_owned(), Value::from(best.scope));
         Ok(())
     }
 
@@ -355,8 +334,7 @@ impl Server {
     {
         let mut request: Q = arguments(name, values)?;
         *request.by_agent() = true;
-        self.run_blocking(name, move |service| operation(service, &request))
-            .await
+        self.run_blocking(name, move |service| operation(service, &request)).await
     }
 
     /// Runs work on a blocking thread, once a slot is free.
@@ -379,16 +357,11 @@ impl Server {
             Err(_) => return Err(Stopped::DeadlineExceeded { timeout: limit }.into()),
         };
         let service = self.service;
-        let internal = |message: String| Error::Internal {
-            operation: name.to_owned(),
-            message,
-        };
+        let internal = |message: String| Error::Internal { operation: name.to_owned(), message };
         let remaining = flag.remaining();
         let outcome = tokio::task::spawn_blocking(move || {
             let _place = slot;
-            std::panic::catch_unwind(AssertUnwindSafe(|| {
-                cancel::run_with(&flag, || work(service))
-            }))
+            std::panic::catch_unwind(AssertUnwindSafe(|| cancel::run_with(&flag, || work(service))))
         });
         // The work checks its flag itself, except in steps that it always finishes.
         match timeout(remaining + DEADLINE_GRACE, outcome).await {
@@ -465,10 +438,7 @@ pub fn tools(surface: &Toolset) -> Vec<ListedTool> {
                 .open_world(false),
         );
         if searches {
-            tool.meta = Some(MetaObject(Map::from_iter([(
-                ALWAYS_LOAD.to_owned(),
-                json!(true),
-            )])));
+            tool.meta = Some(MetaObject(Map::from_iter([(ALWAYS_LOAD.to_owned(), json!(true))])));
         }
         tool
     });
@@ -499,15 +469,9 @@ mod tests {
             )
             .await;
         let body = result.unwrap_err().body();
-        assert!(
-            body.code == "internal_error" && body.message.contains("on purpose"),
-            "{body:?}"
-        );
+        assert!(body.code == "internal_error" && body.message.contains("on purpose"), "{body:?}");
         let result = error_result(&body);
-        assert_eq!(
-            (result.is_error, result.structured_content),
-            (Some(true), None)
-        );
+        assert_eq!((result.is_error, result.structured_content), (Some(true), None));
         let tool = server.surface.find("list_scopes").unwrap();
         let next = server.call(tool, Map::new(), Quirks::default()).await;
         assert_eq!(next.is_error, Some(false));

@@ -23,10 +23,7 @@ impl Offer {
     pub fn without_network(&mut self) -> Vec<String> {
         let over_http =
             |upstream: &mut Upstream| matches!(upstream.connection, Connection::Http { .. });
-        self.upstreams
-            .extract_if(.., over_http)
-            .map(|upstream| upstream.name)
-            .collect()
+        self.upstreams.extract_if(.., over_http).map(|upstream| upstream.name).collect()
     }
 
     /// Reads and checks `[tools]` and `[upstream]` of `config.toml`. A preset from the command line
@@ -64,15 +61,8 @@ impl Offer {
             Some(preset) => Toolset::of(preset),
             None => Toolset::build(&file.tools).map_err(|problem| wrong("tools", problem))?,
         };
-        let taken = toolset
-            .tools()
-            .iter()
-            .map(|tool| tool.name.clone())
-            .collect();
+        let taken = toolset.tools().iter().map(|tool| tool.name.clone()).collect();
         let upstreams = settings::build(&file.upstream, taken, config.home.as_deref(), variable);
-        Ok(Offer {
-            upstreams: upstreams.map_err(|problem| wrong("upstream", problem))?,
-            toolset,
-        })
+        Ok(Offer { upstreams: upstreams.map_err(|problem| wrong("upstream", problem))?, toolset })
     }
 }

@@ -92,17 +92,13 @@ impl ToolSchemas for Tool {
 
     fn properties(self) -> &'static Map<String, Value> {
         static NONE: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
-        self.input()
-            .get("properties")
-            .and_then(Value::as_object)
-            .unwrap_or(&NONE)
+        self.input().get("properties").and_then(Value::as_object).unwrap_or(&NONE)
     }
 }
 
 /// The result fields that a listed schema names: those of a concise result.
-const RESULT_FIELDS: [&str; 8] = [
-    "id", "title", "facts", "concepts", "project", "scope", "status", "type",
-];
+const RESULT_FIELDS: [&str; 8] =
+    ["id", "title", "facts", "concepts", "project", "scope", "status", "type"];
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, VariantArray, IntoStaticStr, EnumString)]
 #[strum(serialize_all = "kebab-case", const_into_str)]
@@ -239,11 +235,8 @@ impl Toolset {
         let first = operation.properties().keys().next();
         let tools = self.tools.iter().filter(|tool| tool.operation == operation);
         tools.min_by_key(|tool| {
-            let takes = |name: &String| {
-                tool.arguments
-                    .iter()
-                    .any(|argument| argument.has_target(name))
-            };
+            let takes =
+                |name: &String| tool.arguments.iter().any(|argument| argument.has_target(name));
             (first.is_some_and(|name| !takes(name)), tool.preset.len())
         })
     }

@@ -49,19 +49,13 @@ pub fn measure() {
     let mut times: Vec<f64> = (0..CALLS / 4)
         .map(|_| {
             let started = Instant::now();
-            assert_eq!(
-                Changes::read(&found, None, Duration::from_secs(60)).compared,
-                FILES
-            );
+            assert_eq!(Changes::read(&found, None, Duration::from_secs(60)).compared, FILES);
             millis(started.elapsed())
         })
         .collect();
     report("changes, every file", &mut times);
     let elsewhere = folder.path().join("nowhere/project-3");
-    for (label, path) in [
-        ("get_context there", &top),
-        ("get_context, no files", &elsewhere),
-    ] {
+    for (label, path) in [("get_context there", &top), ("get_context, no files", &elsewhere)] {
         let mut server = Server::start(&full);
         server.handshake();
         let mut times: Vec<f64> = (0..CALLS)
@@ -96,12 +90,7 @@ pub fn hook(root: &Path, project: &Path) -> f64 {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(sent.to_string().as_bytes())
-        .unwrap();
+    child.stdin.take().unwrap().write_all(sent.to_string().as_bytes()).unwrap();
     child.wait().unwrap();
     millis(started.elapsed())
 }
@@ -121,12 +110,7 @@ fn repository(top: &Path) {
     }
     let git = |arguments: &[&str]| {
         let done = Command::new("git")
-            .args([
-                "-c",
-                "user.name=Bench",
-                "-c",
-                "user.email=bench@example.org",
-            ])
+            .args(["-c", "user.name=Bench", "-c", "user.email=bench@example.org"])
             .args(arguments)
             .current_dir(top)
             .status();
@@ -136,10 +120,7 @@ fn repository(top: &Path) {
     git(&["add", "-A"]);
     git(&["commit", "-q", "-m", "all"]);
     // Two files are written in place, one is replaced as editors do.
-    for edited in [
-        "src/part00/module000/file007.rs",
-        "src/part24/module499/file050.rs",
-    ] {
+    for edited in ["src/part00/module000/file007.rs", "src/part24/module499/file050.rs"] {
         std::fs::write(top.join(edited), "// edited, and longer\n").unwrap();
     }
     std::thread::sleep(Duration::from_secs(3));

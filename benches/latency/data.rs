@@ -21,12 +21,8 @@ pub fn scope(root: &Path, name: &str, numbers: Range<usize>) {
     let folder = root.join("scopes").join(name);
     std::fs::create_dir_all(&folder).unwrap();
     let connection = Connection::open(folder.join("memory.db")).unwrap();
-    connection
-        .execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF")
-        .unwrap();
-    connection
-        .execute_batch(ack_memory::internal::import::SCHEMA)
-        .unwrap();
+    connection.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF").unwrap();
+    connection.execute_batch(ack_memory::internal::import::SCHEMA).unwrap();
     connection.execute_batch("BEGIN").unwrap();
     let mut random = Random(42 + numbers.start as u64);
     for number in numbers {
@@ -38,16 +34,10 @@ pub fn scope(root: &Path, name: &str, numbers: Range<usize>) {
 /// Adds a memory.
 pub fn insert(connection: &Connection, number: usize, random: &mut Random) {
     let text = |random: &mut Random, words: usize| {
-        (0..words)
-            .map(|_| random.word())
-            .collect::<Vec<_>>()
-            .join(" ")
+        (0..words).map(|_| random.word()).collect::<Vec<_>>().join(" ")
     };
     let facts: Vec<String> = (0..3).map(|_| text(random, 9)).collect();
-    let tags = [
-        format!("tag{}", random.below(40)),
-        format!("tag{}", random.below(12)),
-    ];
+    let tags = [format!("tag{}", random.below(40)), format!("tag{}", random.below(12))];
     connection
         .prepare_cached(
             "INSERT INTO memories (id, project, session, type, title, subtitle, facts, concepts, files, narrative, status, created_at) \
@@ -77,10 +67,8 @@ pub struct Random(pub u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         self.0 >> 33
     }
 
@@ -119,9 +107,7 @@ impl Random {
         ];
         let share = self.next() as f64 / f64::from(u32::MAX >> 1);
         let rank = (20_000f64.powf(share) - 1.0) as usize;
-        WORDS
-            .get(rank)
-            .map_or_else(|| syllables(rank), |word| (*word).to_owned())
+        WORDS.get(rank).map_or_else(|| syllables(rank), |word| (*word).to_owned())
     }
 }
 

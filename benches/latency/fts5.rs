@@ -11,12 +11,7 @@ use crate::{millis, report};
 /// with their titles.
 pub fn measure(store: &Path, folder: &Path, queries: &[String]) {
     let connection = Connection::open(folder.join("fts5.db")).unwrap();
-    connection
-        .execute(
-            "ATTACH DATABASE ?1 AS store",
-            params![store.to_str().unwrap()],
-        )
-        .unwrap();
+    connection.execute("ATTACH DATABASE ?1 AS store", params![store.to_str().unwrap()]).unwrap();
     let started = Instant::now();
     connection
         .execute_batch(
@@ -35,10 +30,8 @@ pub fn measure(store: &Path, folder: &Path, queries: &[String]) {
     let mut times: Vec<f64> = queries
         .iter()
         .map(|query| {
-            let quoted: Vec<String> = query
-                .split_whitespace()
-                .map(|word| format!("\"{word}\""))
-                .collect();
+            let quoted: Vec<String> =
+                query.split_whitespace().map(|word| format!("\"{word}\"")).collect();
             let started = Instant::now();
             let rows = statement
                 .query_map(params![quoted.join(" OR ")], |row| row.get::<_, String>(0))

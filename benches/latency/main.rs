@@ -49,23 +49,12 @@ fn main() {
     if std::env::args().any(|word| word == "context") {
         return context::measure();
     }
-    let named: Vec<usize> = std::env::args()
-        .skip(1)
-        .filter_map(|word| word.parse().ok())
-        .collect();
-    let sizes = if named.is_empty() {
-        vec![1_000, 10_000, 100_000]
-    } else {
-        named
-    };
+    let named: Vec<usize> = std::env::args().skip(1).filter_map(|word| word.parse().ok()).collect();
+    let sizes = if named.is_empty() { vec![1_000, 10_000, 100_000] } else { named };
     println!(
         "ack-memory {}, {} memories a scope, {CALLS} warm calls a tool, ms",
         env!("CARGO_PKG_VERSION"),
-        sizes
-            .iter()
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
-            .join("/")
+        sizes.iter().map(ToString::to_string).collect::<Vec<_>>().join("/")
     );
     start_up();
     for size in sizes {
@@ -102,18 +91,12 @@ fn over_scopes(size: usize, queries: &[String]) {
     let mut server = Server::start(folder.path());
     server.handshake();
     server.call("query_memories", &json!({ "query": FIRST }));
-    for (label, tool) in [
-        ("query, five words", "query_memories"),
-        ("list_scopes", "list_scopes"),
-    ] {
+    for (label, tool) in [("query, five words", "query_memories"), ("list_scopes", "list_scopes")] {
         let mut times: Vec<f64> = queries
             .iter()
             .map(|query| {
-                let arguments = if tool == "list_scopes" {
-                    json!({})
-                } else {
-                    json!({ "query": query })
-                };
+                let arguments =
+                    if tool == "list_scopes" { json!({}) } else { json!({ "query": query }) };
                 let started = Instant::now();
                 server.call(tool, &arguments);
                 millis(started.elapsed())
@@ -165,18 +148,14 @@ fn start_up() {
     if !node.is_empty() {
         report("node -e 0 beside it", &mut node);
     }
-    let mut exits: Vec<f64> = (0..11)
-        .map(|_| Server::start(folder.path()).stop())
-        .collect();
+    let mut exits: Vec<f64> = (0..11).map(|_| Server::start(folder.path()).stop()).collect();
     report("end of input to exit", &mut exits);
 }
 
 /// The questions: five words each.
 fn queries() -> Vec<String> {
     let mut random = Random(7);
-    (0..CALLS)
-        .map(|_| (0..5).map(|_| random.word()).collect::<Vec<_>>().join(" "))
-        .collect()
+    (0..CALLS).map(|_| (0..5).map(|_| random.word()).collect::<Vec<_>>().join(" ")).collect()
 }
 
 /// Runs `index`, timed.
@@ -189,11 +168,7 @@ fn index(root: &Path, size: usize, what: &str) {
         .args(["index", "--all"])
         .output()
         .unwrap();
-    assert!(
-        done.status.success(),
-        "{}",
-        String::from_utf8_lossy(&done.stderr)
-    );
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     let seconds = started.elapsed().as_secs_f64();
     println!(
         "  `index` took {seconds:.1} s for {what}, {:.0} rows a second",
@@ -229,11 +204,7 @@ fn measure(root: &Path, size: usize, queries: &[String]) {
     );
     let ids = approved_ids(root, size);
     let cases: [(&str, &str, Arguments<'_>); 8] = [
-        (
-            "query, five words",
-            "query_memories",
-            &|call| json!({ "query": queries[call] }),
-        ),
+        ("query, five words", "query_memories", &|call| json!({ "query": queries[call] })),
         (
             "the same, lexical",
             "query_memories",
@@ -255,16 +226,8 @@ fn measure(root: &Path, size: usize, queries: &[String]) {
             &|call| json!({ "query": queries[call], "tags": ["tag3"], "since": "2025-06-01" }),
         ),
         ("newest", "query_memories", &|_| json!({})),
-        (
-            "get_memory",
-            "get_memory",
-            &|call| json!({ "id": ids[call] }),
-        ),
-        (
-            "get_context",
-            "get_context",
-            &|_| json!({ "project_path": "/nowhere/project-3" }),
-        ),
+        ("get_memory", "get_memory", &|call| json!({ "id": ids[call] })),
+        ("get_context", "get_context", &|_| json!({ "project_path": "/nowhere/project-3" })),
     ];
     for (label, tool, arguments) in cases {
         let mut times: Vec<f64> = (0..CALLS)
@@ -285,9 +248,8 @@ fn measure(root: &Path, size: usize, queries: &[String]) {
         .collect();
     report("list_scopes", &mut times);
     let connection = Connection::open(root.join("scopes/bench/memory.db")).unwrap();
-    let there: i64 = connection
-        .query_row("SELECT count(*) FROM memories", [], |row| row.get(0))
-        .unwrap();
+    let there: i64 =
+        connection.query_row("SELECT count(*) FROM memories", [], |row| row.get(0)).unwrap();
     let there = usize::try_from(there).unwrap();
     let mut times: Vec<f64> = (0..20)
         .map(|change| {
@@ -298,21 +260,14 @@ fn measure(root: &Path, size: usize, queries: &[String]) {
         })
         .collect();
     report("query after a write", &mut times);
-    let mut times: Vec<f64> = (0..20)
-        .map(|_| context::hook(root, Path::new("/nowhere/project-3")))
-        .collect();
+    let mut times: Vec<f64> =
+        (0..20).map(|_| context::hook(root, Path::new("/nowhere/project-3"))).collect();
     report("hook session-start", &mut times);
     let warm = server.memory();
-    println!(
-        "  memory {:.1} private, peak resident {:.1}",
-        warm.0, warm.1
-    );
+    println!("  memory {:.1} private, peak resident {:.1}", warm.0, warm.1);
     let busy = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "list_scopes", "arguments": {} } });
     writeln!(server.input.as_mut().unwrap(), "{busy}").unwrap();
-    println!(
-        "  end of standard input to exit, with a request under way: {:.1}",
-        server.stop()
-    );
+    println!("  end of standard input to exit, with a request under way: {:.1}", server.stop());
 }
 
 /// The arguments of a call by its number.
@@ -320,11 +275,7 @@ type Arguments<'a> = &'a dyn Fn(usize) -> Value;
 
 /// One line of the report.
 fn report(label: &str, times: &mut [f64]) {
-    println!(
-        "  {label:<24} p50 {:>8.2}  p99 {:>8.2}",
-        quantile(times, 0.5),
-        quantile(times, 0.99)
-    );
+    println!("  {label:<24} p50 {:>8.2}  p99 {:>8.2}", quantile(times, 0.5), quantile(times, 0.99));
 }
 
 fn millis(duration: Duration) -> f64 {

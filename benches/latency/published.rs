@@ -20,9 +20,7 @@ pub fn binary() -> Command {
 
 fn with_key(binary: &str) -> Command {
     let mut command = Command::new(binary);
-    command
-        .env("AWS_ACCESS_KEY_ID", "key")
-        .env("AWS_SECRET_ACCESS_KEY", "secret");
+    command.env("AWS_ACCESS_KEY_ID", "key").env("AWS_SECRET_ACCESS_KEY", "secret");
     command
 }
 

@@ -37,16 +37,8 @@ impl Server {
             .stderr(Stdio::inherit())
             .spawn()
             .unwrap();
-        let (input, output) = (
-            child.stdin.take(),
-            BufReader::new(child.stdout.take().unwrap()),
-        );
-        Self {
-            child,
-            input,
-            output,
-            next: 0,
-        }
+        let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
+        Self { child, input, output, next: 0 }
     }
 
     /// The protocol's first messages.
@@ -76,10 +68,7 @@ impl Server {
 
     /// One call of a tool, which must succeed.
     pub fn call(&mut self, tool: &str, arguments: &Value) {
-        let reply = self.request(
-            "tools/call",
-            json!({ "name": tool, "arguments": arguments }),
-        );
+        let reply = self.request("tools/call", json!({ "name": tool, "arguments": arguments }));
         assert_ne!(reply["result"]["isError"], json!(true), "{reply}");
     }
 
@@ -107,10 +96,7 @@ impl Server {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
         // User and system time, in hundredths of a second, behind the name in parentheses.
         let fields = stat.rsplit(')').next().unwrap().split_whitespace();
-        let ticks = fields
-            .skip(11)
-            .take(2)
-            .map(|ticks| ticks.parse::<f64>().unwrap());
+        let ticks = fields.skip(11).take(2).map(|ticks| ticks.parse::<f64>().unwrap());
         ticks.sum::<f64>() * 10.0
     }
 

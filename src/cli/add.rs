@@ -63,12 +63,7 @@ pub fn run(caller: Caller<'_>, args: &AddMemoryArgs) -> Result<(), CliError> {
     }
     let to = here.destination(session.is_some())?;
     let path = to.write(&row, &memory, now)?;
-    let added = Added {
-        caller,
-        to: &to,
-        id: &row.id,
-        path: &path,
-    };
+    let added = Added { caller, to: &to, id: &row.id, path: &path };
     added.say_where()?;
     let approved = match &session {
         Some(session) if !to.is_approved_by_git() => Some(added.approve(session)?),
@@ -101,13 +96,7 @@ impl<'a> Here<'a> {
         if let Some(scope) = &wanted {
             check_usable(scope)?;
         }
-        Ok(Self {
-            config,
-            scopes,
-            wanted,
-            named,
-            project: (!here.is_general).then_some(here.name),
-        })
+        Ok(Self { config, scopes, wanted, named, project: (!here.is_general).then_some(here.name) })
     }
 
     fn destination(&self, is_approved: bool) -> Result<Destination, CliError> {
@@ -191,10 +180,7 @@ fn written(args: &AddMemoryArgs, project: Option<String>) -> Result<Option<Edit>
     if !dash.is_empty() {
         narrative = standard_input()?;
         if title.is_empty() {
-            let (first, rest) = narrative
-                .trim()
-                .split_once('\n')
-                .unwrap_or((&narrative, ""));
+            let (first, rest) = narrative.trim().split_once('\n').unwrap_or((&narrative, ""));
             title = first.trim_start_matches('#').trim().to_owned();
             narrative = rest.trim().to_owned();
         }
@@ -209,10 +195,7 @@ fn written(args: &AddMemoryArgs, project: Option<String>) -> Result<Option<Edit>
         kind: Some(args.kind.clone().unwrap_or_default()),
         project: args.project.clone().or(project),
     };
-    let is_written = edit
-        .title
-        .as_ref()
-        .is_some_and(|title| !title.trim().is_empty());
+    let is_written = edit.title.as_ref().is_some_and(|title| !title.trim().is_empty());
     if is_written || !dash.is_empty() {
         return Ok(Some(edit));
     }
@@ -223,9 +206,7 @@ fn written(args: &AddMemoryArgs, project: Option<String>) -> Result<Option<Edit>
             .with_example("add \"Exit code 137 is SIGKILL\""));
     }
     editor()?;
-    let after = in_editor(&edit, || {
-        prompt::confirm("Edit again, with what you wrote?")
-    })?;
+    let after = in_editor(&edit, || prompt::confirm("Edit again, with what you wrote?"))?;
     Ok(after.filter(|after| *after != edit))
 }
 
@@ -234,10 +215,7 @@ fn standard_input() -> Result<String, CliError> {
         write_err("write the text, then Ctrl+D:\n");
     }
     let mut bytes = Vec::new();
-    let read = std::io::stdin()
-        .lock()
-        .take(MAX_TEXT_BYTES + 1)
-        .read_to_end(&mut bytes);
+    let read = std::io::stdin().lock().take(MAX_TEXT_BYTES + 1).read_to_end(&mut bytes);
     let length = read.map_err(CliError::io("read", "standard input"))?;
     if length as u64 > MAX_TEXT_BYTES {
         let message = "the text is longer than 1 MiB: nothing was added; shorten it";
@@ -263,9 +241,7 @@ impl Doubts {
 
 fn doubts(config: &Config, memory: &Memory) -> Doubts {
     let mut doubts = flags(memory);
-    doubts
-        .lines
-        .extend(progress::while_reading(|| said_before(config, memory)));
+    doubts.lines.extend(progress::while_reading(|| said_before(config, memory)));
     doubts
 }
 
@@ -274,13 +250,8 @@ pub fn flags(memory: &Memory) -> Doubts {
     let texts = [&memory.title].into_iter().chain(&memory.facts);
     let mut texts = texts.chain(&memory.narrative).chain(&memory.concepts);
     let warnings = ack_flags::of(memory, texts.any(|text| hides(text)));
-    let lines = warnings
-        .iter()
-        .map(|warning| format!("its text {}", warning.as_str()));
-    Doubts {
-        lines: lines.collect(),
-        is_flagged: warnings.iter().any(|warning| warning.is_flag()),
-    }
+    let lines = warnings.iter().map(|warning| format!("its text {}", warning.as_str()));
+    Doubts { lines: lines.collect(), is_flagged: warnings.iter().any(|warning| warning.is_flag()) }
 }
 
 /// The approved memories that say the same, or the opposite.
@@ -289,9 +260,7 @@ fn said_before(config: &Config, memory: &Memory) -> Vec<String> {
     let mut found = Vec::new();
     for scope in service.registry.discover().scopes {
         // A scope that cannot be read has nothing to say here.
-        let near = service
-            .nearest_approved(memory, &scope.name, &[])
-            .unwrap_or_default();
+        let near = service.nearest_approved(memory, &scope.name, &[]).unwrap_or_default();
         found.extend(near.into_iter().filter_map(|near| {
             let says = match near.relation.kind {
                 RelationKind::Same => "it says the same as",
@@ -299,10 +268,7 @@ fn said_before(config: &Config, memory: &Memory) -> Vec<String> {
                 RelationKind::Contradicts => "it contradicts",
                 RelationKind::Differs | RelationKind::Unrelated => return None,
             };
-            let (id, title) = (
-                text::id(&near.memory.id),
-                text::line(&near.memory.title, 80),
-            );
+            let (id, title) = (text::id(&near.memory.id), text::line(&near.memory.title, 80));
             Some(format!("{says} `{id}` in scope `{}`: {title}", near.scope))
         }));
     }

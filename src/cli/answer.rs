@@ -30,9 +30,7 @@ pub(super) fn make_printable<A: Serialize + DeserializeOwned>(
     global: &Global,
 ) -> Result<A, CliError> {
     let mut safe = serde_json::to_value(answer).unwrap_or_default();
-    let notes = safe
-        .get_mut("notes")
-        .and_then(serde_json::Value::as_array_mut);
+    let notes = safe.get_mut("notes").and_then(serde_json::Value::as_array_mut);
     if let Some(notes) = notes.filter(|_| global.quiet) {
         // Keep the notes that distinguish near matches from real ones.
         let nearest = [NoteKind::NoWordMatches, NoteKind::NothingCertain].map(|kind| json!(kind));

@@ -37,12 +37,7 @@ use ack_service::config::{ENV_DB, ENV_LOG, ENV_PROJECT, ENV_ROOT, Setting, Sourc
 
 /// Curated memories for coding agents, read-only, over the Model Context Protocol.
 #[derive(Debug, Parser)]
-#[command(
-    name = "ack-memory",
-    version,
-    max_term_width = 100,
-    propagate_version = true
-)]
+#[command(name = "ack-memory", version, max_term_width = 100, propagate_version = true)]
 pub struct Cli {
     /// Settings of every command.
     #[command(flatten)]
@@ -81,10 +76,9 @@ impl Cli {
                 Command::Import(ImportArgs { scope, .. }) | Command::Index(IndexArgs { scope, .. }),
             ) if scope.is_some() => cli.global.pin.clone_from(scope),
             // The flag belongs to the new scope, not to `--db`.
-            Some(Command::Scopes(ScopesArgs {
-                command: Some(ScopesCommand::Add(_)),
-                ..
-            })) => cli.global.unreviewed = None,
+            Some(Command::Scopes(ScopesArgs { command: Some(ScopesCommand::Add(_)), .. })) => {
+                cli.global.unreviewed = None
+            }
             _ => {}
         }
         Ok(cli)

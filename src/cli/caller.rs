@@ -40,11 +40,7 @@ pub struct Caller<'a> {
 impl Caller<'_> {
     /// The scopes whose memories can be decided about: those with a readable store and manifest.
     pub fn scopes(&self, only: Option<&str>) -> Result<Vec<Arc<Scope>>, CliError> {
-        let only = only.or(self
-            .config
-            .pinned
-            .as_ref()
-            .map(|pinned| pinned.value.as_str()));
+        let only = only.or(self.config.pinned.as_ref().map(|pinned| pinned.value.as_str()));
         let found = Registry::new(self.config).discover().scopes;
         let is_usable = |scope: &Arc<Scope>| scope.problem.is_none() && scope.store.path().exists();
         let Some(name) = only else {
@@ -65,10 +61,7 @@ impl Caller<'_> {
             return Ok(scopes);
         }
         let report_skipped = |scope: &Scope, reason: &str| {
-            write_err(&format!(
-                "note: scope `{}` is left out: {reason}\n",
-                scope.name
-            ));
+            write_err(&format!("note: scope `{}` is left out: {reason}\n", scope.name));
         };
         for scope in Registry::new(self.config).discover().scopes {
             if let Some(problem) = &scope.problem {
@@ -91,11 +84,7 @@ impl Caller<'_> {
 
     /// Begins a session, if the caller may decide.
     pub fn session(&self, because: Option<&str>) -> Result<ReviewSession, CliError> {
-        Ok(ReviewSession::begin(
-            self.actor()?,
-            reason(because),
-            self.now,
-        ))
+        Ok(ReviewSession::begin(self.actor()?, reason(because), self.now))
     }
 
     /// The same; `None` for a process that has no token.
@@ -117,9 +106,7 @@ impl Caller<'_> {
         if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
             return Ok(format!("human:{name}"));
         }
-        Err(CliError::Curator {
-            problem: NO_TERMINAL,
-        })
+        Err(CliError::Curator { problem: NO_TERMINAL })
     }
 }
 

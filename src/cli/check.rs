@@ -65,9 +65,7 @@ const fn severity_name(severity: Severity) -> &'static str {
 /// Workflow commands of GitHub Actions.
 fn annotations(report: &CheckReport) -> String {
     let lines = report.findings.iter().map(|finding| {
-        let Finding {
-            path, line, rule, ..
-        } = finding;
+        let Finding { path, line, rule, .. } = finding;
         let message = text::line(&finding.message, 2_000);
         let path = text::line(&path.display().to_string(), 1_000);
         format!(
@@ -82,9 +80,7 @@ fn annotations(report: &CheckReport) -> String {
 }
 
 fn escape_data(text: &str) -> String {
-    text.replace('%', "%25")
-        .replace('\r', "%0D")
-        .replace('\n', "%0A")
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
 fn escape_property(text: &str) -> String {

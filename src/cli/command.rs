@@ -39,9 +39,7 @@ pub fn remember_flags(cli: &Cli) {
 fn flags(global: &Global) -> String {
     let flag_of = |value: &Option<PathBuf>, variable| {
         let value = value.as_ref();
-        value
-            .filter(|_| !global.variables.contains(&variable))
-            .cloned()
+        value.filter(|_| !global.variables.contains(&variable)).cloned()
     };
     let home = BaseDirs::new().map(|folders| folders.home_dir().to_owned());
     let absolute = |path: PathBuf| {
@@ -105,10 +103,7 @@ mod tests {
             ("--help", "ack-memory --help"),
         ] {
             assert_eq!(with_flags(arguments, PROGRAM, flags), line);
-            assert_eq!(
-                with_flags(arguments, PROGRAM, ""),
-                format!("ack-memory {arguments}")
-            );
+            assert_eq!(with_flags(arguments, PROGRAM, ""), format!("ack-memory {arguments}"));
         }
         assert_eq!(
             with_flags("get 1", "npx ack-memory", " --pin a"),

@@ -44,13 +44,9 @@ fn show(config: &Config, json: bool) -> Result<(), CliError> {
     }
     let width = settings.iter().map(|setting| setting.value.len()).max();
     let width = width.unwrap_or_default().min(40);
-    let lines = settings.iter().map(
-        |ShownSetting {
-             name,
-             value,
-             source,
-         }| { format!("{name:<16} {value:<width$}  {source}\n") },
-    );
+    let lines = settings.iter().map(|ShownSetting { name, value, source }| {
+        format!("{name:<16} {value:<width$}  {source}\n")
+    });
     write_plain(&lines.collect::<String>())
 }
 
@@ -98,15 +94,11 @@ pub(super) fn editor() -> Result<String, CliError> {
 )]
 pub(super) fn open_editor(file: &Path, editor: &str) -> Result<(), CliError> {
     signals::ignore_interrupts(true);
-    let status = Command::new("sh")
-        .args(["-c", &format!("{editor} \"$1\""), "sh"])
-        .arg(file)
-        .status();
+    let status =
+        Command::new("sh").args(["-c", &format!("{editor} \"$1\""), "sh"]).arg(file).status();
     signals::ignore_interrupts(false);
     match status {
         Ok(status) if status.success() => Ok(()),
-        _ => Err(CliError::Editor {
-            editor: editor.to_owned(),
-        }),
+        _ => Err(CliError::Editor { editor: editor.to_owned() }),
     }
 }

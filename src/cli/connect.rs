@@ -26,9 +26,7 @@ pub fn connect(global: &Global, args: &ConnectArgs) -> Result<(), CliError> {
         if found.is_empty() {
             let names: Vec<&str> = Client::ALL.iter().map(|client| client.name()).collect();
             let names = names.join(", ");
-            return write_out(&format!(
-                "no known client is installed; supported: {names}\n"
-            ));
+            return write_out(&format!("no known client is installed; supported: {names}\n"));
         }
         let names: Vec<&str> = found.iter().map(|client| client.name()).collect();
         write_out(&format!("installed: {}\n\n", names.join(", ")))?;
@@ -38,11 +36,7 @@ pub fn connect(global: &Global, args: &ConnectArgs) -> Result<(), CliError> {
     };
     // A failure does not stop the other clients.
     let mut failed = None;
-    let action = if args.replace {
-        FileAction::Replace
-    } else {
-        FileAction::Put
-    };
+    let action = if args.replace { FileAction::Replace } else { FileAction::Put };
     for client in clients {
         let result = ConnectPlan::new(&config, *client, &args.entry, action)
             .and_then(|planned| connect_one(&planned, args));
@@ -68,9 +62,7 @@ fn connect_one(planned: &ConnectPlan, args: &ConnectArgs) -> Result<(), CliError
         return write_out(&format!("{name} is already connected; nothing to change\n"));
     }
     if let Some(command) = planned.own_command.as_ref().filter(|_| args.dry_run) {
-        write_out(&format!(
-            "the client's own command adds the server alone:\n\n{command}\n\n"
-        ))?;
+        write_out(&format!("the client's own command adds the server alone:\n\n{command}\n\n"))?;
     }
     if confirm_and_write(&planned.changes, &planned.warnings, args.dry_run, args.yes)? {
         write_out(&format!("{name} is connected\n"))?;
@@ -103,10 +95,7 @@ pub fn disconnect(global: &Global, args: &DisconnectArgs) -> Result<(), CliError
         }
     }
     if changes.is_empty() {
-        return write_out(&format!(
-            "{} is not connected; nothing to change\n",
-            args.client.name()
-        ));
+        return write_out(&format!("{} is not connected; nothing to change\n", args.client.name()));
     }
     let warning = args.client.warning().map(str::to_owned);
     let mut warnings: Vec<String> = warning.into_iter().collect();
@@ -131,10 +120,7 @@ fn confirm_and_write(
     for change in changes {
         write_out(&change.shown())?;
         if let Some(backup) = change.backup_path() {
-            write_out(&format!(
-                "(the current content is saved as {})\n",
-                backup.display()
-            ))?;
+            write_out(&format!("(the current content is saved as {})\n", backup.display()))?;
         }
         write_out("\n")?;
     }

@@ -131,11 +131,7 @@ fn named(
     only: Option<&str>,
     scopes: &[Arc<Scope>],
 ) -> Result<Vec<Candidate>, CliError> {
-    let places = Places {
-        caller,
-        only,
-        scopes,
-    };
+    let places = Places { caller, only, scopes };
     let mut known = BTreeSet::new();
     let mut found = Vec::new();
     for id in ids {
@@ -161,9 +157,7 @@ fn mark_stale(desk: &mut Desk) -> Result<(), CliError> {
 
 /// Names the memories about which the same was decided before.
 fn report_repeated(desk: &Desk, numbers: &[usize]) {
-    let items = numbers
-        .iter()
-        .filter_map(|number| desk.items().get(*number));
+    let items = numbers.iter().filter_map(|number| desk.items().get(*number));
     for item in items.take(MAX_LISTED) {
         write_err(&repeated(&item.candidate));
     }
@@ -176,9 +170,7 @@ fn report_repeated(desk: &Desk, numbers: &[usize]) {
 fn repeated(candidate: &Candidate) -> String {
     let memory = candidate.memory();
     let by = memory.reviewed_by.iter().cloned();
-    let day = memory
-        .reviewed_at
-        .map(|at| at.strftime("%Y-%m-%d").to_string());
+    let day = memory.reviewed_at.map(|at| at.strftime("%Y-%m-%d").to_string());
     let decided: Vec<String> = by.chain(day).collect();
     let status = status_in_words(memory.status);
     let (id, decided) = (&memory.id, decided.join(", "));
@@ -207,11 +199,7 @@ pub fn replace(caller: Caller<'_>, args: &ReplaceArgs) -> Result<(), CliError> {
     let args = &args.decide;
     let only = args.scope.as_deref();
     let scopes = caller.readable_scopes(only)?;
-    let places = Places {
-        caller,
-        only,
-        scopes: &scopes,
-    };
+    let places = Places { caller, only, scopes: &scopes };
     let (replaced, successor) = progress::while_reading(|| (places.find(goes), places.find(stays)));
     let (replaced, successor) = (replaced?, successor?);
     let session = prepare(caller, args)?;
@@ -224,9 +212,7 @@ pub fn replace(caller: Caller<'_>, args: &ReplaceArgs) -> Result<(), CliError> {
     carry_out(caller, desk, &session, args.dry_run)?;
     if old.status.is_served() && new.status == Status::Staging {
         let (old, new) = (text::line(&old.id, 80), text::line(&new.id, 80));
-        write_err(&format!(
-            "note: {old} is still served until {new} is approved\n"
-        ));
+        write_err(&format!("note: {old} is still served until {new} is approved\n"));
     }
     Ok(())
 }
@@ -234,11 +220,7 @@ pub fn replace(caller: Caller<'_>, args: &ReplaceArgs) -> Result<(), CliError> {
 pub fn edit(caller: Caller<'_>, args: &EditArgs) -> Result<(), CliError> {
     let only = args.decide.scope.as_deref();
     let scopes = caller.readable_scopes(only)?;
-    let places = Places {
-        caller,
-        only,
-        scopes: &scopes,
-    };
+    let places = Places { caller, only, scopes: &scopes };
     let candidate = progress::while_reading(|| places.find(&args.id))?;
     let session = prepare(caller, &args.decide)?;
     let before = fields(&candidate);
@@ -273,11 +255,7 @@ fn carry_out(
     session: &ReviewSession,
     dry_run: bool,
 ) -> Result<(), CliError> {
-    let outcome = if dry_run {
-        desk.dry_run(session)?
-    } else {
-        desk.write(session)?
-    };
+    let outcome = if dry_run { desk.dry_run(session)? } else { desk.write(session)? };
     report(caller, &outcome, dry_run)
 }
 
@@ -294,15 +272,8 @@ fn dry_run_session(caller: Caller<'_>, because: Option<&str>) -> ReviewSession {
 }
 
 pub fn report(caller: Caller<'_>, outcome: &ReviewOutcome, dry_run: bool) -> Result<(), CliError> {
-    let ReviewOutcome {
-        batch,
-        written,
-        changed,
-        conflicts,
-        decisions,
-        about,
-        side_effects,
-    } = outcome;
+    let ReviewOutcome { batch, written, changed, conflicts, decisions, about, side_effects } =
+        outcome;
     if caller.json {
         return print_json(&json!({
             "batch": batch, "written": written, "dry_run": dry_run, "changed": changed,
@@ -399,9 +370,7 @@ fn confirm(
         ));
     }
     desk.shorten_ids();
-    let items = numbers
-        .iter()
-        .filter_map(|number| desk.items().get(*number));
+    let items = numbers.iter().filter_map(|number| desk.items().get(*number));
     let mut text = String::new();
     for item in items.take(MAX_LISTED) {
         let _ = writeln!(text, "  {}", summary(&item.candidate, desk.short_ids()));

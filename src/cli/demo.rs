@@ -11,22 +11,10 @@ use crate::cli::error::CliError;
 
 /// The commands that are shown, each with what to look at.
 const COMMANDS: [(&str, &str); 6] = [
-    (
-        "query -n 2 container killed exit code 137",
-        "   (what another project learned)",
-    ),
-    (
-        "query -n 1 ERR_PNPM_OUTDATED_LOCKFILE",
-        "   (an identifier match ranks first)",
-    ),
-    (
-        "query -n 2 --status staging",
-        "   (what a curator should review)",
-    ),
-    (
-        "get ack_c03d5e_2026-05-20_006 --include links --include history --include timeline",
-        "",
-    ),
+    ("query -n 2 container killed exit code 137", "   (what another project learned)"),
+    ("query -n 1 ERR_PNPM_OUTDATED_LOCKFILE", "   (an identifier match ranks first)"),
+    ("query -n 2 --status staging", "   (what a curator should review)"),
+    ("get ack_c03d5e_2026-05-20_006 --include links --include history --include timeline", ""),
     ("scopes", ""),
     ("context -n 3", "   (in the project ledger-api)"),
 ];

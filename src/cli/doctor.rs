@@ -62,15 +62,10 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<ExitCod
         let scopes = discovery.scopes.iter();
         // The owner asks about their own stores, so private ones are opened too.
         let may_read = |scope: &Arc<Scope>| {
-            let is_current = current
-                .scope
-                .as_ref()
-                .is_some_and(|it| it.name == scope.name);
+            let is_current = current.scope.as_ref().is_some_and(|it| it.name == scope.name);
             config.pinned.is_none() || is_current
         };
-        scopes
-            .map(|scope| ScopeReport::new(&service, scope, may_read(scope)))
-            .collect()
+        scopes.map(|scope| ScopeReport::new(&service, scope, may_read(scope))).collect()
     });
     let report = DoctorReport {
         offer: broken_settings
@@ -121,11 +116,7 @@ impl<'a> ScopeReport<'a> {
             let store = &scope.store;
             store.snapshot(|snapshot| Ok(snapshot.layout.describe()))
         });
-        Self {
-            scope,
-            info,
-            columns: columns.and_then(Result::ok).unwrap_or_default(),
-        }
+        Self { scope, info, columns: columns.and_then(Result::ok).unwrap_or_default() }
     }
 }
 
@@ -133,17 +124,9 @@ fn write_text(config: &Config, findings: &[DoctorFinding]) -> Result<(), CliErro
     let screen = Screen::of_output();
     let has_table = cfg!(feature = "table");
     let mut head = if has_table { " · table" } else { "" }.to_owned();
-    head += &format!(
-        " · {} ({})",
-        config.root.value.display(),
-        config.root.source
-    );
+    head += &format!(" · {} ({})", config.root.value.display(), config.root.source);
     let version = format!("ack-memory {}", env!("CARGO_PKG_VERSION"));
-    let mut out = format!(
-        "{}{}\n\n",
-        paint(BOLD, version),
-        paint(DIM, text::safe(&head))
-    );
+    let mut out = format!("{}{}\n\n", paint(BOLD, version), paint(DIM, text::safe(&head)));
     out += &checks::findings_text(findings, &screen);
     out += &format!("\n{}\n", paint(BOLD, checks::summary(findings)));
     write_out(&out)

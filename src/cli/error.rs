@@ -49,12 +49,7 @@ pub enum CliError {
     #[error("{0}")]
     Typed(String),
     #[error("{message}")]
-    Usage {
-        argument: String,
-        message: String,
-        hints: Vec<Hint>,
-        example: Option<String>,
-    },
+    Usage { argument: String, message: String, hints: Vec<Hint>, example: Option<String> },
     #[error("no waiting memory matches{}", .0.in_words())]
     NothingWaits(Unmatched),
     #[error("no scope can be read, so it is not known what waits for review")]
@@ -68,15 +63,9 @@ pub enum CliError {
     /// The vector table of a scope cannot be built.
     #[cfg(feature = "table")]
     #[error("the vector table of scope `{scope}` cannot be built: {source}")]
-    Index {
-        scope: String,
-        source: ack_lance::build::BuildError,
-    },
+    Index { scope: String, source: ack_lance::build::BuildError },
     #[error("cannot {action}: --offline allows no connection")]
-    Offline {
-        action: &'static str,
-        hint: &'static str,
-    },
+    Offline { action: &'static str, hint: &'static str },
     /// This build has no LanceDB.
     #[cfg(not(feature = "table"))]
     #[error("this build of ack-memory has no vector tables")]
@@ -92,22 +81,14 @@ pub enum CliError {
     #[error("{} begin with `{typed}`", count(found.total as u64, "id"))]
     AmbiguousId { typed: String, found: IdMatches },
     #[error("cannot {action} `{}`", path.display())]
-    Io {
-        action: &'static str,
-        path: PathBuf,
-        source: io::Error,
-    },
+    Io { action: &'static str, path: PathBuf, source: io::Error },
 }
 
 impl CliError {
     /// What a failure of the system becomes: what could not be done, and to which file.
     pub fn io(action: &'static str, path: impl AsRef<Path>) -> impl Fn(io::Error) -> Self {
         let path = path.as_ref().to_owned();
-        move |source| Self::Io {
-            action,
-            path: path.clone(),
-            source,
-        }
+        move |source| Self::Io { action, path: path.clone(), source }
     }
 
     /// An invalid argument, described in a sentence.
@@ -151,10 +132,8 @@ impl CliError {
                     | Error::UnknownArgument { .. }
                     | Error::OtherScope { .. }
                     | Error::InvalidCursor(_)
-            ) | Self::Settings(SettingsError::Invalid {
-                part: Part::Offer,
-                ..
-            }) | Self::NothingWaits(_)
+            ) | Self::Settings(SettingsError::Invalid { part: Part::Offer, .. })
+                | Self::NothingWaits(_)
                 | Self::Typed(_)
                 | Self::Usage { .. }
         )
@@ -233,8 +212,7 @@ impl Diagnostic for CliError {
     }
 
     fn message(&self, reader: &dyn Reader) -> String {
-        self.inner()
-            .map_or_else(|| chain(self), |inner| inner.message(reader))
+        self.inner().map_or_else(|| chain(self), |inner| inner.message(reader))
     }
 
     fn hints(&self) -> Vec<Hint> {
@@ -294,9 +272,7 @@ impl Diagnostic for CliError {
             Self::AmbiguousId { found, .. } => {
                 body.allowed = found.matches.iter().map(|one| one.id.clone()).collect();
             }
-            Self::Usage {
-                argument, example, ..
-            } => {
+            Self::Usage { argument, example, .. } => {
                 body.argument = Some(text::line(argument, 100));
                 body.example.clone_from(example);
             }
@@ -332,10 +308,7 @@ mod tests {
                 path: PathBuf::from("/somewhere/memory.db"),
                 source: io::Error::from_raw_os_error(number),
             };
-            assert!(
-                error.hint().is_some_and(|hint| hint.contains(word)),
-                "{error}"
-            );
+            assert!(error.hint().is_some_and(|hint| hint.contains(word)), "{error}");
             assert_eq!(error.body().path.as_deref(), Some("/somewhere/memory.db"));
         }
     }

@@ -71,11 +71,8 @@ fn render(report: &EvalReport) -> String {
                 format!("{} {}", grouped(*lost_by_stage), value_name(stage))
             })
             .collect();
-        let lost_by_stage = if lost_by_stage.is_empty() {
-            "none".to_owned()
-        } else {
-            lost_by_stage.join(", ")
-        };
+        let lost_by_stage =
+            if lost_by_stage.is_empty() { "none".to_owned() } else { lost_by_stage.join(", ") };
         let [half, most] = mode.milliseconds;
         let _ = writeln!(
             out,
@@ -137,8 +134,6 @@ fn name(mode: &ModeReport) -> String {
 
 /// The name of a value as in answers, with spaces.
 fn value_name(value: &impl serde::Serialize) -> String {
-    let word = serde_json::to_value(value)
-        .ok()
-        .and_then(|value| value.as_str().map(str::to_owned));
+    let word = serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned));
     word.unwrap_or_default().replace('_', " ")
 }

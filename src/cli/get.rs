@@ -28,22 +28,13 @@ use ack_service::{Error, Service};
 pub fn run(global: &Global, args: &GetArgs) -> Result<ExitCode, CliError> {
     let config = config(global)?;
     let last = LastQueryStore::of(&config).and_then(|memory| memory.last(Timestamp::now()));
-    let caller = Caller {
-        config: &config,
-        json: global.json,
-        now: Timestamp::now(),
-    };
+    let caller = Caller { config: &config, json: global.json, now: Timestamp::now() };
     let service = CloseOnDrop(Service::new(config.clone()).leak());
     let mut request = request(args);
     let answer = progress::while_reading(|| {
         let mut ids = Vec::with_capacity(args.ids.len());
         for typed in &args.ids {
-            ids.push(resolve_typed(
-                typed,
-                &mut request,
-                last.as_ref(),
-                service.0,
-            )?);
+            ids.push(resolve_typed(typed, &mut request, last.as_ref(), service.0)?);
         }
         match <[String; 1]>::try_from(ids) {
             Ok([one]) => request.id = Some(one),
@@ -108,10 +99,7 @@ fn show_history(caller: Caller<'_>, scope: &str, id: &str) -> Result<ExitCode, C
         }))?;
     } else {
         let screen = Screen::of_output();
-        let head = format!(
-            "{}  {scope}  {}  {}\n",
-            memory.id, memory.status, memory.title
-        );
+        let head = format!("{}  {scope}  {}  {}\n", memory.id, memory.status, memory.title);
         write_plain(&(head + &render::history(&history, &screen)))?;
     }
     Ok(ExitCode::SUCCESS)
@@ -137,19 +125,14 @@ fn resolve_typed(
     let filter = request.status.unwrap_or(StatusFilter::Approved);
     let scope = request.scope.as_deref();
     // The request itself reports problems with the scopes.
-    let found = service
-        .ids_with_prefix(typed, scope, filter)
-        .unwrap_or_default();
+    let found = service.ids_with_prefix(typed, scope, filter).unwrap_or_default();
     match found.matches.as_slice() {
         [] => Ok(typed.to_owned()),
         [one] if found.total == 1 => {
             let (scope, id) = (one.scope.clone(), one.id.clone());
             Ok(Address::Memory { scope, id }.to_string())
         }
-        _ => Err(CliError::AmbiguousId {
-            typed: typed.to_owned(),
-            found,
-        }),
+        _ => Err(CliError::AmbiguousId { typed: typed.to_owned(), found }),
     }
 }
 
@@ -166,10 +149,7 @@ fn explain_number(error: Error, ids: &[String], known: bool) -> CliError {
     let number = ids.iter().find(|id| is_number(id));
     match (&error, number) {
         (Error::MemoryNotFound { id, .. }, Some(number)) if number == id => {
-            CliError::NoSuchNumber {
-                number: number.clone(),
-                known,
-            }
+            CliError::NoSuchNumber { number: number.clone(), known }
         }
         _ => error.into(),
     }

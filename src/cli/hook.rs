@@ -62,9 +62,8 @@ pub fn run(global: &Global, args: &HookArgs) {
         Err(reason) => error_text = Some(reason),
     }
     let request = (global.clone(), event.clone());
-    let answered = match run_within(ANSWER_TIMEOUT, move || {
-        answer(&request.0, &request.1, plugin)
-    }) {
+    let answered = match run_within(ANSWER_TIMEOUT, move || answer(&request.0, &request.1, plugin))
+    {
         Ok(Ok(output)) => output,
         Ok(Err(error)) => {
             let hint = error
@@ -96,10 +95,7 @@ fn without_memories(event: &Event, reason: &str) -> Option<Output> {
         return None;
     }
     let reason = text::line(reason, MAX_REASON_CHARS);
-    event.with_message(
-        None,
-        &format!("ack-memory: no memories in this session: {reason}"),
-    )
+    event.with_message(None, &format!("ack-memory: no memories in this session: {reason}"))
 }
 
 /// Prints one line on standard error.
@@ -130,11 +126,8 @@ fn answer(global: &Global, event: &Event, plugin: bool) -> Result<Option<Output>
         event.folder = None;
         event.other_folders.clear();
     }
-    if let Some(folder) = event
-        .folder
-        .as_ref()
-        .map(PathBuf::from)
-        .filter(|folder| folder.is_absolute())
+    if let Some(folder) =
+        event.folder.as_ref().map(PathBuf::from).filter(|folder| folder.is_absolute())
     {
         config.project.value = folder;
         let others = event.other_folders.iter().map(PathBuf::from);
@@ -228,9 +221,7 @@ fn unseen_files(event: &Event) -> Option<Vec<String>> {
             let folder = event.folder.as_deref().unwrap_or_default();
             let new = |file: &&String| {
                 let file = Path::new(folder).join(file);
-                session_files
-                    .claim(&file.to_string_lossy())
-                    .unwrap_or(false)
+                session_files.claim(&file.to_string_lossy()).unwrap_or(false)
             };
             let files: Vec<String> = files.filter(new).cloned().collect();
             Some(files).filter(|files| !files.is_empty())
@@ -249,10 +240,7 @@ fn read_input() -> Result<Vec<u8>, String> {
         let mut bytes = Vec::new();
         let read = input.by_ref().take(MAX_EVENT_BYTES).read_to_end(&mut bytes);
         let _ = std::io::copy(&mut input, &mut std::io::sink());
-        let _ = send.send(
-            read.map(|_| bytes)
-                .map_err(|error| format!("standard input: {error}")),
-        );
+        let _ = send.send(read.map(|_| bytes).map_err(|error| format!("standard input: {error}")));
     });
     wait(&receive, INPUT_TIMEOUT)
         .map_err(|_| "standard input was not closed in time".to_owned())

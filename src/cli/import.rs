@@ -66,11 +66,7 @@ pub fn run(
         return write_json(&report);
     }
     let (added, refused) = (report.added as u64, report.refused.len() as u64);
-    let done = if args.dry_run {
-        "would be"
-    } else {
-        verb(added, "was", "were")
-    };
+    let done = if args.dry_run { "would be" } else { verb(added, "was", "were") };
     write_plain(&format!(
         "{} {done} added, {} replaced, {} unchanged; {} refused\n{}\n",
         count(added, "memory"),
@@ -103,19 +99,14 @@ fn store_of(config: &Config, scope: &str) -> Result<PathBuf, CliError> {
 /// Opens the lines to import, with a progress bar for them.
 fn open(args: &ImportArgs) -> Result<(Box<dyn BufRead>, ProgressBar), CliError> {
     let (input, bar): (Box<dyn BufRead>, _) = if args.file.as_os_str() == "-" {
-        (
-            Box::new(std::io::stdin().lock()),
-            ProgressBar::new_spinner(),
-        )
+        (Box::new(std::io::stdin().lock()), ProgressBar::new_spinner())
     } else {
         let io = CliError::io("read", &args.file);
         let file = File::open(&args.file).map_err(&io)?;
         let metadata = file.metadata().map_err(&io)?;
         let known = recogniser::at(&args.file).filter(|found| found.kind != StoreKind::ImportLines);
         if metadata.is_dir() || known.is_some() {
-            let what = known
-                .as_ref()
-                .map_or("a folder", |found| found.kind.title());
+            let what = known.as_ref().map_or("a folder", |found| found.kind.title());
             let message = format!(
                 "{} is {what}, and `import` reads a file of JSON lines",
                 args.file.display()

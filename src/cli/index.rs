@@ -27,21 +27,14 @@ const MAX_NAMED: usize = 10;
 pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), CliError> {
     let registry = Registry::new(config);
     let found = registry.discover().scopes;
-    let named = if args.all {
-        config.pinned.as_ref()
-    } else {
-        config.named_scope()
-    };
+    let named = if args.all { config.pinned.as_ref() } else { config.named_scope() };
     let scopes: Vec<Arc<Scope>> = match (named, args.all) {
         (Some(named), false) => {
             vec![find(&found, &named.value).ok_or_else(|| missing(config, args, &found, named))?]
         }
         _ if found.is_empty() => return Err(ScopeError::no_scopes(config).into()),
         // The table of a bucket comes from the bucket.
-        (None, true) => found
-            .into_iter()
-            .filter(|scope| scope.remote.is_none())
-            .collect(),
+        (None, true) => found.into_iter().filter(|scope| scope.remote.is_none()).collect(),
         (None, false) if found.len() == 1 => found,
         _ => {
             return Err(CliError::Request(Error::InvalidArgument {
@@ -49,12 +42,7 @@ pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), CliError
                     (None, Some(_)) => "--pin".to_owned(),
                     _ => "--scope".to_owned(),
                 },
-                value: if args.all {
-                    "given together with --all"
-                } else {
-                    "missing"
-                }
-                .to_owned(),
+                value: if args.all { "given together with --all" } else { "missing" }.to_owned(),
                 allowed: format!("--all, or one scope by its name: {}", some_names(&found)),
                 nearest: Vec::new(),
                 example: Some(command("index --all")),
@@ -66,11 +54,7 @@ pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), CliError
         Some(EncoderName::Static) => EncoderChoice::Static,
         None => EncoderChoice::Usual,
     };
-    let options = Options {
-        dry_run: args.dry_run,
-        rebuild: args.rebuild,
-        encoder,
-    };
+    let options = Options { dry_run: args.dry_run, rebuild: args.rebuild, encoder };
     if !args.dry_run {
         say_how_to_continue(args.rebuild);
     }
@@ -146,10 +130,8 @@ fn missing(
 pub fn index_scope(scope: &Scope, resident: usize, options: Options) -> Result<Report, CliError> {
     check_usable(scope)?;
     if scope.remote.is_some() {
-        let message = format!(
-            "scope `{}` is read from a bucket, which brings its vector table",
-            scope.name
-        );
+        let message =
+            format!("scope `{}` is read from a bucket, which brings its vector table", scope.name);
         return Err(CliError::usage("--scope", message));
     }
     let bar = progress::bar();
@@ -175,10 +157,7 @@ pub fn index_scope(scope: &Scope, resident: usize, options: Options) -> Result<R
     bar.finish_and_clear();
     report.map_err(|error| match error {
         BuildError::Store(error) => error.into(),
-        source => CliError::Index {
-            scope: scope.name.clone(),
-            source,
-        },
+        source => CliError::Index { scope: scope.name.clone(), source },
     })
 }
 
@@ -201,11 +180,7 @@ fn report_text(report: &Report, dry_run: bool) -> String {
         Some(why) => format!("; {was_rebuilt}: {why}"),
         None => String::new(),
     };
-    let encoder = if report.contextual {
-        "; contextual vectors"
-    } else {
-        ""
-    };
+    let encoder = if report.contextual { "; contextual vectors" } else { "" };
     format!(
         "{}: {} {done} added, {} removed, {} {} unchanged{encoder}{rebuilt}\n",
         report.scope,

@@ -44,9 +44,8 @@ impl LastQueryStore {
         let root = config.db.as_ref().unwrap_or(&config.root);
         let key = format!("{}\n{}", root.value.display(), terminal.display());
         // Do not write into a root that contains the cache folder.
-        (!folder.starts_with(&root.value)).then(|| Self {
-            path: folder.join(format!("{:016x}.json", xxh3_64(key.as_bytes()))),
-        })
+        (!folder.starts_with(&root.value))
+            .then(|| Self { path: folder.join(format!("{:016x}.json", xxh3_64(key.as_bytes()))) })
     }
 
     pub fn last(&self, now: Timestamp) -> Option<LastQuery> {
@@ -55,9 +54,7 @@ impl LastQueryStore {
             return None;
         }
         let recall: LastQuery = serde_json::from_slice(&fs::read(&self.path).ok()?).ok()?;
-        (0..EXPIRY_SECONDS)
-            .contains(&(now.as_second() - recall.at))
-            .then_some(recall)
+        (0..EXPIRY_SECONDS).contains(&(now.as_second() - recall.at)).then_some(recall)
     }
 
     /// Stores a query and removes expired ones. Returns whether it was stored.
@@ -87,7 +84,5 @@ fn remove_expired(folder: &Path, now: i64) {
 /// The terminal of this command, even if its output goes elsewhere.
 fn terminal_device() -> Option<PathBuf> {
     let of = |stream: &dyn AsFd| ttyname(stream.as_fd()).ok();
-    of(&std::io::stdout())
-        .or_else(|| of(&std::io::stderr()))
-        .or_else(|| of(&std::io::stdin()))
+    of(&std::io::stdout()).or_else(|| of(&std::io::stderr())).or_else(|| of(&std::io::stdin()))
 }

@@ -21,9 +21,7 @@ pub(super) fn write_out(text: &str) -> Result<(), CliError> {
 /// Writes text without colours to standard error, safe to print. Ignores errors, because there is
 /// nowhere to report them.
 pub(super) fn write_err(text: &str) {
-    let _ = anstream::stderr()
-        .lock()
-        .write_all(text::safe(text).as_bytes());
+    let _ = anstream::stderr().lock().write_all(text::safe(text).as_bytes());
 }
 
 /// Writes text without colours to standard output, safe to print.

@@ -28,8 +28,5 @@ fn panic_line(panic: &PanicHookInfo<'_>) -> String {
         let file = location.file().rsplit('/').next().unwrap_or_default();
         format!(" ({file}:{})", location.line())
     });
-    format!(
-        "ack-memory: internal error{location_text}: {}\n",
-        text::line(payload, 200)
-    )
+    format!("ack-memory: internal error{location_text}: {}\n", text::line(payload, 200))
 }

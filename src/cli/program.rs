@@ -29,33 +29,22 @@ impl Program {
         // The path of a symbolic link stays valid when a package manager installs the next version
         // elsewhere.
         if let Some(path) = this_program_on_path().filter(|path| is_same(path, &running)) {
-            return Ok(Self {
-                path,
-                name: Some(NAME),
-                runner: None,
-            });
+            return Ok(Self { path, name: Some(NAME), runner: None });
         }
         let runners: &[Runner] = match ProgramOrigin::of(&running) {
             ProgramOrigin::Installed => {
-                return Ok(Self {
-                    path: running,
-                    name: None,
-                    runner: None,
-                });
+                return Ok(Self { path: running, name: None, runner: None });
             }
             // `pipx run` may start the program through uv, which then need not be on the PATH.
             ProgramOrigin::Runner(runner) => &[runner, PIPX],
             ProgramOrigin::UnknownCache => &[],
         };
-        let on_path = runners
-            .iter()
-            .find_map(|runner| Some((program_on_path(runner.program)?, *runner)));
+        let on_path =
+            runners.iter().find_map(|runner| Some((program_on_path(runner.program)?, *runner)));
         match on_path {
-            Some((path, runner)) => Ok(Self {
-                path,
-                name: Some(runner.program),
-                runner: Some(runner),
-            }),
+            Some((path, runner)) => {
+                Ok(Self { path, name: Some(runner.program), runner: Some(runner) })
+            }
             None => Err(ConnectError::Cache { path: running }),
         }
     }
@@ -66,12 +55,8 @@ impl Program {
 pub fn this_program_on_path() -> Option<PathBuf> {
     let environment = std::env::var_os("VIRTUAL_ENV").filter(|path| !path.is_empty());
     let stays = |path: &PathBuf| {
-        let is_active = environment
-            .as_ref()
-            .is_some_and(|root| path.starts_with(root));
-        let is_of_npm = path
-            .parent()
-            .is_some_and(|folder| folder.ends_with("node_modules/.bin"));
+        let is_active = environment.as_ref().is_some_and(|root| path.starts_with(root));
+        let is_of_npm = path.parent().is_some_and(|folder| folder.ends_with("node_modules/.bin"));
         !is_active && !is_of_npm && ProgramOrigin::of(path) == ProgramOrigin::Installed
     };
     programs_on_path(NAME).find(stays)
@@ -84,10 +69,7 @@ pub fn program_on_path(name: &str) -> Option<PathBuf> {
 fn programs_on_path(name: &str) -> impl Iterator<Item = PathBuf> {
     let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
     let folders = std::env::var_os("PATH").unwrap_or_default();
-    let paths: Vec<PathBuf> = std::env::split_paths(&folders)
-        .map(|folder| folder.join(&name))
-        .collect();
-    paths
-        .into_iter()
-        .filter(|path| path.is_absolute() && path.is_file())
+    let paths: Vec<PathBuf> =
+        std::env::split_paths(&folders).map(|folder| folder.join(&name)).collect();
+    paths.into_iter().filter(|path| path.is_absolute() && path.is_file())
 }

@@ -128,9 +128,7 @@ pub fn wrapped(indent: &str, text: &str) -> String {
     let Some(width) = Screen::of_errors().width else {
         return format!("{indent}{text}\n");
     };
-    let options = textwrap::Options::new(width)
-        .initial_indent(indent)
-        .subsequent_indent(indent);
+    let options = textwrap::Options::new(width).initial_indent(indent).subsequent_indent(indent);
     textwrap::fill(text, options) + "\n"
 }
 

@@ -52,11 +52,7 @@ pub fn run(config: &Config, args: &PublishArgs, json: bool) -> Result<(), CliErr
     if writes {
         plan.write()?;
     }
-    let commands = if plan.is_empty() {
-        Vec::new()
-    } else {
-        git_commands(&plan)
-    };
+    let commands = if plan.is_empty() { Vec::new() } else { git_commands(&plan) };
     if json {
         let done = json!({ "written": writes, "commands": commands });
         return write_json(&json_with(&plan, done));
@@ -71,10 +67,7 @@ pub fn run(config: &Config, args: &PublishArgs, json: bool) -> Result<(), CliErr
         };
         return write_plain(&format!("{why}\n"));
     }
-    let next: String = commands
-        .iter()
-        .map(|command| format!("  {command}\n"))
-        .collect();
+    let next: String = commands.iter().map(|command| format!("  {command}\n")).collect();
     write_plain(&format!("written; next, run:\n{next}"))
 }
 
@@ -143,10 +136,7 @@ fn also_waiting_text(scope: &str, waiting: usize) -> String {
     match waiting {
         0 => String::new(),
         1 => format!("1 memory waits for review: `{review}`\n"),
-        _ => format!(
-            "{} wait for review: `{review}`\n",
-            render::count(waiting as u64, "memory")
-        ),
+        _ => format!("{} wait for review: `{review}`\n", render::count(waiting as u64, "memory")),
     }
 }
 

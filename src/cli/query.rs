@@ -30,18 +30,10 @@ pub fn run(global: &Global, args: QueryArgs) -> Result<ExitCode, CliError> {
     let config = config(global)?;
     let memory = LastQueryStore::of(&config);
     let (next, exit_code) = (args.next, args.exit_code);
-    let asked = LastQuery {
-        long: args.long,
-        request: request(args),
-        ..LastQuery::default()
-    };
+    let asked = LastQuery { long: args.long, request: request(args), ..LastQuery::default() };
     let now = Timestamp::now();
     let last = memory.as_ref().and_then(|memory| memory.last(now));
-    let mut recall = if next {
-        next_page_of(last, &asked)?
-    } else {
-        asked
-    };
+    let mut recall = if next { next_page_of(last, &asked)? } else { asked };
     let mut request = recall.request.clone();
     request.cursor = recall.next.take().or(request.cursor);
     if !global.json {
@@ -50,10 +42,7 @@ pub fn run(global: &Global, args: QueryArgs) -> Result<ExitCode, CliError> {
     }
     let service = CloseOnDrop(Service::new(config).leak());
     let mut answer = progress::while_reading(|| {
-        for id in [&mut request.like, &mut request.expect]
-            .into_iter()
-            .flatten()
-        {
+        for id in [&mut request.like, &mut request.expect].into_iter().flatten() {
             *id = full_id(id, service.0);
         }
         service.0.query_memories(&request)
@@ -62,10 +51,9 @@ pub fn run(global: &Global, args: QueryArgs) -> Result<ExitCode, CliError> {
     let first = recall.hits.len() + 1;
     recall.at = now.as_second();
     recall.next.clone_from(&answer.next_cursor);
-    recall.hits.extend(answer.results.iter().map(|hit| Also {
-        id: hit.id.clone(),
-        scope: hit.scope.clone(),
-    }));
+    recall.hits.extend(
+        answer.results.iter().map(|hit| Also { id: hit.id.clone(), scope: hit.scope.clone() }),
+    );
     // A near match does not count as found.
     let lacks_words = |note: &Note| note.kind == NoteKind::NoWordMatches;
     let is_found = !answer.results.is_empty() && !answer.notes.iter().any(lacks_words);
@@ -181,18 +169,10 @@ fn short_ids(
     answer: &QueryResponse,
     scope: Option<&str>,
 ) -> HashMap<String, String> {
-    let newer = answer
-        .results
-        .iter()
-        .filter_map(|hit| hit.superseded_by.as_deref());
+    let newer = answer.results.iter().filter_map(|hit| hit.superseded_by.as_deref());
     let contradicting = answer.results.iter().flat_map(|hit| &hit.contradicts);
     let newer = newer.chain(contradicting.map(|other| other.id.as_str()));
-    let ids: Vec<&str> = answer
-        .results
-        .iter()
-        .map(|hit| hit.id.as_str())
-        .chain(newer)
-        .collect();
+    let ids: Vec<&str> = answer.results.iter().map(|hit| hit.id.as_str()).chain(newer).collect();
     if ids.is_empty() {
         return HashMap::new();
     }

@@ -115,10 +115,7 @@ fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Re
     if in_browser {
         browser::show(caller, desk, &review_session)
     } else {
-        let view = TerminalView {
-            is_plain: plain,
-            has_unwritten,
-        };
+        let view = TerminalView { is_plain: plain, has_unwritten };
         terminal::run_terminal_desk(caller, desk, &review_session, view)
     }
 }
@@ -139,10 +136,7 @@ fn matching(
         ..QueryRequest::default()
     };
     let found = progress::while_reading(|| waiting_for(service, &request))?;
-    Ok(Filter {
-        only: Some(found),
-        ..filter
-    })
+    Ok(Filter { only: Some(found), ..filter })
 }
 
 /// How many memories are snoozed, if nothing else waits. With a filter, it is not known which of
@@ -191,10 +185,7 @@ struct Nearest {
 
 /// The approved memories nearest to one of the first entries of a list.
 fn nearest(desk: &Desk, number: usize) -> Vec<Nearest> {
-    let item = desk
-        .items()
-        .get(number)
-        .filter(|_| number < MAX_WITH_NEAREST);
+    let item = desk.items().get(number).filter(|_| number < MAX_WITH_NEAREST);
     let neighbours = item.map(|item| neighbours(desk.service(), &item.candidate, &[], desk.now()));
     let neighbours = neighbours.into_iter().flatten().map(|neighbours| Nearest {
         id: neighbours.id,
@@ -276,19 +267,12 @@ fn list(caller: Caller<'_>, desk: &mut Desk, is_filtered: bool) -> Result<(), Cl
     }
     let screen = Screen::of_output();
     let head = desk.head().text;
-    let mut out: String = head
-        .lines()
-        .map(|line| wrapped(line, "", &screen))
-        .collect();
+    let mut out: String = head.lines().map(|line| wrapped(line, "", &screen)).collect();
     let shown = screen.listed(desk.items().len());
     for (number, card) in cards.take(shown).enumerate() {
         out += &listed(&card, short, &screen);
         for neighbour in nearest(desk, number) {
-            let Nearest {
-                id,
-                title,
-                relation,
-            } = neighbour;
+            let Nearest { id, title, relation } = neighbour;
             let (id, title) = (short.shortest(&id), text::line(&title, 80));
             let neighbour = format!("approved: {id}  {title}  ({})", relation.as_str());
             out += &wrapped(&neighbour, "  ", &screen);

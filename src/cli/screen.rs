@@ -20,11 +20,7 @@ const MAX_LISTED: usize = 20;
 pub fn folded(more: usize, all: &str) -> String {
     match more {
         0 => String::new(),
-        more => format!(
-            "and {} more: `{}` shows all\n",
-            grouped(more as u64),
-            command(all)
-        ),
+        more => format!("and {} more: `{}` shows all\n", grouped(more as u64), command(all)),
     }
 }
 

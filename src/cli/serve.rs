@@ -62,10 +62,8 @@ fn serve_in_trouble(
     let mut config = Config::without_file(inputs(global)?)?;
     config.offline = global.offline;
     config.command = command::command;
-    let offer = Offer {
-        toolset: Toolset::of(args.surface.unwrap_or_default()),
-        upstreams: Vec::new(),
-    };
+    let offer =
+        Offer { toolset: Toolset::of(args.surface.unwrap_or_default()), upstreams: Vec::new() };
     let is_fixed = Arc::new(AtomicBool::new(false));
     let started = Arc::clone(&is_fixed);
     let (args, global) = (args.clone(), global.clone());
@@ -94,11 +92,7 @@ fn report() -> Report {
 fn settings(args: &ServeArgs, global: &Global) -> Result<(Config, Offer), CliError> {
     let config = load(global)?;
     let mut offer = Offer::load(&config, args.surface, &|name| std::env::var_os(name))?;
-    let skipped = if global.offline {
-        offer.without_network()
-    } else {
-        Vec::new()
-    };
+    let skipped = if global.offline { offer.without_network() } else { Vec::new() };
     for name in skipped {
         write_err(&format!(
             "--offline: the upstream server `{name}` is reached over HTTP and is left out\n"
@@ -132,11 +126,7 @@ fn serve(config: Config, offer: Offer, args: &ServeArgs, global: &Global) -> Res
     let (token, token_source) = token(args)?;
     let server_extras_value = server_extras(args, report())?;
     let listener = listen(address, &args.allow_host, token, server_extras_value)?;
-    announce(
-        &format!("http://{}", listener.address()),
-        &token_source,
-        global.json,
-    )?;
+    announce(&format!("http://{}", listener.address()), &token_source, global.json)?;
     let ip = listener.address().ip();
     if !ip.is_loopback() {
         write_err(
@@ -159,11 +149,7 @@ fn serve(config: Config, offer: Offer, args: &ServeArgs, global: &Global) -> Res
 
 fn server_extras(args: &ServeArgs, report: Report) -> Result<ServerExtras, CliError> {
     let tokens = args.tokens.as_deref().map(TokenFile::open).transpose();
-    Ok(ServerExtras {
-        tokens: tokens.map_err(ServeError::from)?,
-        warm: args.warm,
-        report,
-    })
+    Ok(ServerExtras { tokens: tokens.map_err(ServeError::from)?, warm: args.warm, report })
 }
 
 /// Prints the address and, for people, how to connect. Does not print the token, because terminals
@@ -190,20 +176,15 @@ fn announce(base: &str, token_source: &TokenSource, json: bool) -> Result<(), Cl
         ),
         TokenSource::Environment => (format!("token: {ENV_TOKEN}"), Some(format!("${ENV_TOKEN}"))),
         TokenSource::File { path, new } => {
-            let note = if *new {
-                " (created just now, readable only by you)"
-            } else {
-                ""
-            };
+            let note = if *new { " (created just now, readable only by you)" } else { "" };
             (
                 format!("token: in {}{note}", path.display()),
                 Some(format!("$(cat '{}')", path.display())),
             )
         }
     };
-    let header = token.map_or_else(String::new, |token| {
-        format!(" --header \"Authorization: Bearer {token}\"")
-    });
+    let header = token
+        .map_or_else(String::new, |token| format!(" --header \"Authorization: Bearer {token}\""));
     write_err(&format!(
         "serving MCP at {url}; Ctrl-C ends it\n{message}\nconnect: claude mcp add --transport http ack-memory {url}{header}\n"
     ));
@@ -225,10 +206,8 @@ fn token(args: &ServeArgs) -> Result<(Option<Token>, TokenSource), CliError> {
         return Ok((Some(read(&path)?), TokenSource::File { path, new: false }));
     }
     if let Some(value) = std::env::var_os(ENV_TOKEN).filter(|value| !value.is_empty()) {
-        let token = Token::new(&value.to_string_lossy()).map_err(|reason| ServeError::Token {
-            place: format!("`{ENV_TOKEN}`"),
-            reason,
-        })?;
+        let token = Token::new(&value.to_string_lossy())
+            .map_err(|reason| ServeError::Token { place: format!("`{ENV_TOKEN}`"), reason })?;
         return Ok((Some(token), TokenSource::Environment));
     }
     let folders = directories::ProjectDirs::from("", "", "ack-memory").ok_or(ServeError::NoHome)?;
@@ -250,13 +229,9 @@ fn read(path: &Path) -> Result<Token, CliError> {
         ));
     }
     let mut text = String::new();
-    file.take(MAX_TOKEN_FILE_BYTES)
-        .read_to_string(&mut text)
-        .map_err(&io)?;
-    let token = Token::new(&text).map_err(|reason| ServeError::Token {
-        place: format!("`{}`", path.display()),
-        reason,
-    })?;
+    file.take(MAX_TOKEN_FILE_BYTES).read_to_string(&mut text).map_err(&io)?;
+    let token = Token::new(&text)
+        .map_err(|reason| ServeError::Token { place: format!("`{}`", path.display()), reason })?;
     Ok(token)
 }
 

@@ -20,10 +20,7 @@ pub(super) fn all_scopes(
     service: &Service,
     scope: Option<String>,
 ) -> Result<ListScopesResponse, CliError> {
-    let mut request = ListScopesRequest {
-        scope,
-        ..ListScopesRequest::default()
-    };
+    let mut request = ListScopesRequest { scope, ..ListScopesRequest::default() };
     let mut all = service.list_scopes(&request)?;
     while let Some(cursor) = all.next_cursor.take() {
         request.cursor = Some(cursor);

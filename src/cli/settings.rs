@@ -33,10 +33,7 @@ pub(super) fn inputs(global: &Global) -> Result<Inputs, CliError> {
         working_directory: PathBuf::new(),
     };
     match std::env::current_dir() {
-        Ok(working_directory) => Ok(Inputs {
-            working_directory,
-            ..inputs
-        }),
+        Ok(working_directory) => Ok(Inputs { working_directory, ..inputs }),
         // A removed working directory is no project. Only a relative path needs one.
         Err(_) if !inputs.needs_working_directory() => Ok(inputs),
         Err(error) => Err(CliError::io("find", "the working directory")(error)),
@@ -91,10 +88,7 @@ pub(super) fn config(global: &Global) -> Result<Config, CliError> {
 pub(super) fn explain(config: &Config) {
     let line = |line: &str| write_err(&format!("ack-memory: {}\n", text::line(line, 1_000)));
     for setting in doctor::settings(config) {
-        line(&format!(
-            "{} {} ({})",
-            setting.name, setting.value, setting.source
-        ));
+        line(&format!("{} {} ({})", setting.name, setting.value, setting.source));
     }
     if config.pinned.is_none() {
         line("not pinned to a scope");

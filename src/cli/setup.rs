@@ -70,9 +70,7 @@ pub fn mode(args: &SetupArgs, json: bool) -> Result<AnswerMode, CliError> {
         let message = "no questions can be asked here: pass `--yes`, or `--dry-run`";
         let hint = "`--yes` adds stores for review and connects installed clients; \
                     `--dry-run` writes nothing";
-        Err(CliError::usage("--yes", message)
-            .with_hint(hint)
-            .with_example("setup --yes"))
+        Err(CliError::usage("--yes", message).with_hint(hint).with_example("setup --yes"))
     }
 }
 
@@ -122,10 +120,8 @@ impl Setup<'_> {
             // A quoted word cannot be broken.
             screen.width = None;
         }
-        let narrower = Screen {
-            width: screen.width.map(|width| width.saturating_sub(2)),
-            ..screen
-        };
+        let narrower =
+            Screen { width: screen.width.map(|width| width.saturating_sub(2)), ..screen };
         let line = format!("{}{command}", text.trim_start());
         let indent = " ".repeat(text.len() - text.trim_start().len());
         let rest = format!("{indent}  ");
@@ -188,10 +184,7 @@ impl Setup<'_> {
         found: &FoundStore,
         known: &mut KnownScopes,
     ) -> Result<(&'static str, Option<String>), CliError> {
-        self.say(&format!(
-            "  {}\n",
-            store_line(found, self.config.home.as_deref())
-        ))?;
+        self.say(&format!("  {}\n", store_line(found, self.config.home.as_deref())))?;
         if let Some(scope) = known.with_store(&found.path) {
             self.say(&format!("    already exists as scope `{scope}`\n"))?;
             return Ok(("there", None));
@@ -241,11 +234,7 @@ impl Setup<'_> {
     fn ask(&mut self, found: &FoundStore, team: Option<&Team>) -> Result<Answer, CliError> {
         if let Some(team) = team {
             let is_joined = self.about_all != Some(Answer::Skip) && team.ask();
-            return Ok(if is_joined {
-                Answer::Join
-            } else {
-                Answer::Skip
-            });
+            return Ok(if is_joined { Answer::Join } else { Answer::Skip });
         }
         if let Some(answer) = self.about_all {
             return Ok(answer);
@@ -310,9 +299,7 @@ impl Setup<'_> {
         }
         if self.mode != AnswerMode::Ask {
             let setup = command("setup");
-            self.say(&format!(
-                "    left on; `{setup}` at a terminal offers to switch it off\n"
-            ))?;
+            self.say(&format!("    left on; `{setup}` at a terminal offers to switch it off\n"))?;
             return Ok("left_on");
         }
         let change = match other.switch_off(client, &places(self.config)?) {
@@ -349,11 +336,8 @@ impl Setup<'_> {
             return Ok("there");
         }
         let home = self.config.home.as_deref();
-        let files: Vec<String> = planned
-            .changes
-            .iter()
-            .map(|change| with_tilde(&change.path, home))
-            .collect();
+        let files: Vec<String> =
+            planned.changes.iter().map(|change| with_tilde(&change.path, home)).collect();
         self.say(&format!("  {name}: {}\n", files.join(", ")))?;
         if !self.json {
             for warning in &planned.warnings {
@@ -436,9 +420,7 @@ impl Setup<'_> {
         let ask = format!("What do our memories say about {}?", hit.word);
         let when = if hit.approved { "Now" } else { "Then" };
         self.say("\n")?;
-        self.say(&format!(
-            "{when} ask your agent, in a new session: \"{ask}\"\n"
-        ))?;
+        self.say(&format!("{when} ask your agent, in a new session: \"{ask}\"\n"))?;
         Ok(json!({ "command": command, "total": hit.total, "approved": hit.approved, "ask": ask }))
     }
 

@@ -84,11 +84,7 @@ pub fn watch() {
             }
         }
     };
-    if std::thread::Builder::new()
-        .name("signals".to_owned())
-        .spawn(wait)
-        .is_err()
-    {
+    if std::thread::Builder::new().name("signals".to_owned()).spawn(wait).is_err() {
         // Without the thread, signals end the process as usual.
         let _ = set.thread_unblock();
     }

@@ -77,11 +77,7 @@ mod with_table {
     /// Makes or updates the table of each scope whose store is not in the state that is known.
     pub fn refresh(config: &Config, known: &HashMap<String, FileState>) {
         let registry = Registry::new(config);
-        let options = Options {
-            dry_run: false,
-            rebuild: false,
-            encoder: EncoderChoice::Usual,
-        };
+        let options = Options { dry_run: false, rebuild: false, encoder: EncoderChoice::Usual };
         for scope in registry.discover().scopes {
             let Ok(state) = scope.store.file_state() else {
                 continue;

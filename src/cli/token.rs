@@ -46,11 +46,7 @@ pub fn run(args: &TokenArgs, config: Option<&Config>) -> Result<(), CliError> {
         return show(args, &token, config);
     };
     add(file, &args.name, table, args.replace)?;
-    write_err(&format!(
-        "`{}` is in {}, with the hash of its token\n",
-        args.name,
-        file.display()
-    ));
+    write_err(&format!("`{}` is in {}, with the hash of its token\n", args.name, file.display()));
     show(args, &token, config)
 }
 
@@ -77,11 +73,7 @@ fn missing<'a>(names: &'a [String], config: Option<&Config>) -> Vec<&'a str> {
     };
     let scopes = Registry::new(config).discover().scopes;
     let is_missing = |name: &&str| !scopes.iter().any(|scope| scope.name == *name);
-    names
-        .iter()
-        .map(String::as_str)
-        .filter(is_missing)
-        .collect()
+    names.iter().map(String::as_str).filter(is_missing).collect()
 }
 
 /// Adds a client's table to a file, atomically.

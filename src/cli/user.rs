@@ -19,9 +19,7 @@ pub fn stores(config: &Config) -> Vec<FoundStore> {
         return Vec::new();
     };
     let folders = directories::BaseDirs::new();
-    let data = folders
-        .as_ref()
-        .map(|dirs| dirs.data_local_dir().to_owned());
+    let data = folders.as_ref().map(|dirs| dirs.data_local_dir().to_owned());
     let settings = folders.map(|dirs| dirs.config_dir().to_owned());
     let project = super::connect::repository(config);
     let places = StorePlaces {

@@ -34,9 +34,7 @@ impl Measures {
         Some(Self {
             recall_5: count(within(5).count()) / all,
             recall_10: count(within(10).count()) / all,
-            reciprocal_rank: within(10)
-                .next()
-                .map_or(0.0, |place| 1.0 / (count(place) + 1.0)),
+            reciprocal_rank: within(10).next().map_or(0.0, |place| 1.0 / (count(place) + 1.0)),
             ndcg_10: within(10).map(gain).fold(0.0, |sum, gain| sum + gain) / ideal,
         })
     }
@@ -58,11 +56,8 @@ impl Estimate {
         }
         let mean = values.iter().sum::<f64>() / n;
         let margin = if values.len() > 1 {
-            let variance = values
-                .iter()
-                .map(|value| (value - mean).powi(2))
-                .sum::<f64>()
-                / (n - 1.0);
+            let variance =
+                values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
             1.96 * (variance / n).sqrt()
         } else {
             0.0
@@ -84,10 +79,7 @@ pub fn percentile(values: &mut [f64], share: f64) -> f64 {
 }
 
 /// Converts a count for arithmetic.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "counts of results and questions"
-)]
+#[expect(clippy::cast_precision_loss, reason = "counts of results and questions")]
 pub const fn count(number: usize) -> f64 {
     number as f64
 }

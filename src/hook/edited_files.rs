@@ -6,34 +6,20 @@ use serde_json::Value;
 const MAX_FILES: usize = 8;
 const MAX_PATH_BYTES: usize = 4_096;
 /// Tools that edit one file, which an argument names.
-const FILE_EDITING_TOOLS: [&str; 6] = [
-    "Edit",
-    "MultiEdit",
-    "NotebookEdit",
-    "Write",
-    "create",
-    "edit",
-];
+const FILE_EDITING_TOOLS: [&str; 6] =
+    ["Edit", "MultiEdit", "NotebookEdit", "Write", "create", "edit"];
 const PATH_ARGUMENTS: [&str; 3] = ["file_path", "notebook_path", "path"];
 /// Prefixes of the patch lines that name a file.
-const PATCH_PREFIXES: [&str; 4] = [
-    "*** Add File: ",
-    "*** Update File: ",
-    "*** Delete File: ",
-    "*** Move to: ",
-];
+const PATCH_PREFIXES: [&str; 4] =
+    ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
 
 /// The files that a call is about to edit; empty if the tool edits none.
 pub fn files(tool: &str, input: &Value) -> Vec<String> {
     // Some versions of Copilot CLI send the arguments as JSON text.
-    let parsed = input
-        .as_str()
-        .and_then(|text| serde_json::from_str(text).ok());
+    let parsed = input.as_str().and_then(|text| serde_json::from_str(text).ok());
     let input = parsed.as_ref().unwrap_or(input);
     let mut files: Vec<String> = if FILE_EDITING_TOOLS.contains(&tool) {
-        let by_argument = PATH_ARGUMENTS
-            .iter()
-            .filter_map(|name| input.get(*name)?.as_str());
+        let by_argument = PATH_ARGUMENTS.iter().filter_map(|name| input.get(*name)?.as_str());
         by_argument.map(str::to_owned).collect()
     } else if tool == "apply_patch" {
         texts(input).into_iter().flat_map(patched_files).collect()
@@ -53,11 +39,9 @@ fn texts(value: &Value) -> Vec<&str> {
     match value {
         Value::String(text) => vec![text],
         Value::Array(items) => items.iter().filter_map(Value::as_str).collect(),
-        Value::Object(members) => members
-            .values()
-            .filter(|member| !member.is_object())
-            .flat_map(texts)
-            .collect(),
+        Value::Object(members) => {
+            members.values().filter(|member| !member.is_object()).flat_map(texts).collect()
+        }
         _ => Vec::new(),
     }
 }
@@ -80,41 +64,17 @@ mod tests {
         let patch = "*** Begin Patch\n*** Update File: src/a.rs\n*** Move to: src/b.rs\n\
                      @@\n-x\n+*** Add File: no\n*** Add File: c.md\n*** End Patch";
         for (tool, input, expected) in [
-            (
-                "Edit",
-                json!({ "file_path": "/p/a.rs", "old_string": "x" }),
-                &["/p/a.rs"][..],
-            ),
-            (
-                "Write",
-                json!({ "file_path": "/p/a.rs", "content": "x" }),
-                &["/p/a.rs"],
-            ),
-            (
-                "NotebookEdit",
-                json!({ "notebook_path": "/p/a.ipynb" }),
-                &["/p/a.ipynb"],
-            ),
-            (
-                "apply_patch",
-                json!({ "command": patch }),
-                &["src/a.rs", "src/b.rs", "c.md"],
-            ),
+            ("Edit", json!({ "file_path": "/p/a.rs", "old_string": "x" }), &["/p/a.rs"][..]),
+            ("Write", json!({ "file_path": "/p/a.rs", "content": "x" }), &["/p/a.rs"]),
+            ("NotebookEdit", json!({ "notebook_path": "/p/a.ipynb" }), &["/p/a.ipynb"]),
+            ("apply_patch", json!({ "command": patch }), &["src/a.rs", "src/b.rs", "c.md"]),
             (
                 "apply_patch",
                 json!({ "command": ["apply_patch", patch] }),
                 &["src/a.rs", "src/b.rs", "c.md"],
             ),
-            (
-                "apply_patch",
-                json!({ "input": patch }),
-                &["src/a.rs", "src/b.rs", "c.md"],
-            ),
-            (
-                "create",
-                json!({ "path": "/p/a.rs", "file_text": "x" }),
-                &["/p/a.rs"],
-            ),
+            ("apply_patch", json!({ "input": patch }), &["src/a.rs", "src/b.rs", "c.md"]),
+            ("create", json!({ "path": "/p/a.rs", "file_text": "x" }), &["/p/a.rs"]),
             ("edit", json!("{\"path\":\"/p/a.rs\"}"), &["/p/a.rs"]),
         ] {
             assert_eq!(files(tool, &input), expected, "{tool} {input}");

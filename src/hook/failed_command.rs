@@ -7,14 +7,8 @@
 use serde_json::{Map, Value};
 
 /// What hosts call the tools that run a command.
-const SHELLS: [&str; 6] = [
-    "Bash",
-    "bash",
-    "powershell",
-    "run_shell_command",
-    "shell",
-    "local_shell",
-];
+const SHELLS: [&str; 6] =
+    ["Bash", "bash", "powershell", "run_shell_command", "shell", "local_shell"];
 
 /// How lines begin that a host adds to an output.
 const HOST_LINES: [&str; 9] = [
@@ -80,16 +74,12 @@ fn without_host_lines(output: &str) -> String {
     let is_host_line = |line: &&str| HOST_LINES.iter().any(|start| line.starts_with(start));
     let lines: Vec<&str> = output.lines().filter(|line| !is_host_line(line)).collect();
     let output = lines.join("\n");
-    output
-        .strip_prefix("Output: ")
-        .map_or_else(|| output.clone(), str::to_owned)
+    output.strip_prefix("Output: ").map_or_else(|| output.clone(), str::to_owned)
 }
 
 /// The command of a call's arguments, which may be JSON text.
 fn command(arguments: &Value) -> String {
-    let parsed = arguments
-        .as_str()
-        .and_then(|text| serde_json::from_str::<Value>(text).ok());
+    let parsed = arguments.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
     match parsed.as_ref().unwrap_or(arguments).get("command") {
         Some(Value::String(command)) => command.clone(),
         Some(Value::Array(words)) => {
@@ -162,10 +152,7 @@ mod tests {
     #[test]
     fn other_tools_and_interrupted_commands_did_not_fail() {
         check(&json!({ "tool_name": "Edit", "error": "not found" }), None);
-        check(
-            &json!({ "tool_name": "Bash", "error": "x", "is_interrupt": true }),
-            None,
-        );
+        check(&json!({ "tool_name": "Bash", "error": "x", "is_interrupt": true }), None);
         check(&json!({ "tool_name": "Bash", "tool_response": 5 }), None);
         check(&json!({}), None);
     }

@@ -36,9 +36,7 @@ pub fn pre_tool_use(
     })?;
     let folder = event.folder.as_deref().unwrap_or_default();
     let inside = |path: &String| {
-        let inside = path
-            .strip_prefix(folder)
-            .and_then(|rest| rest.strip_prefix('/'));
+        let inside = path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'));
         text::line(inside.unwrap_or(path), 100)
     };
     let names: Vec<String> = files.iter().map(inside).collect();

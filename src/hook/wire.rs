@@ -129,10 +129,7 @@ impl Event {
             return Err("standard input is JSON, but not an object".to_owned());
         };
         let text = |key: &str| {
-            sent.get(key)
-                .and_then(Value::as_str)
-                .map(str::trim)
-                .filter(|text| !text.is_empty())
+            sent.get(key).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty())
         };
         let name = text("hook_event_name").unwrap_or_default();
         let sender = recognise(&sent, name);
@@ -180,11 +177,7 @@ impl Event {
             },
             failed_command: FailedCommand::of(&sent),
             agent: text("agent_id").map(str::to_owned),
-            name: if known {
-                name.to_owned()
-            } else {
-                unknown.name.clone()
-            },
+            name: if known { name.to_owned() } else { unknown.name.clone() },
             ..unknown
         })
     }
@@ -274,9 +267,7 @@ fn without_context(prompt: &str) -> &str {
     let mut rest = prompt.trim_start();
     while let Some(inside) = rest.strip_prefix("<hook_context>") {
         // Without an end tag, there is nothing else.
-        rest = inside
-            .split_once("</hook_context>")
-            .map_or("", |(_, after)| after.trim_start());
+        rest = inside.split_once("</hook_context>").map_or("", |(_, after)| after.trim_start());
     }
     rest
 }
@@ -313,11 +304,7 @@ mod tests {
                 Some("/p"),
             ),
             (camel, Host::Cursor, Some("/w")),
-            (
-                json!({ "hook_event_name": "BeforeAgent", "cwd": "/p" }),
-                Host::Gemini,
-                Some("/p"),
-            ),
+            (json!({ "hook_event_name": "BeforeAgent", "cwd": "/p" }), Host::Gemini, Some("/p")),
             (
                 json!({ "hook_event_name": "SessionStart", "timestamp": "2026-11-22T10:00:00Z" }),
                 Host::Gemini,
@@ -333,11 +320,7 @@ mod tests {
             (json!({ "cwd": "x".repeat(5_000) }), Host::ClaudeCode, None),
         ] {
             let event = read(&sent);
-            assert_eq!(
-                (event.host, event.folder.as_deref()),
-                (host, folder),
-                "{sent}"
-            );
+            assert_eq!((event.host, event.folder.as_deref()), (host, folder), "{sent}");
         }
         let marked = b"\xef\xbb\xbf{\"cwd\":\"/p\"}";
         let event = Event::read(marked, None, HookEvent::SessionStart).unwrap();

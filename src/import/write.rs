@@ -107,30 +107,19 @@ impl Target {
     /// # Errors
     /// An error from SQLite or the file system. Then nothing is changed.
     pub fn commit(&self, plan: &ImportPlan, now: jiff::Timestamp) -> Result<(), ImportError> {
-        let sqlite = |source| ImportError::Sqlite {
-            path: self.path.clone(),
-            source,
-        };
+        let sqlite = |source| ImportError::Sqlite { path: self.path.clone(), source };
         if !self.is_new {
             let mut connection = Connection::open(&self.path).map_err(sqlite)?;
-            connection
-                .busy_timeout(Duration::from_secs(10))
-                .map_err(sqlite)?;
+            connection.busy_timeout(Duration::from_secs(10)).map_err(sqlite)?;
             return write(&mut connection, plan, now).map_err(sqlite);
         }
         let folder = self.path.parent().unwrap_or(Path::new("."));
         let above = folder.parent().unwrap_or(folder);
-        let io = |source| ImportError::Io {
-            action: "create",
-            path: self.path.clone(),
-            source,
-        };
+        let io = |source| ImportError::Io { action: "create", path: self.path.clone(), source };
         make_private(above).map_err(io)?;
         sweep(above);
         let building = private_folder(above).map_err(io)?;
-        let file = building
-            .path()
-            .join(self.path.file_name().unwrap_or("memory.db".as_ref()));
+        let file = building.path().join(self.path.file_name().unwrap_or("memory.db".as_ref()));
         // SQLite treats an empty file as a new database.
         create_private(&file).map_err(io)?;
         let mut connection = Connection::open(&file).map_err(sqlite)?;
@@ -191,10 +180,7 @@ fn check(snapshot: &Snapshot<'_>) -> Result<Option<ImportError>, StoreError> {
     Ok(COLUMNS
         .into_iter()
         .find(missing)
-        .map(|column| ImportError::MissingColumn {
-            path: path(),
-            column,
-        }))
+        .map(|column| ImportError::MissingColumn { path: path(), column }))
 }
 
 fn compare(
@@ -205,10 +191,7 @@ fn compare(
 ) -> Result<ImportPlan, StoreError> {
     let sqlite = |error| StoreError::sqlite(snapshot.path(), error);
     let mut plan = ImportPlan::default();
-    let sql = format!(
-        "SELECT {} FROM memories WHERE id COLLATE BINARY = ?1",
-        COLUMNS.join(", ")
-    );
+    let sql = format!("SELECT {} FROM memories WHERE id COLLATE BINARY = ?1", COLUMNS.join(", "));
     let mut statement = snapshot.connection().prepare(&sql).map_err(sqlite)?;
     for (number, row) in rows {
         let stored = statement
@@ -240,10 +223,7 @@ fn compare(
                 "`id` is `{}`, which the store has with other content; --update replaces it",
                 row.id
             );
-            refused.push(RefusedLine {
-                line: *number,
-                reason,
-            });
+            refused.push(RefusedLine { line: *number, reason });
         } else {
             plan.unchanged += 1;
         }
@@ -293,9 +273,7 @@ fn write(
     let has_log = recognise(&tables(connection)?).is_some_and(|layout| layout.log.is_some());
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     {
-        let marks: Vec<String> = (1..=COLUMNS.len())
-            .map(|number| format!("?{number}"))
-            .collect();
+        let marks: Vec<String> = (1..=COLUMNS.len()).map(|number| format!("?{number}")).collect();
         let mut insert = transaction.prepare(&format!(
             "INSERT INTO memories ({}) VALUES ({})",
             COLUMNS.join(", "),
@@ -311,10 +289,8 @@ fn write(
         };
         let columns = COLUMNS.iter().zip(&marks).enumerate().skip(1);
         let sets: Vec<String> = columns.map(set).collect();
-        let mut replace = transaction.prepare(&format!(
-            "UPDATE memories SET {} WHERE id = ?1",
-            sets.join(", ")
-        ))?;
+        let mut replace = transaction
+            .prepare(&format!("UPDATE memories SET {} WHERE id = ?1", sets.join(", ")))?;
         let mut log = has_log
             .then(|| {
                 transaction.prepare(
@@ -336,10 +312,8 @@ fn write(
                 _ => row.status.as_str(),
             };
             if previous.is_some() {
-                let bits = COLUMNS
-                    .iter()
-                    .enumerate()
-                    .filter(|(_, column)| sets_column(row, column));
+                let bits =
+                    COLUMNS.iter().enumerate().filter(|(_, column)| sets_column(row, column));
                 let bits = bits.fold(0, |bits, (number, _)| bits | 1_i64 << number);
                 parameters.push(Value::Integer(bits));
                 replace.execute(rusqlite::params_from_iter(parameters))?;

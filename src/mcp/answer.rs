@@ -114,11 +114,7 @@ pub(super) fn to_json(answer: &impl Serialize) -> Value {
 impl Server {
     /// Puts an answer into the words of its reader, without what a client cannot use.
     pub(super) fn for_reader(&self, answer: &mut impl Resolve, reader: &AgentReader) {
-        answer.edit(&mut ForAgent {
-            server: self,
-            reader,
-            places: None,
-        });
+        answer.edit(&mut ForAgent { server: self, reader, places: None });
     }
 
     /// Replaces the paths of this machine in an error, if clients may be on others.
@@ -192,10 +188,7 @@ impl Places {
             names.insert(store.to_owned(), name);
             names.insert(scope.folder.clone(), scope.name.clone());
         }
-        Self {
-            names,
-            project: project.clone(),
-        }
+        Self { names, project: project.clone() }
     }
 
     /// A text without paths of this machine. Messages have paths in backticks. A text that is
@@ -203,11 +196,7 @@ impl Places {
     fn hidden(&self, text: &str) -> String {
         if text.starts_with('/') {
             let is_here = self.known(text).is_some() || self.project.starts_with(text);
-            return if is_here {
-                self.name(text)
-            } else {
-                text.to_owned()
-            };
+            return if is_here { self.name(text) } else { text.to_owned() };
         }
         let parts = text.split('`').enumerate();
         let parts = parts.map(|(number, part)| match part.starts_with('/') {
@@ -228,9 +217,8 @@ impl Places {
     /// The name of a path that belongs to a scope.
     fn known(&self, path: &str) -> Option<String> {
         let path = Path::new(path);
-        let (place, name) = path
-            .ancestors()
-            .find_map(|place| Some((place, self.names.get(place)?)))?;
+        let (place, name) =
+            path.ancestors().find_map(|place| Some((place, self.names.get(place)?)))?;
         let rest = path.strip_prefix(place).ok()?;
         Some(match rest.as_os_str().is_empty() {
             true => name.clone(),
@@ -251,10 +239,8 @@ mod tests {
             ("/home/ana/mem.db", "own/mem.db"),
         ];
         let places = places.map(|(path, name)| (PathBuf::from(path), name.to_owned()));
-        let places = Places {
-            names: HashMap::from(places),
-            project: PathBuf::from("/srv/shop/web"),
-        };
+        let places =
+            Places { names: HashMap::from(places), project: PathBuf::from("/srv/shop/web") };
         for (text, hidden) in [
             ("/srv/ack/scopes/platform", "platform"),
             (

@@ -16,13 +16,9 @@ pub struct Quirks {
 impl Quirks {
     /// The differences of the client with this name.
     pub fn of(client: Option<&Implementation>) -> Self {
-        let name = client
-            .map(|client| client.name.to_lowercase())
-            .unwrap_or_default();
-        let words: Vec<&str> = name
-            .split(|c: char| !c.is_alphanumeric())
-            .filter(|word| !word.is_empty())
-            .collect();
+        let name = client.map(|client| client.name.to_lowercase()).unwrap_or_default();
+        let words: Vec<&str> =
+            name.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
         let begins = |start: &[&str]| words.starts_with(start);
         Self {
             prints_both: matches!(words.first(), Some(&("codex" | "cline"))),

@@ -57,11 +57,7 @@ impl ServerHandler for Server {
             .enable_resources()
             .enable_prompts()
             .build();
-        if let Some(tools) = capabilities
-            .tools
-            .as_mut()
-            .filter(|_| self.sends_notifications)
-        {
+        if let Some(tools) = capabilities.tools.as_mut().filter(|_| self.sends_notifications) {
             tools.list_changed = Some(true);
         }
         let mut info = ServerConfig::new(capabilities).with_instructions(self.instructions());
@@ -98,10 +94,8 @@ impl ServerHandler for Server {
         let result = match server.surface.find(&request.name) {
             Some(tool) => {
                 let quirks = Quirks::of(context.client_info().as_ref());
-                until_cancelled(&context, async {
-                    Ok(server.call(tool, values, quirks).await)
-                })
-                .await?
+                until_cancelled(&context, async { Ok(server.call(tool, values, quirks).await) })
+                    .await?
             }
             None => match server.upstreams.call(&request.name, values, &context).await {
                 Some(Answer::Result(result)) => result,
@@ -146,8 +140,7 @@ impl ServerHandler for Server {
         &self,
         _requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
-        self.sends_notifications
-            .then(|| SubscriptionFilter::builder().tools_list_changed().build())
+        self.sends_notifications.then(|| SubscriptionFilter::builder().tools_list_changed().build())
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
@@ -198,9 +191,7 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        Ok(prompts::list_prompts(Quirks::of(
-            context.client_info().as_ref(),
-        )))
+        Ok(prompts::list_prompts(Quirks::of(context.client_info().as_ref())))
     }
 
     async fn get_prompt(

@@ -68,10 +68,7 @@ pub enum ServeError {
     #[error("`{0}` is in use by another program")]
     InUse(SocketAddr),
     #[error("cannot listen on `{address}`: {source}")]
-    Listen {
-        address: SocketAddr,
-        source: std::io::Error,
-    },
+    Listen { address: SocketAddr, source: std::io::Error },
     #[error("the token in {place} cannot be used: {reason}")]
     Token { place: String, reason: String },
     #[error(transparent)]
@@ -235,11 +232,7 @@ mod tests {
             "127.0.0.1:0".parse().unwrap(),
             &[],
             None,
-            ServerExtras {
-                tokens: None,
-                warm: false,
-                report: Arc::new(|_| {}),
-            },
+            ServerExtras { tokens: None, warm: false, report: Arc::new(|_| {}) },
         )
         .unwrap();
         listening.limits = limits;
@@ -258,10 +251,7 @@ mod tests {
     async fn exchange(stream: &mut TcpStream, bytes: &[u8]) -> String {
         stream.write_all(bytes).await.unwrap();
         let mut reply = Vec::new();
-        timeout(Duration::from_secs(20), stream.read_to_end(&mut reply))
-            .await
-            .unwrap()
-            .unwrap();
+        timeout(Duration::from_secs(20), stream.read_to_end(&mut reply)).await.unwrap().unwrap();
         String::from_utf8(reply).unwrap()
     }
 
@@ -285,20 +275,14 @@ mod tests {
         // The client sends nothing, half a head, or half a body.
         assert_eq!(exchange(&mut connect().await, b"").await, "");
         let answer = exchange(&mut connect().await, head.as_bytes()).await;
-        assert!(
-            answer.is_empty() || answer.starts_with("HTTP/1.1 4"),
-            "{answer}"
-        );
+        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{answer}");
         let half = format!("{head}Content-Length: 100\r\n\r\n{{");
         let answer = exchange(&mut connect().await, half.as_bytes()).await;
         assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
         // A body whose declared length is too long, and one whose actual length is.
         let long = format!("{head}Content-Length: 1001\r\n\r\n");
         let answer = exchange(&mut connect().await, long.as_bytes()).await;
-        assert!(
-            answer.starts_with("HTTP/1.1 413") && answer.contains("1000 bytes"),
-            "{answer}"
-        );
+        assert!(answer.starts_with("HTTP/1.1 413") && answer.contains("1000 bytes"), "{answer}");
         let chunk = format!(
             "{head}Transfer-Encoding: chunked\r\n\r\n3e9\r\n{}\r\n0\r\n\r\n",
             "x".repeat(1_001)

@@ -18,11 +18,7 @@ use ack_api::{
 
 /// The answer of `query_memories`. `whole` is the tool that shows a memory in full, if there is one.
 pub fn query(answer: &QueryResponse, whole: Option<&str>) -> String {
-    let at_least = if answer.total_is_lower_bound {
-        " or more"
-    } else {
-        ""
-    };
+    let at_least = if answer.total_is_lower_bound { " or more" } else { "" };
     let mut out = match (answer.results.len(), answer.total) {
         (0, 0) => "No memories.".to_owned(),
         (1, 1) if at_least.is_empty() => "1 memory".to_owned(),
@@ -42,12 +38,7 @@ pub fn query(answer: &QueryResponse, whole: Option<&str>) -> String {
     }
     let mut end = String::new();
     if let Some(expected) = &answer.expected {
-        let _ = writeln!(
-            end,
-            "Expected {}: {}",
-            expected.id,
-            inline(expected.message.text())
-        );
+        let _ = writeln!(end, "Expected {}: {}", expected.id, inline(expected.message.text()));
     }
     if let Some(hidden) = &answer.hidden {
         // A note may already state the number.
@@ -68,12 +59,8 @@ pub fn query(answer: &QueryResponse, whole: Option<&str>) -> String {
         let _ = writeln!(end, "Searched: {}{others}", searched.scopes.join(", "));
     }
     for skipped in &searched.skipped {
-        let _ = writeln!(
-            end,
-            "Not searched: {} ({})",
-            skipped.scope,
-            inline(skipped.reason.text())
-        );
+        let _ =
+            writeln!(end, "Not searched: {} ({})", skipped.scope, inline(skipped.reason.text()));
     }
     let (first, rest): (Vec<&Note>, Vec<&Note>) =
         answer.notes.iter().partition(|note| comes_first(note));
@@ -95,10 +82,7 @@ pub fn query(answer: &QueryResponse, whole: Option<&str>) -> String {
 }
 
 const fn comes_first(note: &Note) -> bool {
-    matches!(
-        note.kind,
-        NoteKind::NoWordMatches | NoteKind::NothingCertain
-    )
+    matches!(note.kind, NoteKind::NoWordMatches | NoteKind::NothingCertain)
 }
 
 pub fn get(answer: &GetResponse) -> String {
@@ -113,12 +97,8 @@ pub fn get(answer: &GetResponse) -> String {
             true => String::new(),
             false => format!("; similar: {}", missing.nearest.join(", ")),
         };
-        let _ = writeln!(
-            out,
-            "Missing {}: {}{suggestion}",
-            missing.id,
-            inline(missing.reason.text())
-        );
+        let _ =
+            writeln!(out, "Missing {}: {}{suggestion}", missing.id, inline(missing.reason.text()));
     }
     notes(&mut out, &answer.notes);
     harmless(&out)
@@ -139,15 +119,9 @@ fn detail(out: &mut String, memory: &MemoryDetail) {
     if let Some(timeline) = &memory.timeline {
         let within = format!("{:?}", timeline.within).to_lowercase();
         let _ = writeln!(out, "Timeline of its {within}:");
-        timeline
-            .before
-            .iter()
-            .for_each(|entry| timeline_entry(out, entry));
+        timeline.before.iter().for_each(|entry| timeline_entry(out, entry));
         let _ = writeln!(out, "- this memory");
-        timeline
-            .after
-            .iter()
-            .for_each(|entry| timeline_entry(out, entry));
+        timeline.after.iter().for_each(|entry| timeline_entry(out, entry));
     }
     for related in &memory.related {
         let _ = writeln!(
@@ -161,17 +135,10 @@ fn detail(out: &mut String, memory: &MemoryDetail) {
         );
     }
     for link in &memory.links {
-        let title = link
-            .title
-            .as_deref()
-            .map_or_else(String::new, |title| format!(": {}", inline(title)));
-        let _ = writeln!(
-            out,
-            "Link: {} {} {}{title}",
-            link.from_id,
-            inline(&link.kind),
-            link.to_id
-        );
+        let title =
+            link.title.as_deref().map_or_else(String::new, |title| format!(": {}", inline(title)));
+        let _ =
+            writeln!(out, "Link: {} {} {}{title}", link.from_id, inline(&link.kind), link.to_id);
     }
     for entry in &memory.history {
         let parts = [
@@ -187,21 +154,14 @@ fn detail(out: &mut String, memory: &MemoryDetail) {
 }
 
 fn session_of(out: &mut String, memory: &MemoryDetail) {
-    let id = memory
-        .session_id
-        .as_ref()
-        .or(memory.memory.session.as_ref());
+    let id = memory.session_id.as_ref().or(memory.memory.session.as_ref());
     let context = memory.session_context.clone().unwrap_or_default();
     let name = match (context.title.as_ref().map(inline), id.map(inline)) {
         (Some(title), Some(id)) => format!("{title} ({id})"),
         (Some(name), None) | (None, Some(name)) => name,
         (None, None) => return,
     };
-    let unreviewed = if context.unreviewed {
-        ", not reviewed"
-    } else {
-        ""
-    };
+    let unreviewed = if context.unreviewed { ", not reviewed" } else { "" };
     let _ = writeln!(out, "Session: {name}{unreviewed}");
     if let Some(overview) = &context.overview {
         quote_lines(out, overview);
@@ -211,12 +171,7 @@ fn session_of(out: &mut String, memory: &MemoryDetail) {
 fn timeline_entry(out: &mut String, entry: &TimelineEntry) {
     let day = entry.created_at.as_deref().unwrap_or_default();
     let status = status_suffix(entry.status);
-    let _ = writeln!(
-        out,
-        "- {day} {} ({}{status})",
-        inline(&entry.title),
-        entry.id
-    );
+    let _ = writeln!(out, "- {day} {} ({}{status})", inline(&entry.title), entry.id);
 }
 
 pub fn scopes(answer: &ListScopesResponse) -> String {
@@ -276,19 +231,17 @@ fn scope(out: &mut String, info: &ScopeInfo) {
 
 /// How much of a scope its vector table covers, and since when.
 fn vector_table(table: &IndexInfo) -> String {
-    let coverage = table.coverage.map_or_else(String::new, |share| {
-        format!(" of {:.0} %", (share * 100.0).floor())
-    });
+    let coverage = table
+        .coverage
+        .map_or_else(String::new, |share| format!(" of {:.0} %", (share * 100.0).floor()));
     let built = table.built_at.as_deref();
     let built = built.map_or_else(String::new, |day| format!(" ({day})"));
     format!("vector table{coverage}{built}")
 }
 
 fn pending(waiting: &Pending) -> String {
-    let since = waiting
-        .oldest
-        .as_deref()
-        .map_or_else(String::new, |day| format!(" (oldest: {day})"));
+    let since =
+        waiting.oldest.as_deref().map_or_else(String::new, |day| format!(" (oldest: {day})"));
     let ids = match waiting.ids.is_empty() {
         true => String::new(),
         false => format!(" ({})", waiting.ids.join(", ")),
@@ -317,11 +270,7 @@ pub fn context(answer: &ContextResponse) -> String {
         let _ = writeln!(out, "\n{title}:");
         hits.iter().for_each(|hit| item(&mut out, "- ", hit));
     }
-    let mut sessions = answer
-        .recent_sessions
-        .iter()
-        .filter(|entry| entry.has_content())
-        .peekable();
+    let mut sessions = answer.recent_sessions.iter().filter(|entry| entry.has_content()).peekable();
     if sessions.peek().is_some() {
         out.push_str("\nRecent sessions:\n");
         sessions.for_each(|entry| session(&mut out, entry));
@@ -331,12 +280,8 @@ pub fn context(answer: &ContextResponse) -> String {
         let _ = writeln!(out, "{}", pending(waiting));
     }
     for skipped in &answer.searched.skipped {
-        let _ = writeln!(
-            out,
-            "Not searched: {} ({})",
-            skipped.scope,
-            inline(skipped.reason.text())
-        );
+        let _ =
+            writeln!(out, "Not searched: {} ({})", skipped.scope, inline(skipped.reason.text()));
     }
     notes(&mut out, &answer.notes);
     harmless(&out)
@@ -345,11 +290,7 @@ pub fn context(answer: &ContextResponse) -> String {
 fn session(out: &mut String, entry: &SessionEntry) {
     let day = entry.date.as_deref().unwrap_or_default();
     let title = entry.title.as_deref().map(inline).unwrap_or_default();
-    let unreviewed = if entry.unreviewed {
-        ", not reviewed"
-    } else {
-        ""
-    };
+    let unreviewed = if entry.unreviewed { ", not reviewed" } else { "" };
     let _ = writeln!(out, "- {day} {title} ({}{unreviewed})", inline(&entry.id));
     if let Some(overview) = &entry.overview {
         let _ = writeln!(out, "  {}", inline(overview));
@@ -362,12 +303,7 @@ fn item(out: &mut String, mark: &str, hit: &MemoryHit) {
         Some(project) if *project != hit.scope => format!("{}/{}", hit.scope, inline(project)),
         _ => hit.scope.clone(),
     };
-    let _ = write!(
-        out,
-        "{mark}**{}** ({}, {scope_text}",
-        inline(&hit.title),
-        hit.id
-    );
+    let _ = write!(out, "{mark}**{}** ({}, {scope_text}", inline(&hit.title), hit.id);
     for word in hit.kind.iter().chain(&hit.created_at) {
         let _ = write!(out, ", {}", inline(word));
     }
@@ -402,12 +338,7 @@ fn item(out: &mut String, mark: &str, hit: &MemoryHit) {
     }
     if !hit.also.is_empty() || hit.more_also > 0 {
         let also: Vec<String> = hit.also.iter().map(|also| inline(&also.id)).collect();
-        let _ = writeln!(
-            out,
-            "  also noted as: {}{}",
-            also.join(", "),
-            more_suffix(hit.more_also)
-        );
+        let _ = writeln!(out, "  also noted as: {}{}", also.join(", "), more_suffix(hit.more_also));
     }
 }
 
@@ -470,16 +401,10 @@ fn line(raw: &str) -> String {
     let without_number = line.trim_start_matches(|c: char| c.is_ascii_digit());
     let is_number = without_number.len() < line.len() && without_number.starts_with(['.', ')']);
     let begins_block = line.starts_with(['#', '>', '|', '='])
-        || ["```", "~~~", "---", "***"]
-            .iter()
-            .any(|rule| line.starts_with(rule))
+        || ["```", "~~~", "---", "***"].iter().any(|rule| line.starts_with(rule))
         || ["-", "+", "*"].into_iter().any(is_mark)
         || is_number && without_number.get(1..2).is_none_or(|next| next == " ");
-    if begins_block {
-        format!("\\{line}")
-    } else {
-        line
-    }
+    if begins_block { format!("\\{line}") } else { line }
 }
 
 #[cfg(test)]
@@ -533,10 +458,7 @@ mod tests {
         });
         let markdown = get(&serde_json::from_value(answer).unwrap());
         assert_eq!(markdown.matches(code).count(), 3, "{markdown}");
-        assert!(
-            markdown.contains("src/<name>.rs") && markdown.contains("> </pre>"),
-            "{markdown}"
-        );
+        assert!(markdown.contains("src/<name>.rs") && markdown.contains("> </pre>"), "{markdown}");
     }
 
     #[test]
@@ -546,9 +468,6 @@ mod tests {
             "narrative": "one\n```\n# two\n\nthree",
         });
         let markdown = get(&serde_json::from_value(answer).unwrap());
-        assert_eq!(
-            markdown,
-            "**t** (a, s, staging)\n> one\n> ```\n> # two\n> \n> three"
-        );
+        assert_eq!(markdown, "**t** (a, s, staging)\n> one\n> ```\n> # two\n> \n> three");
     }
 }

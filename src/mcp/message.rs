@@ -33,19 +33,13 @@ pub fn decode(message: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Option<Val
 
 /// Like [`decode`], but also returns the bytes of the message.
 pub fn decode_repaired(message: &[u8]) -> Result<RepairedMessage<'_>, Option<Value>> {
-    let line = message
-        .strip_prefix(b"\xef\xbb\xbf")
-        .unwrap_or(message)
-        .trim_ascii();
+    let line = message.strip_prefix(b"\xef\xbb\xbf").unwrap_or(message).trim_ascii();
     if line.is_empty() {
         return Err(None);
     }
     let mut line = Cow::Borrowed(line);
     if values(&line) > MAX_VALUES {
-        let message = format!(
-            "message has more than {} values",
-            grouped(MAX_VALUES as u64)
-        );
+        let message = format!("message has more than {} values", grouped(MAX_VALUES as u64));
         let id = first_id(&line).unwrap_or_default();
         return Err(Some(failure(&id, -32600, &message)));
     }
@@ -91,13 +85,8 @@ pub fn decode_repaired(message: &[u8]) -> Result<RepairedMessage<'_>, Option<Val
         Ok(decoded) => Ok((line, decoded)),
         Err(error) => {
             let needs_answer = value.get("id").is_some() || !value.is_object();
-            Err(needs_answer.then(|| {
-                failure(
-                    &id,
-                    -32600,
-                    &format!("not a message of this protocol: {error}"),
-                )
-            }))
+            Err(needs_answer
+                .then(|| failure(&id, -32600, &format!("not a message of this protocol: {error}"))))
         }
     }
 }
@@ -208,10 +197,7 @@ mod tests {
 
     fn answer(line: &str) -> (i64, Value) {
         let answer = decode(line.as_bytes()).unwrap_err().unwrap();
-        (
-            answer["error"]["code"].as_i64().unwrap(),
-            answer["id"].clone(),
-        )
+        (answer["error"]["code"].as_i64().unwrap(), answer["id"].clone())
     }
 
     #[test]
@@ -271,20 +257,13 @@ mod tests {
             format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{params}}}"#)
         };
         for element in ["0,", "[],", r#"{"a":0},"#, r#""\\\"","#] {
-            assert_eq!(
-                answer(&call("7", element, 20_000)),
-                (-32600, json!(7)),
-                "{element}"
-            );
+            assert_eq!(answer(&call("7", element, 20_000)), (-32600, json!(7)), "{element}");
             assert_eq!(
                 answer(&call(r#""seven""#, element, 20_000)),
                 (-32600, json!("seven")),
                 "{element}"
             );
-            assert!(
-                decode(call("7", element, 6_000).as_bytes()).is_ok(),
-                "{element}"
-            );
+            assert!(decode(call("7", element, 6_000).as_bytes()).is_ok(), "{element}");
         }
         // What is inside a string is not a value.
         assert!(decode(call("7", r#""[,{:,\"[,{:,","#, 4_000).as_bytes()).is_ok());
@@ -296,10 +275,7 @@ mod tests {
         let line = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"query":"cut \ud83d \ud83d\ude00 \\ud83d"}}}"#;
         assert!(decode(line).is_ok());
         let repaired = String::from_utf8(repair_surrogates(line).unwrap()).unwrap();
-        assert!(
-            repaired.contains(r"cut \ufffd \ud83d\ude00 \\ud83d"),
-            "{repaired}"
-        );
+        assert!(repaired.contains(r"cut \ufffd \ud83d\ude00 \\ud83d"), "{repaired}");
         assert_eq!(repair_surrogates(br#"{"a":"\ud83d\ude00 plain"}"#), None);
     }
 }

@@ -79,12 +79,8 @@ impl Server {
     async fn recall(&self, arguments: JsonObject) -> Result<String, Error> {
         let Arguments { query, scope, rest } = Arguments::parse(arguments)?;
         let words = |scope: Option<&String>| {
-            let words: Vec<&str> = query
-                .iter()
-                .chain(scope)
-                .chain(&rest)
-                .map(String::as_str)
-                .collect();
+            let words: Vec<&str> =
+                query.iter().chain(scope).chain(&rest).map(String::as_str).collect();
             words.join(" ")
         };
         let question = words(None);
@@ -117,8 +113,7 @@ impl Server {
             by_agent: true,
             ..QueryRequest::default()
         };
-        self.run_blocking(RECALL, move |service| service.query_memories(&request))
-            .await
+        self.run_blocking(RECALL, move |service| service.query_memories(&request)).await
     }
 
     fn recalled(&self, question: &str, note: &str, mut found: QueryResponse) -> String {
@@ -133,11 +128,7 @@ impl Server {
             return format!("{asked}\n\nNo approved memory was found.\n\n{memories}");
         }
         let scopes = found.results.iter().map(|hit| hit.scope.as_str());
-        let origin = if self.service.serves_unreviewed(scopes) {
-            UNREVIEWED
-        } else {
-            REVIEWED
-        };
+        let origin = if self.service.serves_unreviewed(scopes) { UNREVIEWED } else { REVIEWED };
         let in_full = whole.map_or_else(String::new, |tool| format!("; {tool} shows one in full"));
         format!(
             "{asked}\n\n{origin} {RECALL_TEXT}{in_full}. If none matters, say so.\n\n{memories}"
@@ -150,12 +141,9 @@ fn names_no_scope(service: &Service, error: &Error) -> bool {
     match error {
         Error::Scope(ScopeError::NotFound { .. }) => true,
         // A pin refuses every other name, whether or not such a scope exists.
-        Error::Scope(ScopeError::Refused { name, .. }) => !service
-            .registry
-            .discover()
-            .scopes
-            .iter()
-            .any(|scope| scope.name == *name),
+        Error::Scope(ScopeError::Refused { name, .. }) => {
+            !service.registry.discover().scopes.iter().any(|scope| scope.name == *name)
+        }
         _ => false,
     }
 }
@@ -203,7 +191,5 @@ impl Arguments {
 /// The number that ends a name, or 0: clients give further words as `word2`, `arg2` or `2`.
 fn last_number(name: &str) -> u32 {
     let word = name.trim_end_matches(|c: char| c.is_ascii_digit());
-    name.strip_prefix(word)
-        .and_then(|number| number.parse().ok())
-        .unwrap_or(0)
+    name.strip_prefix(word).and_then(|number| number.parse().ok()).unwrap_or(0)
 }

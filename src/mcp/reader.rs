@@ -30,9 +30,9 @@ impl Server {
     /// The agent of a client that reads the answer of a tool outside of a call of its own.
     pub(super) fn reader_of(&self, tool: Tool) -> AgentReader {
         let offered = self.surface.tool_for(tool);
-        self.reader(offered.map_or(Place::Resource, |offered| {
-            Place::call(offered, &Call::default())
-        }))
+        self.reader(
+            offered.map_or(Place::Resource, |offered| Place::call(offered, &Call::default())),
+        )
     }
 
     pub(super) fn body(&self, error: &Error, reader: &AgentReader) -> ErrorBody {
@@ -55,9 +55,8 @@ pub(super) fn error_result(body: &ErrorBody) -> CallToolResult {
 }
 
 pub(super) fn protocol_error(error: &Error, body: &ErrorBody) -> ErrorData {
-    let message = body.hint.as_ref().map_or(body.message.clone(), |hint| {
-        format!("{}; {hint}", body.message)
-    });
+    let message =
+        body.hint.as_ref().map_or(body.message.clone(), |hint| format!("{}; {hint}", body.message));
     let is_repairable = matches!(
         error,
         Error::InvalidArgument { .. }

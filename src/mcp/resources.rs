@@ -79,13 +79,10 @@ impl Server {
             let description =
                 description.unwrap_or_else(|| format!("Memories of the scope `{name}`."));
             let description = text::untagged(&description).into_owned();
-            Resource::new(
-                Address::Scope { name: name.clone() }.to_string(),
-                name.clone(),
-            )
-            .with_title(format!("Scope {name}"))
-            .with_description(description)
-            .with_mime_type(JSON)
+            Resource::new(Address::Scope { name: name.clone() }.to_string(), name.clone())
+                .with_title(format!("Scope {name}"))
+                .with_description(description)
+                .with_mime_type(JSON)
         }));
         resources.extend(memories.into_iter().map(|memory| {
             let title = text::untagged(&memory.title).into_owned();
@@ -126,22 +123,14 @@ impl Server {
             })
             .await
             .map_err(|error| self.read_error(&uri, &address, &error))?;
-        Ok(ReadResourceResult::new(vec![
-            ResourceContents::text(json, uri).with_mime_type(JSON),
-        ]))
+        Ok(ReadResourceResult::new(vec![ResourceContents::text(json, uri).with_mime_type(JSON)]))
     }
 
     async fn invalid_address(&self, uri: &str) -> ErrorData {
-        let scopes = self
-            .run_blocking("resources/read", Service::listed_scopes)
-            .await
-            .unwrap_or_default();
+        let scopes =
+            self.run_blocking("resources/read", Service::listed_scopes).await.unwrap_or_default();
         let known: Vec<String> = std::iter::once(SCOPES.to_owned())
-            .chain(
-                scopes
-                    .into_iter()
-                    .map(|scope| Address::Scope { name: scope.name }.to_string()),
-            )
+            .chain(scopes.into_iter().map(|scope| Address::Scope { name: scope.name }.to_string()))
             .collect();
         let near = nearest(uri, known.iter().map(String::as_str), 3);
         let allowed = [SCOPES, SCOPE_TEMPLATE, MEMORY_TEMPLATE];
@@ -176,21 +165,15 @@ impl Server {
         }
         let mut body = self.body(error, &self.reader(Place::Resource));
         let addresses = |name: &String| match (address, error) {
-            (Address::Memory { scope, .. }, Error::MemoryNotFound { .. }) => Address::Memory {
-                scope: scope.clone(),
-                id: name.clone(),
-            },
-            (Address::Memory { id, .. }, _) => Address::Memory {
-                scope: name.clone(),
-                id: id.clone(),
-            },
+            (Address::Memory { scope, .. }, Error::MemoryNotFound { .. }) => {
+                Address::Memory { scope: scope.clone(), id: name.clone() }
+            }
+            (Address::Memory { id, .. }, _) => {
+                Address::Memory { scope: name.clone(), id: id.clone() }
+            }
             _ => Address::Scope { name: name.clone() },
         };
-        body.nearest = body
-            .nearest
-            .iter()
-            .map(|name| addresses(name).to_string())
-            .collect();
+        body.nearest = body.nearest.iter().map(|name| addresses(name).to_string()).collect();
         let message = format!(
             "there is no resource `{}`: {}{}",
             text::line(uri, 200),
@@ -221,7 +204,5 @@ pub fn unknown(what: &str, word: &str, known: &[&str]) -> ErrorData {
 }
 
 fn did_you_mean(nearest: &[String]) -> String {
-    nearest.first().map_or_else(String::new, |nearest| {
-        format!("; did you mean `{nearest}`?")
-    })
+    nearest.first().map_or_else(String::new, |nearest| format!("; did you mean `{nearest}`?"))
 }

@@ -36,10 +36,7 @@ pub(super) struct Roots {
 
 impl Default for Roots {
     fn default() -> Self {
-        Self {
-            progress: watch::Sender::new(Progress::NotAsked),
-            there: Mutex::default(),
-        }
+        Self { progress: watch::Sender::new(Progress::NotAsked), there: Mutex::default() }
     }
 }
 

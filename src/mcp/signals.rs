@@ -19,11 +19,7 @@ impl EndSignals {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
-            hang_up: if is_ignored(hang_up.as_raw_value()) {
-                None
-            } else {
-                Some(signal(hang_up)?)
-            },
+            hang_up: if is_ignored(hang_up.as_raw_value()) { None } else { Some(signal(hang_up)?) },
         })
     }
 
@@ -48,8 +44,6 @@ impl EndSignals {
 pub fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask
-        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
-        .unwrap_or_default();
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();
     (1..=64).contains(&signal) && mask & (1 << (signal - 1)) != 0
 }

@@ -74,10 +74,7 @@ pub fn transport<R, W>(
     reader: R,
     writer: W,
     is_closed: fn() -> bool,
-) -> (
-    impl Transport<RoleServer, Error = std::io::Error> + 'static,
-    Closed,
-)
+) -> (impl Transport<RoleServer, Error = std::io::Error> + 'static, Closed)
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
@@ -156,9 +153,7 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
                 return !self.line.is_empty() || self.too_long.is_some();
             }
             let newline = available.iter().position(|byte| *byte == b'\n');
-            let piece = available
-                .get(..newline.unwrap_or(available.len()))
-                .unwrap_or_default();
+            let piece = available.get(..newline.unwrap_or(available.len())).unwrap_or_default();
             if let Some(long) = &mut self.too_long {
                 long.add(piece);
             } else if self.line.len() + piece.len() > MAX_MESSAGE_BYTES {
@@ -181,11 +176,7 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
         self.ended = true;
         // The end of a single message without a line end comes before the message.
         let is_piped = *self.is_piped.get_or_insert(true);
-        self.closed.send_replace(if is_piped {
-            Input::PipedAndEnded
-        } else {
-            Input::Ended
-        });
+        self.closed.send_replace(if is_piped { Input::PipedAndEnded } else { Input::Ended });
     }
 }
 
@@ -322,8 +313,7 @@ fn ends_the_handshake(request: &ClientRequest) -> bool {
         other => {
             let meta = other.get_meta();
             let version = meta.protocol_version();
-            meta.missing_required_keys(&ProtocolVersion::V_2026_07_28)
-                .is_empty()
+            meta.missing_required_keys(&ProtocolVersion::V_2026_07_28).is_empty()
                 && version.is_some_and(|version| ProtocolVersion::KNOWN_VERSIONS.contains(&version))
         }
     }

@@ -30,13 +30,8 @@ impl TooLong {
     }
 
     pub fn answer(&self) -> Value {
-        let id = first_id(&self.first)
-            .or_else(|| last_id(&self.last))
-            .unwrap_or(Value::Null);
-        let message = format!(
-            "message has more than {} bytes",
-            grouped(MAX_MESSAGE_BYTES as u64)
-        );
+        let id = first_id(&self.first).or_else(|| last_id(&self.last)).unwrap_or(Value::Null);
+        let message = format!("message has more than {} bytes", grouped(MAX_MESSAGE_BYTES as u64));
         failure(&id, -32600, &message)
     }
 }
@@ -105,22 +100,10 @@ mod tests {
     fn the_id_is_found_at_either_end() {
         let long = "x".repeat(20_000);
         for (message, id) in [
-            (
-                format!(r#"{{"jsonrpc":"2.0","id":7,"params":{{"a":"{long}"}}}}"#),
-                json!(7),
-            ),
-            (
-                format!(r#" {{ "meta":{{"id":1}}, "id" : "a b" , "x":"{long}"}}"#),
-                json!("a b"),
-            ),
-            (
-                format!(r#"{{"params":{{"a":"{long}","id":3}},"id":"z","more":[1]}}"#),
-                json!("z"),
-            ),
-            (
-                format!(r#"{{"params":{{"a":"{long}","id":3}}}}"#),
-                Value::Null,
-            ),
+            (format!(r#"{{"jsonrpc":"2.0","id":7,"params":{{"a":"{long}"}}}}"#), json!(7)),
+            (format!(r#" {{ "meta":{{"id":1}}, "id" : "a b" , "x":"{long}"}}"#), json!("a b")),
+            (format!(r#"{{"params":{{"a":"{long}","id":3}},"id":"z","more":[1]}}"#), json!("z")),
+            (format!(r#"{{"params":{{"a":"{long}","id":3}}}}"#), Value::Null),
             (format!(r#"{{"params":"{long},\"id\":3"}}"#), Value::Null),
             (format!(r#"{{"id":null,"params":"{long}"}}"#), Value::Null),
             (format!(r#"{{"id":{}"#, "1".repeat(20_000)), Value::Null),

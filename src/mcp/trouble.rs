@@ -26,11 +26,7 @@ pub(super) struct Trouble {
 
 impl Trouble {
     pub(super) fn new(start: Box<Start>, report: Report) -> Self {
-        Self {
-            start,
-            report,
-            fixed: Mutex::new(None),
-        }
+        Self { start, report, fixed: Mutex::new(None) }
     }
 
     /// The server with the settings of now.
@@ -46,10 +42,7 @@ impl Trouble {
 
     /// The upstream servers, if the settings were fixed.
     pub(super) fn upstreams(&self) -> Option<Arc<Upstreams>> {
-        self.fixed
-            .lock()
-            .as_ref()
-            .map(|server| Arc::clone(&server.upstreams))
+        self.fixed.lock().as_ref().map(|server| Arc::clone(&server.upstreams))
     }
 }
 

@@ -69,11 +69,7 @@ pub(super) struct IdForm {
 impl Argument {
     /// An argument of the operation under its own name.
     pub(super) fn own(name: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            is: Some(name.to_owned()),
-            ..Self::default()
-        }
+        Self { name: name.to_owned(), is: Some(name.to_owned()), ..Self::default() }
     }
 
     pub(super) fn is_plain(&self) -> bool {
@@ -82,10 +78,7 @@ impl Argument {
 
     /// Whether its form says how its value is read, so that no note does.
     pub(super) fn is_converted(&self) -> bool {
-        matches!(
-            self.form,
-            Form::Day | Form::List | Form::Words | Form::BestMatch
-        )
+        matches!(self.form, Form::Day | Form::List | Form::Words | Form::BestMatch)
     }
 
     /// The arguments of the operation that it stands for.
@@ -166,10 +159,7 @@ impl Argument {
             (Form::Choice(words), value) => {
                 let ours = value.as_str().and_then(|word| words.get(word));
                 let allowed = || words.keys().cloned().collect();
-                Value::from(
-                    ours.ok_or_else(|| Refusal::new(&value, allowed()))?
-                        .as_str(),
-                )
+                Value::from(ours.ok_or_else(|| Refusal::new(&value, allowed()))?.as_str())
             }
             (Form::Clamped, value) => self.clamp(value, known, notes),
             (Form::Words, Value::Array(parts)) if parts.iter().all(Value::is_string) => {
@@ -183,10 +173,9 @@ impl Argument {
                 Value::from(words.join(" "))
             }
             (Form::One, value @ Value::String(_)) => Value::Array(vec![value]),
-            (Form::Id(form), Value::Array(entries)) => entries
-                .into_iter()
-                .map(|entry| form.read(entry, others))
-                .collect(),
+            (Form::Id(form), Value::Array(entries)) => {
+                entries.into_iter().map(|entry| form.read(entry, others)).collect()
+            }
             (Form::Id(form), value) => form.read(value, others),
             (_, value) => value,
         })
@@ -208,14 +197,8 @@ impl Argument {
         } else {
             return value;
         };
-        notes.push(format!(
-            "`{}`: {number} is {side}; {used} was used",
-            self.name
-        ));
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "bounds are small and whole"
-        )]
+        notes.push(format!("`{}`: {number} is {side}; {used} was used", self.name));
+        #[expect(clippy::cast_possible_truncation, reason = "bounds are small and whole")]
         Value::from(used as i64)
     }
 }
@@ -248,9 +231,7 @@ impl IdForm {
     /// A number after letters that say what it counts, as the id it means.
     fn lettered(&self, text: &str) -> Option<String> {
         let (letters, ours) = self.letters.as_ref()?;
-        let number = text
-            .strip_prefix(letters.as_str())
-            .filter(|rest| is_digits(rest))?;
+        let number = text.strip_prefix(letters.as_str()).filter(|rest| is_digits(rest))?;
         Some(format!("{ours}{number}"))
     }
 }
@@ -267,19 +248,12 @@ pub(super) struct Refusal {
 
 impl Refusal {
     pub(super) fn new(value: &Value, allowed: Vec<String>) -> Self {
-        Self {
-            value: text::line(&value.to_string(), 120),
-            allowed,
-        }
+        Self { value: text::line(&value.to_string(), 120), allowed }
     }
 
     pub(super) fn body(self, argument: &str) -> ErrorBody {
         let Self { value, allowed } = self;
-        let near = nearest(
-            value.trim_matches('"'),
-            allowed.iter().map(String::as_str),
-            2,
-        );
+        let near = nearest(value.trim_matches('"'), allowed.iter().map(String::as_str), 2);
         let example = near.first().or_else(|| allowed.first());
         ErrorBody {
             code: "invalid_argument".to_owned(),

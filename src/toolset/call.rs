@@ -36,10 +36,7 @@ impl Call {
 
     /// Whether it says which memory it is about.
     fn has_memory(&self) -> bool {
-        self.question.is_some()
-            || ["id", "ids"]
-                .iter()
-                .any(|id| self.arguments.contains_key(*id))
+        self.question.is_some() || ["id", "ids"].iter().any(|id| self.arguments.contains_key(*id))
     }
 
     /// The arguments with these ids replaced by their other forms; `None` if there are none.
@@ -72,10 +69,7 @@ impl Call {
 impl OfferedTool {
     pub fn translate(&self, values: Map<String, Value>) -> Result<Call, Box<ErrorBody>> {
         let (values, read) = self.read(values).map_err(|error| Box::new(error.body()))?;
-        let mut call = Call {
-            notes: read.into_iter().collect(),
-            ..Call::default()
-        };
+        let mut call = Call { notes: read.into_iter().collect(), ..Call::default() };
         if self.is_plain() {
             // The service reports what is wrong with them.
             call.arguments = values;
@@ -103,8 +97,7 @@ impl OfferedTool {
             call.arguments.insert(name.clone(), value.clone());
         }
         let notes = notes.into_iter();
-        call.notes
-            .extend(notes.map(|message| Note::new(NoteKind::NotAvailable, message)));
+        call.notes.extend(notes.map(|message| Note::new(NoteKind::NotAvailable, message)));
         Ok(call)
     }
 
@@ -146,9 +139,7 @@ impl OfferedTool {
             body.example = None;
             return Err(Box::new(body));
         }
-        let targets = argument
-            .targets()
-            .map(|ours| (ours.to_owned(), name.clone()));
+        let targets = argument.targets().map(|ours| (ours.to_owned(), name.clone()));
         call.given_arguments.extend(targets);
         let value = argument
             .convert(value, known, notes, &mut call.others)
@@ -164,9 +155,7 @@ impl OfferedTool {
         let schema = argument.schema(self.operation.properties());
         let kinds = match schema.get("type") {
             Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
-            kind => kind
-                .and_then(Value::as_str)
-                .map_or(Vec::new(), |kind| vec![kind]),
+            kind => kind.and_then(Value::as_str).map_or(Vec::new(), |kind| vec![kind]),
         };
         let mut body = Refusal::new(&Value::Null, vec![kinds.join(" or ")]).body(&argument.name);
         body.message = format!("`{}` is missing", argument.name);
@@ -179,9 +168,7 @@ impl OfferedTool {
     fn no_memory_error(&self) -> ErrorBody {
         let names = |argument: &&Argument| argument.has_target("id") || argument.has_target("ids");
         let known = self.arguments.iter().filter(names);
-        let known: Vec<String> = known
-            .map(|argument| format!("`{}`", argument.name))
-            .collect();
+        let known: Vec<String> = known.map(|argument| format!("`{}`", argument.name)).collect();
         let first = known.first().map_or("", |name| name.trim_matches('`'));
         let mut body = Refusal::new(&Value::Null, known.clone()).body(first);
         body.message = format!("{} is missing", known.join(" or "));
@@ -191,11 +178,8 @@ impl OfferedTool {
     }
 
     fn unknown(&self, name: &str) -> ErrorBody {
-        let known: Vec<String> = self
-            .arguments
-            .iter()
-            .map(|argument| argument.name.clone())
-            .collect();
+        let known: Vec<String> =
+            self.arguments.iter().map(|argument| argument.name.clone()).collect();
         let name = text::line(name, 100);
         ErrorBody {
             code: "unknown_argument".to_owned(),
@@ -231,10 +215,8 @@ impl OfferedTool {
         if self.is_plain() {
             return body;
         }
-        let example = body
-            .example
-            .as_deref()
-            .and_then(|example| serde_json::from_str(example).ok());
+        let example =
+            body.example.as_deref().and_then(|example| serde_json::from_str(example).ok());
         body.example = example.and_then(|example: Map<String, Value>| {
             let renamed: Option<Map<String, Value>> = example
                 .into_iter()

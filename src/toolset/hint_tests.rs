@@ -14,10 +14,7 @@ fn a_resource_takes_no_arguments_and_a_prompt_takes_its_own() {
         place: Place::Resource,
         command: |command| format!("ack-memory --root /r {command}"),
     };
-    let hints = [
-        Hint::pass([Given::value("status", "all")], "to see it"),
-        Hint::omit("scope", ""),
-    ];
+    let hints = [Hint::pass([Given::value("status", "all")], "to see it"), Hint::omit("scope", "")];
     assert_eq!(render(&hints, &agent), None);
     agent.place = Place::Prompt(&["query", "scope"]);
     assert_eq!(render(&hints, &agent).as_deref(), Some("leave `scope` out"));

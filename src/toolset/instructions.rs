@@ -101,8 +101,7 @@ fn shorten(description: &str) -> String {
         return line;
     }
     let fits = |(at, _): &(usize, &str)| {
-        line.get(..*at)
-            .is_some_and(|text| text.chars().count() < MAX_DESCRIPTION_CHARS)
+        line.get(..*at).is_some_and(|text| text.chars().count() < MAX_DESCRIPTION_CHARS)
     };
     let end_of = |mark: &str| line.match_indices(mark).take_while(fits).last();
     match (end_of(". "), end_of(" ")) {
@@ -153,10 +152,7 @@ mod tests {
         let long = "word ".repeat(40);
         for (description, expected) in [
             ("Short.", "Short.".to_owned()),
-            (
-                &*format!("One. Two, e.g.\n three. {long}"),
-                "One. Two, e.g. three.".to_owned(),
-            ),
+            (&*format!("One. Two, e.g.\n three. {long}"), "One. Two, e.g. three.".to_owned()),
             (&long, format!("{}…", ["word"; 22].join(" "))),
             (&"x".repeat(200), format!("{}…", "x".repeat(109))),
         ] {

@@ -18,14 +18,7 @@ use ack_api::{ALIASES, COMMA_SEPARATED, DAYS, FREE_TEXTS, Note, NoteKind};
 use ack_service::Error;
 
 /// The names of the object that arguments may be nested in, once too deep.
-const WRAPPERS: [&str; 6] = [
-    "arguments",
-    "args",
-    "input",
-    "kwargs",
-    "parameters",
-    "params",
-];
+const WRAPPERS: [&str; 6] = ["arguments", "args", "input", "kwargs", "parameters", "params"];
 /// The names under which such an object may come with the name of the tool.
 const TOOL_NAMES: [&str; 2] = ["name", "tool"];
 /// How other languages write a missing value.
@@ -194,18 +187,13 @@ impl OfferedTool {
             return Some(exact);
         }
         let folded = folded_name(given);
-        let alias = ALIASES
-            .iter()
-            .find(|(alias, _)| folded_name(alias) == folded);
+        let alias = ALIASES.iter().find(|(alias, _)| folded_name(alias) == folded);
         let is_meant = |argument: &&Argument| {
             let is_own = argument.is.as_ref() == Some(&argument.name);
             folded_name(&argument.name) == folded
                 || is_own && alias.is_some_and(|(_, name)| argument.name == *name)
         };
-        arguments
-            .clone()
-            .find(is_meant)
-            .filter(|_| !folded.is_empty())
+        arguments.clone().find(is_meant).filter(|_| !folded.is_empty())
     }
 
     /// The argument that takes several of what `argument` takes one of (`ids` of `id`), if the
@@ -256,10 +244,7 @@ impl Argument {
             _ if schema.get("enum").is_some() => Expected::Word(words_of(schema)),
             _ if is_one_of(&DAYS) => Expected::Day,
             _ if is_one_of(&FREE_TEXTS) => Expected::Text,
-            _ => Expected::Name {
-                by_commas: is_one_of(&COMMA_SEPARATED),
-                or_number,
-            },
+            _ => Expected::Name { by_commas: is_one_of(&COMMA_SEPARATED), or_number },
         }
     }
 }
@@ -289,12 +274,7 @@ impl Expected<'_> {
             (Self::List(list), value) => list.read(value),
             (Self::Any, _) => Reading::Same,
             (Self::Text, Value::Array(entries)) if entries.len() > 1 => Reading::Same,
-            (
-                Self::Name {
-                    by_commas: true, ..
-                },
-                Value::Array(entries),
-            ) if entries.len() > 1 => {
+            (Self::Name { by_commas: true, .. }, Value::Array(entries)) if entries.len() > 1 => {
                 let texts: Option<Vec<&str>> = entries.iter().map(Value::as_str).collect();
                 texts.map_or(Reading::Same, |texts| Reading::As(texts.join(",").into()))
             }
@@ -324,13 +304,9 @@ impl Expected<'_> {
             (Self::Day, Value::Number(_)) => {
                 instant(value).map_or(Reading::Same, |day| Reading::As(day.into()))
             }
-            (
-                Self::Name {
-                    or_number: false, ..
-                }
-                | Self::Text,
-                Value::Number(number),
-            ) => Reading::As(number.to_string().into()),
+            (Self::Name { or_number: false, .. } | Self::Text, Value::Number(number)) => {
+                Reading::As(number.to_string().into())
+            }
             _ => Reading::Same,
         }
     }
@@ -402,11 +378,8 @@ impl ListOf<'_> {
             Some(one) => return self.entries(&[one]),
             None => {}
         }
-        let parts: Vec<&str> = text
-            .split(',')
-            .map(str::trim)
-            .filter(|part| !part.is_empty())
-            .collect();
+        let parts: Vec<&str> =
+            text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
         let several: Vec<Value> = parts.iter().map(|part| Value::from(*part)).collect();
         if !self.words.is_empty() {
             if is_nothing(text) && word(&self.words, text).is_none() {
@@ -445,11 +418,7 @@ impl ListOf<'_> {
                 other => other.clone(),
             });
         }
-        if read.is_empty() {
-            Reading::NotGiven
-        } else {
-            Reading::As(read.into())
-        }
+        if read.is_empty() { Reading::NotGiven } else { Reading::As(read.into()) }
     }
 }
 
@@ -459,31 +428,21 @@ fn without_empty(value: &Value) -> Value {
         entry.is_null() || entry.as_str().is_some_and(|text| text.trim().is_empty())
     };
     match value.as_array() {
-        Some(entries) => entries
-            .iter()
-            .filter(|entry| !is_empty(entry))
-            .cloned()
-            .collect(),
+        Some(entries) => entries.iter().filter(|entry| !is_empty(entry)).cloned().collect(),
         None => value.clone(),
     }
 }
 
 fn words_of(schema: &Value) -> Vec<&str> {
     let words = schema.get("enum").and_then(Value::as_array);
-    words
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect()
+    words.into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
 /// The allowed word that a text is, apart from case and separators.
 fn word<'a>(words: &[&'a str], text: &str) -> Option<&'a str> {
     let folded = folded_name(text);
     let exact = words.iter().find(|word| **word == text);
-    exact
-        .or_else(|| words.iter().find(|word| folded_name(word) == folded))
-        .copied()
+    exact.or_else(|| words.iter().find(|word| folded_name(word) == folded)).copied()
 }
 
 /// A name without case and separators: `maxTokens` and `max_tokens` are the same.
@@ -512,24 +471,17 @@ fn written_value(text: &str) -> Option<Value> {
     value.or_else(|| {
         let double = text.replace('\'', "\"");
         let is_single_quoted = is_list && !text.contains('"');
-        serde_json::from_str(&double)
-            .ok()
-            .filter(|_| is_single_quoted)
+        serde_json::from_str(&double).ok().filter(|_| is_single_quoted)
     })
 }
 
 fn number(text: &str) -> Option<Value> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     let is_plain = digits.starts_with(|c: char| c.is_ascii_digit())
-        && digits
-            .bytes()
-            .all(|byte| byte.is_ascii_digit() || byte == b'.');
+        && digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let text = text.strip_prefix('+').unwrap_or(text);
     let whole = text.parse::<i64>().map(Value::from);
-    whole
-        .or_else(|_| text.parse::<f64>().map(Value::from))
-        .ok()
-        .filter(|_| is_plain)
+    whole.or_else(|_| text.parse::<f64>().map(Value::from)).ok().filter(|_| is_plain)
 }
 
 fn boolean(text: &str) -> Option<bool> {

@@ -9,11 +9,8 @@ use serde_json::{Map, Value, json};
 pub fn input_schema<Q: JsonSchema>() -> Map<String, Value> {
     let schema = inline_schema::<Q>();
     let mut properties = Map::new();
-    for (name, property) in schema
-        .get("properties")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
+    for (name, property) in
+        schema.get("properties").and_then(Value::as_object).into_iter().flatten()
     {
         properties.insert(name.clone(), compact_property(property));
     }
@@ -127,10 +124,7 @@ pub fn with_fields<A: JsonSchema>(
         .get_mut("properties")
         .and_then(|properties| properties.get_mut(name)?.as_object_mut());
     if let Some(list) = list {
-        list.insert(
-            "items".to_owned(),
-            json!({ "type": "object", "properties": fields }),
-        );
+        list.insert("items".to_owned(), json!({ "type": "object", "properties": fields }));
     }
     schema
 }
@@ -138,8 +132,5 @@ pub fn with_fields<A: JsonSchema>(
 fn inline_schema<T: JsonSchema>() -> Value {
     let settings = schemars::generate::SchemaSettings::draft2020_12()
         .with(|settings| settings.inline_subschemas = true);
-    settings
-        .into_generator()
-        .into_root_schema_for::<T>()
-        .to_value()
+    settings.into_generator().into_root_schema_for::<T>().to_value()
 }

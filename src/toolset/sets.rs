@@ -54,22 +54,13 @@ fn built_in(operation: Tool) -> OfferedTool {
 }
 
 fn tool((name, row): (String, ToolRow)) -> Option<OfferedTool> {
-    let operation = Tool::ALL
-        .into_iter()
-        .find(|tool| tool.name() == row.calls)?;
+    let operation = Tool::ALL.into_iter().find(|tool| tool.name() == row.calls)?;
     let arguments = row.arguments.into_iter().map(|(name, row)| match row {
-        ArgumentRow::Name(is) => Argument {
-            is: Some(is),
-            name,
-            ..Argument::default()
-        },
+        ArgumentRow::Name(is) => Argument { is: Some(is), name, ..Argument::default() },
         ArgumentRow::Table(argument) => Argument { name, ..argument },
     });
     let tool = OfferedTool::new(&name, operation, &row.description, arguments.collect());
-    Some(OfferedTool {
-        preset: row.preset,
-        ..tool
-    })
+    Some(OfferedTool { preset: row.preset, ..tool })
 }
 
 #[cfg(test)]

@@ -114,11 +114,7 @@ fn the_token_cost_tables_are_correct_and_text_costs_no_more_than_structure() {
         for (name, tool, calls) in [
             ("ten results", "query_memories", query(10)),
             ("five results", "query_memories", query(5)),
-            (
-                "one memory in full",
-                "get_memory",
-                vec![json!({ "id": id })],
-            ),
+            ("one memory in full", "get_memory", vec![json!({ "id": id })]),
             ("`list_scopes`", "list_scopes", vec![json!({})]),
             ("the context of a project", "get_context", vec![project]),
         ] {
@@ -211,10 +207,7 @@ fn the_newer_of_two_contradicting_memories_is_marked() {
         }
     }
     let got = server.call("get_memory", json!({ "id": "june" }));
-    assert_eq!(
-        got["structuredContent"]["contradicts"],
-        json!([{ "id": "old", "age": "older" }])
-    );
+    assert_eq!(got["structuredContent"]["contradicts"], json!([{ "id": "old", "age": "older" }]));
     // At a terminal, the other one need not be on the page.
     let output = crate::cli::ack(root.path(), &["get", "old", "june"]).ok();
     assert_contains!(
@@ -228,14 +221,8 @@ fn the_newer_of_two_contradicting_memories_is_marked() {
 #[test]
 fn ten_results_of_any_text_stay_short() {
     let texts = [
-        (
-            "ascii",
-            "The worker retries the payment on SQLSTATE 40P01 at /srv/app/x.js:10:20. ",
-        ),
-        (
-            "japanese",
-            "メモリ不足でコンテナが強制終了される原因と対処について。",
-        ),
+        ("ascii", "The worker retries the payment on SQLSTATE 40P01 at /srv/app/x.js:10:20. "),
+        ("japanese", "メモリ不足でコンテナが強制終了される原因と対処について。"),
         ("signs", "0x7fffd3e8 %2F%3A☃️🧑‍🚀🧑‍🚀 a9f3e2c1b7d4 "),
     ];
     for (name, text) in texts {
@@ -243,11 +230,7 @@ fn ten_results_of_any_text_stay_short() {
         let memories: Vec<Value> = (0..12)
             .map(|n| {
                 let of = |start: usize| -> String {
-                    text.repeat(8)
-                        .chars()
-                        .skip(n * 3 + start)
-                        .take(200)
-                        .collect()
+                    text.repeat(8).chars().skip(n * 3 + start).take(200).collect()
                 };
                 let facts = json!({ "facts": [of(1), of(2), of(3), of(4)], "project": name });
                 memory(&format!("{n}-{name}"), &format!("{n} {}", of(0)), facts)
@@ -269,10 +252,9 @@ fn ten_results_of_any_text_stay_short() {
 fn a_known_contradiction_is_marked_in_both_memories_and_names_none_that_may_not_be_shown() {
     let root = contradicting();
     let mut server = Server::initialized(root.path());
-    for (query, id, other) in [
-        ("pool size ten", "pool-10", "pool-50"),
-        ("fifty", "pool-50", "pool-10"),
-    ] {
+    for (query, id, other) in
+        [("pool size ten", "pool-10", "pool-50"), ("fifty", "pool-50", "pool-10")]
+    {
         for (tool, arguments) in [
             ("query_memories", json!({ "query": query, "limit": 1 })),
             ("get_memory", json!({ "id": id })),
@@ -292,10 +274,7 @@ fn a_known_contradiction_is_marked_in_both_memories_and_names_none_that_may_not_
 /// Every way in which an agent can ask for waiting memories.
 fn asked_for_unreviewed(server: &mut Server) -> Vec<(String, Value)> {
     let call = |tool: &str, arguments: Value| {
-        (
-            "tools/call",
-            json!({ "name": tool, "arguments": arguments }),
-        )
+        ("tools/call", json!({ "name": tool, "arguments": arguments }))
     };
     let read = |uri: &str| ("resources/read", json!({ "uri": uri }));
     let include = ["timeline", "links", "related"];
@@ -325,10 +304,7 @@ fn asked_for_unreviewed(server: &mut Server) -> Vec<(String, Value)> {
         read("memory://scope/alpha"),
         read("memory://scope/alpha/memory/waits"),
     ];
-    let all = [with_status("staging"), with_status("all")]
-        .concat()
-        .into_iter()
-        .chain(others);
+    let all = [with_status("staging"), with_status("all")].concat().into_iter().chain(others);
     all.map(|(method, params)| (format!("{method} {params}"), server.request(method, params)))
         .collect()
 }
@@ -347,10 +323,7 @@ fn agents_read_unreviewed_memories_only_if_the_owner_allows_it() {
     for (asked, answer) in asked_for_unreviewed(&mut refused) {
         assert_lacks!(answer, "Zeppelin", "pass `status"; "{asked}");
     }
-    for arguments in [
-        json!({ "query": "zeppelin", "status": "all" }),
-        json!({ "status": "all" }),
-    ] {
+    for arguments in [json!({ "query": "zeppelin", "status": "all" }), json!({ "status": "all" })] {
         let answer = refused.call("query_memories", arguments.clone());
         assert_contains!(text_of(&answer), "1 matching memory waits for review");
         if arguments.get("query").is_none() {
@@ -385,11 +358,7 @@ fn a_word_that_no_memory_contains_is_reported_first_with_at_most_three_near_matc
         let result = server.call("query_memories", json!({ "query": query }));
         let answer = &result["structuredContent"];
         let kind = answer["notes"][0]["kind"].as_str().unwrap_or_default();
-        (
-            kind.to_owned(),
-            ids(&answer["results"]),
-            text_of(&result).to_owned(),
-        )
+        (kind.to_owned(), ids(&answer["results"]), text_of(&result).to_owned())
     };
     let (kind, ids, text) = ask("connections");
     assert_eq!((kind.as_str(), ids.len()), ("no_word_matches", 3), "{text}");

@@ -47,11 +47,7 @@ fn a_file_that_is_not_a_decision_log_closes_its_scope() {
         assert_contains!(doctor.out, "no line of a decision log");
     }
     edit_log(&root, "alpha", |_| format!("\u{feff}{text}").into_bytes());
-    assert_eq!(
-        approved(root.path()),
-        ["b"],
-        "a byte order mark costs nothing"
-    );
+    assert_eq!(approved(root.path()), ["b"], "a byte order mark costs nothing");
     assert_eq!(ack(root.path(), &["doctor"]).code, Some(0));
 }
 
@@ -63,11 +59,7 @@ fn a_waiting_memory_that_absorbs_another_keeps_waiting() {
         memory(id, &format!("Title {id}"), rest)
     };
     root.store("alpha", &[wait("a", "one"), wait("b", "two")]);
-    let plan = ack(
-        root.path(),
-        &["replace", "a", "--by", "b", "--merge", "--dry-run"],
-    )
-    .ok();
+    let plan = ack(root.path(), &["replace", "a", "--by", "b", "--merge", "--dry-run"]).ok();
     assert_contains!(plan, "  b  alpha  Title b");
     decide(root.path(), &["replace", "a", "--by", "b", "--merge"]).ok();
     assert_eq!(approved(root.path()), Vec::<String>::new());
@@ -166,15 +158,10 @@ fn duplicate_ids_do_not_block_other_decisions() {
 fn a_number_means_a_result_of_the_last_query() {
     let root = Root::new();
     let wait = |id: &str, title: &str| unreviewed(id, title);
-    let memories = [
-        wait("7be2", "Alpha sqlx good"),
-        wait("19f7", "Beta bad advice"),
-    ];
+    let memories = [wait("7be2", "Alpha sqlx good"), wait("19f7", "Beta bad advice")];
     root.store("alpha", &memories);
     let mut terminal = Terminal::new();
-    terminal
-        .ack(root.path(), &["query", "alpha sqlx", "-a"])
-        .ok();
+    terminal.ack(root.path(), &["query", "alpha sqlx", "-a"]).ok();
     let mut command = terminal.command(root.path(), &["approve", "1"]);
     terminal.run(&mut command, "").ok();
     assert_eq!(approved(root.path()), ["7be2"]);
@@ -204,19 +191,10 @@ fn an_applied_list_needs_full_ids_each_once() {
     };
     for (text, expected) in [
         (with("id", json!("alpha")), "no memory has the id"),
-        (
-            format!("{entry}\n{entry}\n"),
-            "line 1 decides about alpha-0000 too",
-        ),
-        (
-            r#"{"id":"alpha-0000","verdict":"approve"}"#.to_owned(),
-            "`digest` is missing",
-        ),
+        (format!("{entry}\n{entry}\n"), "line 1 decides about alpha-0000 too"),
+        (r#"{"id":"alpha-0000","verdict":"approve"}"#.to_owned(), "`digest` is missing"),
         (with("digest", json!(null)), "`digest` is missing"),
-        (
-            with("title", json!("Another one")),
-            "`title` is not the one of alpha-0000",
-        ),
+        (with("title", json!("Another one")), "`title` is not the one of alpha-0000"),
         (String::new(), "a file without entries"),
     ] {
         write_file(&list, text);

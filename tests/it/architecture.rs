@@ -19,10 +19,7 @@ fn map() -> String {
 fn our_dependencies(manifest: &Path) -> BTreeSet<String> {
     let manifest: toml::Table = toml::from_str(&read(manifest)).unwrap();
     let dependencies = manifest.get("dependencies").and_then(toml::Value::as_table);
-    let names = dependencies
-        .into_iter()
-        .flatten()
-        .map(|(name, _)| name.clone());
+    let names = dependencies.into_iter().flatten().map(|(name, _)| name.clone());
     names.filter(|name| name.starts_with("ack-")).collect()
 }
 
@@ -32,17 +29,11 @@ fn the_table_of_crates_says_what_each_depends_on() {
     for entry in std::fs::read_dir(root().join("crates")).unwrap() {
         let folder = entry.unwrap().path();
         let name = folder.file_name().unwrap().to_string_lossy().into_owned();
-        let row = map
-            .lines()
-            .find(|line| line.starts_with(&format!("| `{name}` |")));
+        let row = map.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
         let row = row.unwrap_or_else(|| panic!("ARCHITECTURE.md has no row for {name}"));
         let last = row.trim_end_matches(" |").rsplit(" |").next().unwrap();
-        let written: BTreeSet<String> = last
-            .split('`')
-            .skip(1)
-            .step_by(2)
-            .map(str::to_owned)
-            .collect();
+        let written: BTreeSet<String> =
+            last.split('`').skip(1).step_by(2).map(str::to_owned).collect();
         assert_eq!(
             written,
             our_dependencies(&folder.join("Cargo.toml")),
@@ -66,10 +57,7 @@ fn only_the_desk_asks_what_a_session_would_start_with() {
         }
     }
     users.sort();
-    let expected = [
-        "crates/ack-desk/src/evidence.rs",
-        "crates/ack-service/src/context/preview.rs",
-    ];
+    let expected = ["crates/ack-desk/src/evidence.rs", "crates/ack-service/src/context/preview.rs"];
     assert_eq!(users, expected);
 }
 
@@ -95,9 +83,8 @@ fn the_table_of_modules_names_each() {
         .skip(2)
         .take_while(|line| line.starts_with('|'));
     let first_cells = rows.map(|row| row.split('|').nth(1).unwrap_or_default());
-    let listed: BTreeSet<&str> = first_cells
-        .flat_map(|cell| cell.split('`').skip(1).step_by(2))
-        .collect();
+    let listed: BTreeSet<&str> =
+        first_cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
     let files = std::fs::read_dir(root().join("src")).unwrap();
     let names = files.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let modules: Vec<String> = names

@@ -21,41 +21,27 @@ pub fn call_as(
     values: Value,
     by_agent: bool,
 ) -> Result<Value, Error> {
-    let Value::Object(values) = values else {
-        panic!("arguments are an object")
-    };
+    let Value::Object(values) = values else { panic!("arguments are an object") };
     let (values, note) = Toolset::default().find(tool).unwrap().read(values)?;
     let mut answer = match tool {
         "query_memories" => {
             let request: QueryRequest = arguments(tool, values)?;
-            let request = QueryRequest {
-                by_agent,
-                ..request
-            };
+            let request = QueryRequest { by_agent, ..request };
             json!(service.query_memories(&request)?)
         }
         "get_memory" => {
             let request: GetRequest = arguments(tool, values)?;
-            let request = GetRequest {
-                by_agent,
-                ..request
-            };
+            let request = GetRequest { by_agent, ..request };
             json!(service.get_memory(&request)?)
         }
         "list_scopes" => {
             let request: ListScopesRequest = arguments(tool, values)?;
-            let request = ListScopesRequest {
-                by_agent,
-                ..request
-            };
+            let request = ListScopesRequest { by_agent, ..request };
             json!(service.list_scopes(&request)?)
         }
         "get_context" => {
             let request: ContextRequest = arguments(tool, values)?;
-            let request = ContextRequest {
-                by_agent,
-                ..request
-            };
+            let request = ContextRequest { by_agent, ..request };
             json!(service.get_context(&request)?)
         }
         other => panic!("no tool `{other}`"),
@@ -155,11 +141,8 @@ fn refused() -> Vec<(&'static str, Value)> {
         json!({ "id": "ack_1", "scope": "../platform" }),
         json!({ "memory_id": "ack_1" }),
     ];
-    let scopes = [
-        json!({ "scope": 5 }),
-        json!({ "scope": "../platform" }),
-        json!({ "name": "platform" }),
-    ];
+    let scopes =
+        [json!({ "scope": 5 }), json!({ "scope": "../platform" }), json!({ "name": "platform" })];
     let context = [
         json!({ "project_path": "/tmp/\0" }),
         json!({ "project_path": "x".repeat(5_000) }),
@@ -309,10 +292,7 @@ fn a_cursor_of_another_request_is_refused() {
 fn the_example_for_a_value_with_two_meanings_has_its_parts() {
     let root = root();
     for (given, right) in [
-        (
-            json!({ "query": ["one", "two"] }),
-            json!({ "query": "one two" }),
-        ),
+        (json!({ "query": ["one", "two"] }), json!({ "query": "one two" })),
         (
             json!({ "tags": "error handling, postgres" }),
             json!({ "tags": ["error handling", "postgres"] }),
@@ -331,9 +311,7 @@ type Form = (&'static str, Value, Value);
 
 /// The arguments that a tool of a set gets, and the text of the note about them.
 fn read_by(toolset: &Toolset, tool: &str, given: Value) -> (Value, String) {
-    let Value::Object(given) = given else {
-        panic!("arguments are an object")
-    };
+    let Value::Object(given) = given else { panic!("arguments are an object") };
     let (read, note) = toolset.find(tool).unwrap().read(given).unwrap();
     let note = note.map(|note| note.message.to_string());
     (Value::Object(read), note.unwrap_or_default())
@@ -372,21 +350,15 @@ fn check_table(law: &str, told: bool, table: &str) {
         (tool, json(given), json(meant))
     };
     let lines = table.lines().map(str::trim).filter(|line| !line.is_empty());
-    check_forms(
-        &Toolset::default(),
-        law,
-        told,
-        &lines.map(form).collect::<Vec<Form>>(),
-    );
+    check_forms(&Toolset::default(), law, told, &lines.map(form).collect::<Vec<Form>>());
 }
 
 #[test]
 fn what_is_left_out_in_another_way_counts_as_left_out() {
     let four = Toolset::default();
     let left_out = |law: &str, told: bool, names: &str, values: &[Value]| {
-        for (name, value) in names
-            .split_whitespace()
-            .flat_map(|name| values.iter().map(move |value| (name, value)))
+        for (name, value) in
+            names.split_whitespace().flat_map(|name| values.iter().map(move |value| (name, value)))
         {
             let form = ("query_memories", json!({ name: value }), json!({}));
             check_forms(&four, law, told, &[form]);
@@ -546,10 +518,7 @@ fn an_answer_says_in_one_note_how_its_arguments_were_read() {
     let answer = root.service().find(json!({ "query": "lock", "limit": "5", "status": "", "tags": "postgres", "maxTokens": 900 }));
     assert_eq!(answer["total"], 1);
     let notes = answer["notes"].as_array().unwrap();
-    let read: Vec<&Value> = notes
-        .iter()
-        .filter(|note| note["kind"] == "arguments_read")
-        .collect();
+    let read: Vec<&Value> = notes.iter().filter(|note| note["kind"] == "arguments_read").collect();
     assert_eq!(
         read,
         [&json!({

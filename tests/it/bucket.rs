@@ -55,9 +55,7 @@ pub fn published(root: &Root, bucket: &Bucket, more: &[&str]) -> Value {
 /// The ids of a kind in a plan.
 fn planned(plan: &Value, kind: &str) -> Vec<String> {
     let items = plan[kind].as_array().unwrap().iter();
-    items
-        .map(|item| item["id"].as_str().unwrap().to_owned())
-        .collect()
+    items.map(|item| item["id"].as_str().unwrap().to_owned()).collect()
 }
 
 /// A scope with memories of every status, and a bucket.
@@ -122,9 +120,8 @@ pub fn read_anew(bucket: &Bucket) -> Vec<String> {
 pub fn titles(json: &str) -> Vec<String> {
     let answer: Value = serde_json::from_str(json).unwrap();
     let results = answer["results"].as_array().unwrap().iter();
-    let mut titles: Vec<String> = results
-        .map(|result| result["title"].as_str().unwrap().to_owned())
-        .collect();
+    let mut titles: Vec<String> =
+        results.map(|result| result["title"].as_str().unwrap().to_owned()).collect();
     titles.sort();
     titles
 }
@@ -245,8 +242,7 @@ fn a_withdrawn_text_leaves_the_bucket_after_a_rebuild_and_prune() {
     // Columns may be compressed, so the files that contained the text are checked, too.
     let data = |bucket: &Bucket| {
         let keys = bucket.keys().into_iter();
-        keys.filter(|key| key.contains("/data/"))
-            .collect::<Vec<_>>()
+        keys.filter(|key| key.contains("/data/")).collect::<Vec<_>>()
     };
     let old = data(&bucket);
     published(&root, &bucket, &["--reindex"]);
@@ -338,13 +334,7 @@ fn delay_first_head(bucket: &Bucket) -> Arc<AtomicUsize> {
 
 /// Runs the command that undoes a publication, as it was printed.
 fn undo(root: &Root, published: &Outcome) -> Outcome {
-    assert_eq!(
-        published.code,
-        Some(0),
-        "{}{}",
-        published.out,
-        published.err
-    );
+    assert_eq!(published.code, Some(0), "{}{}", published.out, published.err);
     let (_, printed) = published.out.split_once("; undo: ack-memory ").unwrap();
     let printed = printed.lines().next().unwrap();
     let mut again = binary();
@@ -426,11 +416,7 @@ fn without_the_right_to_list_old_versions_are_removed_and_the_rest_is_reported()
     assert!(bucket.keys().len() < before);
     bucket.clear_faults();
     assert_eq!(read_anew(&bucket).len(), 3);
-    assert!(
-        publish(&root, &bucket, &["--prune", "0s", "--dry-run"])
-            .out
-            .starts_with("0 objects")
-    );
+    assert!(publish(&root, &bucket, &["--prune", "0s", "--dry-run"]).out.starts_with("0 objects"));
 }
 
 #[test]
@@ -449,9 +435,7 @@ fn an_endpoint_that_cannot_be_used_is_named_as_it_was_given() {
     }
     assert_contains!(publish("http://example.com"), "others can read them");
     let mut command = command(root.path());
-    command
-        .args(["publish", "mine", "--to", ADDRESS, "--yes"])
-        .env("AWS_ENDPOINT_URL", "nowhere");
+    command.args(["publish", "mine", "--to", ADDRESS, "--yes"]).env("AWS_ENDPOINT_URL", "nowhere");
     let output = run(&mut command).fails(2);
     assert_contains!(output, "AWS_ENDPOINT_URL");
 }
@@ -500,9 +484,7 @@ fn a_bucket_that_was_set_back_serves_nothing_again_that_was_withdrawn() {
         published(&other, &bucket, &[]);
     }
     assert_eq!(head(&bucket)["version"], 3);
-    ask_until(&reader, false, |answer| {
-        answer.contains("were withdrawn: m-1")
-    });
+    ask_until(&reader, false, |answer| answer.contains("were withdrawn: m-1"));
     // The machine that withdrew it knows, also after it only looked, and repairs the bucket.
     let looked = published(&root, &bucket, &["--dry-run"]);
     assert_eq!(planned(&looked, "held_back"), ["m-1"]);
@@ -532,10 +514,7 @@ fn a_redirect_to_another_host_is_not_followed() {
     let reader = Root::new();
     reader.manifest(
         "team",
-        &format!(
-            "table = \"{ADDRESS}\"\n[remote]\nendpoint = \"{}\"\n",
-            redirecting.url()
-        ),
+        &format!("table = \"{ADDRESS}\"\n[remote]\nendpoint = \"{}\"\n", redirecting.url()),
     );
     let outcome = run(command(reader.path()).args(["query", "linker memory", "--json"]));
     assert!(!redirecting.seen().is_empty());
@@ -549,15 +528,11 @@ fn a_redirect_to_another_host_is_not_followed() {
 fn a_version_that_grows_a_hundredfold_on_this_machine_is_refused() {
     let (root, bucket) = scene();
     let long = "a".repeat(1 << 20);
-    let rows: Vec<String> = (0..12)
-        .map(|row| format!("('big-{row}', 'Big {row}', '{long}', 'approved')"))
-        .collect();
+    let rows: Vec<String> =
+        (0..12).map(|row| format!("('big-{row}', 'Big {row}', '{long}', 'approved')")).collect();
     sql(
         &root,
-        &format!(
-            "INSERT INTO memories (id, title, narrative, status) VALUES {}",
-            rows.join(", ")
-        ),
+        &format!("INSERT INTO memories (id, title, narrative, status) VALUES {}", rows.join(", ")),
     );
     published(&root, &bucket, &[]);
     let reader = reader(&bucket, "60s");

@@ -16,9 +16,7 @@ const TITLE: &str = "The connection pool has 20 connections";
 fn a_fetch_continues_where_the_last_process_ended() {
     let (root, bucket) = scene();
     let rows = (0..40).map(|row| {
-        let text: String = (0..3_000)
-            .map(|word| format!("w{} ", word * 7_919 + row))
-            .collect();
+        let text: String = (0..3_000).map(|word| format!("w{} ", word * 7_919 + row)).collect();
         format!(
             "INSERT INTO memories (id, title, narrative, status) \
              VALUES ('long-{row}', 'A long memory {row}', '{text}', 'approved');"
@@ -28,10 +26,7 @@ fn a_fetch_continues_where_the_last_process_ended() {
     published(&root, &bucket, &[]);
     let files = |key: &String| key.contains("/memories.lance/") || key.contains("/manifests/");
     let keys = bucket.keys().into_iter();
-    let whole: usize = keys
-        .filter(files)
-        .map(|key| bucket.get(&key).unwrap().len())
-        .sum();
+    let whole: usize = keys.filter(files).map(|key| bucket.get(&key).unwrap().len()).sum();
     let reader = reader(&bucket, "1h");
     // Too slow for the 10 seconds that a question waits.
     bucket.intercept(move |_| Action::Slow(whole as u64 / 20));
@@ -44,12 +39,8 @@ fn a_fetch_continues_where_the_last_process_ended() {
     bucket.reset_log();
     assert_eq!(first(&answer(&reader)), TITLE);
     let requests = bucket.requests();
-    let ranges = requests
-        .iter()
-        .filter_map(|request| request.range.as_deref());
-    let continued = ranges
-        .filter(|range| !range.starts_with("bytes=0-"))
-        .count();
+    let ranges = requests.iter().filter_map(|request| request.range.as_deref());
+    let continued = ranges.filter(|range| !range.starts_with("bytes=0-")).count();
     assert!(continued > 0, "{requests:?}");
     let fetched: u64 = requests.iter().map(|request| request.bytes_out).sum();
     assert!((fetched as usize) < whole * 9 / 10, "{fetched} of {whole}");
@@ -57,17 +48,13 @@ fn a_fetch_continues_where_the_last_process_ended() {
 
 /// The files below a folder that contain a text.
 fn files_with(folder: &Path, text: &str) -> Vec<PathBuf> {
-    let files = walkdir::WalkDir::new(folder)
-        .into_iter()
-        .map(Result::unwrap);
+    let files = walkdir::WalkDir::new(folder).into_iter().map(Result::unwrap);
     let files = files.filter(|entry| entry.file_type().is_file());
     let files = files.map(walkdir::DirEntry::into_path);
     files
         .filter(|path| {
             let bytes = fs::read(path).unwrap();
-            bytes
-                .windows(text.len())
-                .any(|part| part == text.as_bytes())
+            bytes.windows(text.len()).any(|part| part == text.as_bytes())
         })
         .collect()
 }

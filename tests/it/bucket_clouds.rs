@@ -31,12 +31,10 @@ impl Request {
         let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
         let path = lines.next().unwrap_or_default();
         let path = path.trim_end_matches(" HTTP/1.1").to_owned();
-        let headers = lines
-            .take_while(|line| !line.is_empty())
-            .filter_map(|line| {
-                let (name, value) = line.split_once(": ")?;
-                Some((name.to_lowercase(), value.to_owned()))
-            });
+        let headers = lines.take_while(|line| !line.is_empty()).filter_map(|line| {
+            let (name, value) = line.split_once(": ")?;
+            Some((name.to_lowercase(), value.to_owned()))
+        });
         let headers = headers.collect();
         Self { path, headers }
     }
@@ -78,9 +76,8 @@ impl Server {
                         "HTTP/1.1 {status} X\r\ncontent-length: {}\r\n{headers}connection: close\r\n\r\n",
                         body.len()
                     );
-                    let _ = stream
-                        .write_all(head.as_bytes())
-                        .and_then(|()| stream.write_all(&body));
+                    let _ =
+                        stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body));
                 });
             }
         });
@@ -168,15 +165,10 @@ fn follower(scheme: &str, endpoint: &str, credentials: &str) -> Root {
 /// A query without any credentials in the environment.
 fn query(root: &Root) -> Command {
     let mut command = command(root.path());
-    for name in [
-        "GOOGLE_APPLICATION_CREDENTIALS",
-        "AZURE_STORAGE_ACCOUNT_KEY",
-    ] {
+    for name in ["GOOGLE_APPLICATION_CREDENTIALS", "AZURE_STORAGE_ACCOUNT_KEY"] {
         command.env_remove(name);
     }
-    command
-        .env("HOME", root.path())
-        .args(["query", "pool connections", "--json"]);
+    command.env("HOME", root.path()).args(["query", "pool connections", "--json"]);
     command
 }
 
@@ -195,9 +187,7 @@ fn a_machine_of_google_gives_the_credentials() {
     let with = |credentials: &str, address: &str| {
         let reader = follower("gs", &bucket.endpoint(), credentials);
         let mut command = query(&reader);
-        command
-            .env("GCE_METADATA_HOST", address)
-            .env("GCE_METADATA_IP", address);
+        command.env("GCE_METADATA_HOST", address).env("GCE_METADATA_IP", address);
         (command, reader)
     };
     // The metadata service is asked only if a scope says so.
@@ -262,10 +252,7 @@ fn problems_with_a_machine_are_reported_without_its_token() {
 fn a_refusal_names_the_permissions_of_its_cloud() {
     let storage =
         Server::start(|_| refused(403, "<Error><Code>AuthorizationFailure</Code></Error>"));
-    for (scheme, role) in [
-        ("az", "Storage Blob Data Reader"),
-        ("gs", "Storage Object Viewer"),
-    ] {
+    for (scheme, role) in [("az", "Storage Blob Data Reader"), ("gs", "Storage Object Viewer")] {
         let reader = follower(scheme, &storage.url(), "anonymous");
         let outcome = run(query(&reader).env("AZURE_STORAGE_ACCOUNT_NAME", "acme"));
         let output = both(&outcome);
@@ -279,10 +266,8 @@ fn a_scope_is_published_to_google_followed_rolled_back_and_pruned() {
     let (root, bucket) = scene();
     let machine = google_machine();
     only_for(&bucket, TOKEN);
-    let remote = format!(
-        "[remote]\nendpoint = \"{}\"\ncredentials = \"instance\"\n",
-        bucket.endpoint()
-    );
+    let remote =
+        format!("[remote]\nendpoint = \"{}\"\ncredentials = \"instance\"\n", bucket.endpoint());
     root.manifest("mine", &remote);
     let at_google = |root: &Root| {
         let mut command = command(root.path());

@@ -41,10 +41,11 @@ fn manifest(bucket: &Bucket, more: &str) -> String {
 /// A query without any credentials in the environment.
 fn query(root: &Root) -> Command {
     let mut command = command(root.path());
-    command
-        .env_remove("AWS_ACCESS_KEY_ID")
-        .env_remove("AWS_SECRET_ACCESS_KEY")
-        .args(["query", "pool connections", "--json"]);
+    command.env_remove("AWS_ACCESS_KEY_ID").env_remove("AWS_SECRET_ACCESS_KEY").args([
+        "query",
+        "pool connections",
+        "--json",
+    ]);
     command
 }
 
@@ -85,9 +86,7 @@ fn a_container_gives_the_credentials() {
     assert_lacks!(output, "/v1/credentials");
     // Without one, nothing else is asked.
     let reader = follower(&bucket, "");
-    let output = both(&run(
-        query(&reader).env("AWS_CONTAINER_CREDENTIALS_FULL_URI", &uri)
-    ));
+    let output = both(&run(query(&reader).env("AWS_CONTAINER_CREDENTIALS_FULL_URI", &uri)));
     assert_contains!(output, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE is not");
 }
 
@@ -113,10 +112,7 @@ fn a_machine_is_only_asked_where_the_scope_says_so() {
     };
     let (refused, took) = ask("");
     let output = both(&refused);
-    assert_contains!(
-        output,
-        "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set"
-    );
+    assert_contains!(output, "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set");
     assert_contains!(output, "instance");
     assert!(service.seen().is_empty());
     assert!(took < Duration::from_secs(5), "{took:?}");

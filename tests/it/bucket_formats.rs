@@ -40,8 +40,5 @@ fn a_first_answer_leaves_only_the_version() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
-    assert_eq!(
-        names,
-        [".lock", "current", "files", "state.json", "versions"]
-    );
+    assert_eq!(names, [".lock", "current", "files", "state.json", "versions"]);
 }

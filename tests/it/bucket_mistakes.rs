@@ -12,9 +12,7 @@ use crate::support::Root;
 
 fn publish_to(root: &Root, address: &str, endpoint: &str, more: &[&str]) -> Command {
     let mut command = command(root.path());
-    command
-        .args(["publish", "mine", "--to", address, "--endpoint", endpoint])
-        .args(more);
+    command.args(["publish", "mine", "--to", address, "--endpoint", endpoint]).args(more);
     command
 }
 
@@ -23,10 +21,7 @@ fn followed(address: &str, bucket: &Bucket) -> Outcome {
     let root = Root::new();
     root.manifest(
         "team",
-        &format!(
-            "table = \"{address}\"\n[remote]\nendpoint = \"{}\"\n",
-            bucket.endpoint()
-        ),
+        &format!("table = \"{address}\"\n[remote]\nendpoint = \"{}\"\n", bucket.endpoint()),
     );
     run(command(root.path()).args(["query", "pool"]))
 }
@@ -54,10 +49,7 @@ fn an_address_that_is_none_says_what_is_wrong() {
         ("s3://memories", "it names no prefix in the bucket"),
         ("s3://memories/", "it names no prefix in the bucket"),
         ("memories/platform", "it does not begin with `s3://`"),
-        (
-            "https://memories.s3.amazonaws.com/x",
-            "it does not begin with `s3://`",
-        ),
+        ("https://memories.s3.amazonaws.com/x", "it does not begin with `s3://`"),
         ("s3://memories/my notes", "letters, digits"),
     ] {
         let refused = run(&mut publish_to(&root, address, &bucket.endpoint(), &[]));
@@ -78,19 +70,13 @@ fn withdrawing_twice_changes_nothing_and_stops_nothing() {
     assert_contains!(first.out, "--prune 0d");
     let again = publish(&root, &bucket, &["--yes", "--withdraw", "m-1"]);
     assert_eq!(again.code, Some(0), "{}", again.err);
-    assert_contains!(
-        again.out,
-        "m-1\n         was withdrawn by hand; `--restore m-1`"
-    );
+    assert_contains!(again.out, "m-1\n         was withdrawn by hand; `--restore m-1`");
     assert_contains!(again.out, "nothing to do");
     // Another memory in the same command is still withdrawn.
     let more = ["--yes", "--withdraw", "m-1", "--withdraw", "m-6"];
     let both = publish(&root, &bucket, &more);
     assert_eq!(both.code, Some(0), "{}", both.err);
-    assert_eq!(
-        read_anew(&bucket),
-        ["The connection pool has 20 connections"]
-    );
+    assert_eq!(read_anew(&bucket), ["The connection pool has 20 connections"]);
     let unknown = publish(&root, &bucket, &["--yes", "--withdraw", "m-99"]);
     assert_ne!(unknown.code, Some(0));
     assert_contains!(unknown.err, "`m-99` is not published", "finds the ids");

@@ -36,10 +36,8 @@ struct Random(u64);
 
 impl Random {
     fn below(&mut self, bound: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % bound
     }
 }
@@ -92,9 +90,7 @@ fn documents() -> (Vec<Value>, Vec<String>) {
             documents.push(document);
         }
         let asked = lines(&folder.join("queries.jsonl"));
-        let asked = asked
-            .iter()
-            .map(|question| question["text"].as_str().unwrap());
+        let asked = asked.iter().map(|question| question["text"].as_str().unwrap());
         questions.push(asked.map(str::to_owned).collect::<Vec<_>>());
     }
     // Some of every set.
@@ -224,11 +220,7 @@ fn every_query_gets_the_answers_of_the_published_store() {
         for (place, question) in questions.iter().enumerate() {
             let here = answer(&mine, place, question);
             found += usize::from(!here[0]["results"].as_array().unwrap().is_empty());
-            assert_eq!(
-                here,
-                answer(&theirs, place, question),
-                "{round}: {question}"
-            );
+            assert_eq!(here, answer(&theirs, place, question), "{round}: {question}");
         }
         assert!(found > count * 4 / 5, "{found} questions found anything");
     };
@@ -252,9 +244,8 @@ fn every_query_gets_the_answers_of_the_published_store() {
 // ---- What must stay at home
 
 /// How a text is kept from being published.
-const KEPT: [&str; 8] = [
-    "staging", "rejected", "unknown", "nothing", "secret", "agent", "decided", "private",
-];
+const KEPT: [&str; 8] =
+    ["staging", "rejected", "unknown", "nothing", "secret", "agent", "decided", "private"];
 
 /// Plants texts in every field of memories that must not be published. Those that are published
 /// have marks too, in `open`.
@@ -279,17 +270,9 @@ fn plant(root: &Root, planted: &[String], open: &[String]) {
             format!("{mark} is written here. {more}"),
             status,
         ];
-        connection
-            .prepare_cached(sql)
-            .unwrap()
-            .execute(values)
-            .unwrap();
+        connection.prepare_cached(sql).unwrap().execute(values).unwrap();
         let session = "INSERT OR IGNORE INTO sessions (id, title) VALUES (?1, 'About ' || ?1)";
-        connection
-            .prepare_cached(session)
-            .unwrap()
-            .execute([mark])
-            .unwrap();
+        connection.prepare_cached(session).unwrap().execute([mark]).unwrap();
     };
     for (place, mark) in planted.iter().enumerate() {
         match KEPT[place % KEPT.len()] {
@@ -474,10 +457,7 @@ impl Running {
             }
         }
         let output = self.child.wait_with_output().unwrap();
-        output
-            .status
-            .success()
-            .then(|| serde_json::from_slice(&output.stdout).unwrap())
+        output.status.success().then(|| serde_json::from_slice(&output.stdout).unwrap())
     }
 }
 
@@ -489,15 +469,8 @@ fn start(roots: [&Root; 2], outcomes: [Ending; 2], bucket: &Bucket) -> [Running;
         let place = usize::from(request.key_id.as_deref() == Some("other"));
         let number = counted[place].fetch_add(1, Ordering::SeqCst) + 1;
         match outcomes[place] {
-            Ending::Killed {
-                request,
-                takes_effect,
-            } if number >= request => {
-                if takes_effect && number == request {
-                    Action::LoseAnswer
-                } else {
-                    Action::Hang
-                }
+            Ending::Killed { request, takes_effect } if number >= request => {
+                if takes_effect && number == request { Action::LoseAnswer } else { Action::Hang }
             }
             _ => Action::Answer,
         }
@@ -510,11 +483,7 @@ fn start(roots: [&Root; 2], outcomes: [Ending; 2], bucket: &Bucket) -> [Running;
             .env("AWS_ACCESS_KEY_ID", ["key", "other"][place])
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
-        Running {
-            child: command.spawn().unwrap(),
-            fate,
-            seen,
-        }
+        Running { child: command.spawn().unwrap(), fate, seen }
     })
 }
 
@@ -553,10 +522,9 @@ fn two_publishers_killed_at_any_moment_lose_nothing() {
         fs::copy(mine.scope_folder("mine").join("memory.db"), &copy).unwrap();
         let outcomes = [(); 2].map(|()| match random.below(3) {
             0 => Ending::Ends,
-            _ => Ending::Killed {
-                request: 1 + random.below(14),
-                takes_effect: random.below(2) == 0,
-            },
+            _ => {
+                Ending::Killed { request: 1 + random.below(14), takes_effect: random.below(2) == 0 }
+            }
         });
         let both = start([&mine, &other], outcomes, &bucket);
         let [first, second] = both.map(Running::end);
@@ -580,19 +548,13 @@ fn two_publishers_killed_at_any_moment_lose_nothing() {
         // finds its memories.
         let chain = chain(&bucket);
         for known in &acknowledged {
-            assert!(
-                chain.contains(known),
-                "round {round}, {outcomes:?}: {known:?}"
-            );
+            assert!(chain.contains(known), "round {round}, {outcomes:?}: {known:?}");
         }
         let numbers: Vec<u64> = chain.iter().map(|(number, _)| *number).collect();
         let all: Vec<u64> = (1..=numbers[0]).rev().collect();
         assert_eq!(numbers, all, "round {round}");
         let titles = titles(&follower(&bucket));
-        assert!(
-            needed.is_subset(&titles),
-            "round {round}, {outcomes:?}: {titles:?}"
-        );
+        assert!(needed.is_subset(&titles), "round {round}, {outcomes:?}: {titles:?}");
         // What readers saw once stays, whichever publisher was killed.
         needed.extend(titles);
     }

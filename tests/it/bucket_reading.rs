@@ -13,9 +13,7 @@ use crate::cli::{Outcome, run, run_with_input};
 use crate::support::{Ask, Root, titled, write_file};
 
 pub fn ask(root: &Root, more: &[&str]) -> Outcome {
-    run(command(root.path())
-        .args(["query", "pool connections", "--json"])
-        .args(more))
+    run(command(root.path()).args(["query", "pool connections", "--json"]).args(more))
 }
 
 #[track_caller]
@@ -28,9 +26,7 @@ pub fn answer(root: &Root) -> Value {
 /// The kinds of the notes of an answer.
 pub fn notes(answer: &Value) -> Vec<String> {
     let notes = answer["notes"].as_array().into_iter().flatten();
-    notes
-        .map(|note| note["kind"].as_str().unwrap().to_owned())
-        .collect()
+    notes.map(|note| note["kind"].as_str().unwrap().to_owned()).collect()
 }
 
 /// The output and the errors of a command.
@@ -53,10 +49,7 @@ pub fn followed(max_age: &str) -> (Root, Bucket, Root) {
     let (root, bucket) = scene();
     published(&root, &bucket, &[]);
     let reader = reader(&bucket, max_age);
-    assert_eq!(
-        first(&answer(&reader)),
-        "The connection pool has 20 connections"
-    );
+    assert_eq!(first(&answer(&reader)), "The connection pool has 20 connections");
     (root, bucket, reader)
 }
 
@@ -188,17 +181,10 @@ fn network_failures_are_retried_or_reported() {
         2 => Action::Refuse(503),
         _ => Action::Answer,
     });
-    assert_eq!(
-        first(&answer(&reader(&bucket, "1h"))),
-        "The connection pool has 20 connections"
-    );
+    assert_eq!(first(&answer(&reader(&bucket, "1h"))), "The connection pool has 20 connections");
     bucket.clear_faults();
     // A file that differs from the published one is never used.
-    let data = bucket
-        .keys()
-        .into_iter()
-        .find(|key| key.contains("/data/"))
-        .unwrap();
+    let data = bucket.keys().into_iter().find(|key| key.contains("/data/")).unwrap();
     let sound = bucket.get(&data).unwrap();
     let mut damaged = sound.to_vec();
     damaged[100] ^= 1;
@@ -208,11 +194,7 @@ fn network_failures_are_retried_or_reported() {
     assert_contains!(both(&refused), "is not what was published");
     bucket.put(&data, sound);
     // A description that leads out of its folder is refused.
-    let log = bucket
-        .keys()
-        .into_iter()
-        .find(|key| key.contains("/log/"))
-        .unwrap();
+    let log = bucket.keys().into_iter().find(|key| key.contains("/log/")).unwrap();
     let text = String::from_utf8(bucket.get(&log).unwrap().to_vec()).unwrap();
     let said = "\"path\": \"../../../links.jsonl\"";
     let hostile = text.replace("\"path\": \"links.jsonl\"", said);
@@ -284,10 +266,7 @@ fn a_followed_scope_is_not_published_and_not_imported_into() {
     assert_contains!(refused.err, "already published");
     let lines = reader.path().join("lines.jsonl");
     write_file(&lines, "{\"title\":\"x\"}\n");
-    let refused = run(command(reader.path())
-        .arg("import")
-        .arg(&lines)
-        .args(["--scope", "team"]));
+    let refused = run(command(reader.path()).arg("import").arg(&lines).args(["--scope", "team"]));
     assert_ne!(refused.code, Some(0), "{}", refused.out);
     assert_contains!(refused.err, "bucket");
     let refused = run(command(reader.path()).args(["index", "--scope", "team"]));

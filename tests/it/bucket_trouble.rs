@@ -32,16 +32,11 @@ fn state(reader: &Root) -> Value {
 /// The files of the table in the version that is served.
 fn table_files(reader: &Root) -> Vec<PathBuf> {
     let folder = remote(reader).join("current/lance").canonicalize().unwrap();
-    let files = walkdir::WalkDir::new(folder)
-        .into_iter()
-        .map(Result::unwrap);
+    let files = walkdir::WalkDir::new(folder).into_iter().map(Result::unwrap);
     files
         .filter(|entry| entry.file_type().is_file())
         .map(walkdir::DirEntry::into_path)
-        .filter(|path| {
-            path.extension()
-                .is_some_and(|extension| extension == "lance")
-        })
+        .filter(|path| path.extension().is_some_and(|extension| extension == "lance"))
         .collect()
 }
 
@@ -62,9 +57,7 @@ fn truncate(path: &Path) {
 fn message<'a>(answer: &'a Value, kind: &str) -> &'a str {
     let mut notes = answer["notes"].as_array().unwrap().iter();
     let note = notes.find(|note| note["kind"] == kind);
-    note.unwrap_or_else(|| panic!("{answer}"))["message"]
-        .as_str()
-        .unwrap()
+    note.unwrap_or_else(|| panic!("{answer}"))["message"].as_str().unwrap()
 }
 
 /// A time in the far future, in milliseconds since 1970.
@@ -147,11 +140,7 @@ fn remove_versions_of_damaged_files(reader: &Root) {
 
 #[test]
 fn a_damaged_copy_is_fetched_again_before_it_answers() {
-    for hurt in [
-        truncate_table,
-        damage_both,
-        remove_versions_of_damaged_files,
-    ] {
+    for hurt in [truncate_table, damage_both, remove_versions_of_damaged_files] {
         let (_root, bucket, reader) = followed("1h");
         hurt(&reader);
         assert_eq!(first(&answer(&reader)), TITLE);
@@ -213,8 +202,7 @@ fn damaged_records_are_made_again_without_the_network() {
     // Pages that are only read with a record.
     let length = fs::metadata(&database).unwrap().len();
     let file = File::options().write(true).open(&database).unwrap();
-    file.write_all_at(&vec![0x5a; usize::try_from(length).unwrap() - 8_192], 8_192)
-        .unwrap();
+    file.write_all_at(&vec![0x5a; usize::try_from(length).unwrap() - 8_192], 8_192).unwrap();
     assert_lacks!(both(&ask(&reader, &[])), ".recover");
 }
 
@@ -223,12 +211,9 @@ fn a_publisher_whose_copy_is_damaged_says_so_and_goes_on() {
     let (root, bucket) = scene();
     published(&root, &bucket, &[]);
     let copies = root.scope_folder("mine").join("remote");
-    let files = walkdir::WalkDir::new(copies)
-        .into_iter()
-        .map(Result::unwrap);
+    let files = walkdir::WalkDir::new(copies).into_iter().map(Result::unwrap);
     let data = files.filter(|entry| entry.path().extension().is_some_and(|end| end == "lance"));
-    data.filter(|entry| entry.file_type().is_file())
-        .for_each(|entry| damage(entry.path()));
+    data.filter(|entry| entry.file_type().is_file()).for_each(|entry| damage(entry.path()));
     enlarge(&root);
     let refused = crate::bucket::publish(&root, &bucket, &["--yes"]);
     if refused.code != Some(0) {

@@ -27,10 +27,7 @@ fn a_cancelled_request_stops_and_the_next_one_is_answered() {
         let stopped =
             cancel::run_with(&flag, || call(&service, tool, arguments.clone())).unwrap_err();
         assert_eq!(stopped.code(), "cancelled", "{tool}");
-        assert!(
-            cancel::check().is_ok(),
-            "the flag is the request's and not the thread's"
-        );
+        assert!(cancel::check().is_ok(), "the flag is the request's and not the thread's");
         assert_eq!(service.ask(tool, arguments), running.unwrap(), "{tool}");
     }
 }

@@ -29,9 +29,7 @@ pub fn git(folder: &Path, arguments: &[&str]) {
         command.args(["-c", setting]);
     }
     command.args(arguments).current_dir(folder);
-    command
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CONFIG_NOSYSTEM", "1");
+    command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
     let outcome = run(&mut command);
     assert_eq!(outcome.code, Some(0), "git {arguments:?}: {}", outcome.err);
 }
@@ -221,17 +219,14 @@ fn every_index_format_is_read_and_a_broken_one_is_ignored() {
 fn with_little_time_recently_changed_folders_are_checked_first() {
     let folder = tempfile::tempdir().unwrap();
     let top = folder.path();
-    let files: Vec<String> = (0..3_000)
-        .map(|n| format!("part{:02}/file{n:04}.rs", n % 40))
-        .collect();
+    let files: Vec<String> =
+        (0..3_000).map(|n| format!("part{:02}/file{n:04}.rs", n % 40)).collect();
     repository(top, &files.iter().map(String::as_str).collect::<Vec<_>>());
     // As editors do: a new file takes the place of the old one.
     edit(&top.join("part17/new"), 0);
     std::fs::rename(top.join("part17/new"), top.join("part17/file0017.rs")).unwrap();
     let touched = std::fs::File::open(top.join("part17")).unwrap();
-    touched
-        .set_modified(SystemTime::now() + Duration::from_secs(100))
-        .unwrap();
+    touched.set_modified(SystemTime::now() + Duration::from_secs(100)).unwrap();
     check(top, &["part17/file0017.rs"]);
     let repository = Repository::discover(top, None).unwrap();
     let none = Changes::read(&repository, None, Duration::ZERO);
@@ -285,8 +280,7 @@ fn session_start(root: &Root, folder: &Path) -> String {
 
 pub fn shown_memories(list: &Value) -> Vec<(&str, &str)> {
     let hits = list.as_array().unwrap().iter();
-    hits.map(|hit| (hit["id"].as_str().unwrap(), hit["why"].as_str().unwrap()))
-        .collect()
+    hits.map(|hit| (hit["id"].as_str().unwrap(), hit["why"].as_str().unwrap())).collect()
 }
 
 #[test]
@@ -308,10 +302,7 @@ fn memories_about_changed_files_come_first_then_decisions_and_gotchas_then_what_
     assert_eq!(found, [("elsewhere", "about changed files: payout")]);
     assert_lacks!(answer, "\"private\"", "\"staged\"", "\"old-way\"");
     let focus = context(&root, &top, json!({ "focus": "routes" }));
-    assert_eq!(
-        shown_memories(&focus["recent_memories"])[0].0,
-        "other-folder"
-    );
+    assert_eq!(shown_memories(&focus["recent_memories"])[0].0, "other-folder");
 }
 
 #[test]
@@ -326,10 +317,7 @@ fn a_promoted_memory_is_not_repeated_as_cross_project() {
         ("shared", "copy", "approved", "platform"),
     ] {
         let rest = json!({ "facts": facts, "status": status, "project": project });
-        root.store(
-            scope,
-            &[memory(id, "A state lock survives an aborted run", rest)],
-        );
+        root.store(scope, &[memory(id, "A state lock survives an aborted run", rest)]);
     }
     let top = root.path().join("work/ledger-api");
     repository(&top, &["notes.md"]);
@@ -356,11 +344,7 @@ fn a_changed_file_with_an_everyday_name_selects_no_memory() {
     own.extend([
         of_engine("in-files", "Rows are read lazily", &["src/store/query.rs"]),
         of_engine("in-text", "The cut in query.rs is at a row", &[]),
-        of_engine(
-            "other-file",
-            "Pages are numbered",
-            &["src/sub_query.rs", "query.rst"],
-        ),
+        of_engine("other-file", "Pages are numbered", &["src/sub_query.rs", "query.rst"]),
     ]);
     root.store("engine", &own);
     let others: Vec<Value> = (21..=28).map(|n| slow("other", n, "kiosk")).collect();
@@ -371,23 +355,15 @@ fn a_changed_file_with_an_everyday_name_selects_no_memory() {
     let answer = context(&root, &top, json!({}));
     let about = |list: &str| {
         let chosen = shown_memories(&answer[list]).into_iter();
-        let mut chosen: Vec<_> = chosen
-            .filter(|(_, why)| why.starts_with("about changed files"))
-            .collect();
+        let mut chosen: Vec<_> =
+            chosen.filter(|(_, why)| why.starts_with("about changed files")).collect();
         chosen.sort_unstable();
         chosen
     };
     let why = "about changed files: query.rs";
-    assert_eq!(
-        about("recent_memories"),
-        [("in-files", why), ("in-text", why)]
-    );
+    assert_eq!(about("recent_memories"), [("in-files", why), ("in-text", why)]);
     assert_eq!(about("cross_project_learnings"), []);
     let out = session_start(&root, &top);
     assert_eq!(out.matches("about changed files").count(), 2, "{out}");
-    assert_contains!(
-        out,
-        &format!("id in-files ({why})"),
-        &format!("id in-text ({why})")
-    );
+    assert_contains!(out, &format!("id in-files ({why})"), &format!("id in-text ({why})"));
 }

@@ -23,19 +23,12 @@ fn choices(service: &Service, folder: &Path, max: usize) -> [Vec<[String; 2]>; 4
             ..ContextRequest::default()
         })
         .unwrap();
-    let brief = BriefRequest {
-        project_path: path,
-        own: max,
-        others: max,
-        sessions: true,
-    };
+    let brief = BriefRequest { project_path: path, own: max, others: max, sessions: true };
     let hook = service.session_brief(&brief).unwrap().context;
     assert_eq!(tool.recent_sessions, hook.recent_sessions);
     assert_eq!(tool.pending, hook.pending);
     let shown = |hits: &[MemoryHit]| {
-        let shown = hits
-            .iter()
-            .map(|hit| [hit.id.clone(), hit.why.clone().unwrap()]);
+        let shown = hits.iter().map(|hit| [hit.id.clone(), hit.why.clone().unwrap()]);
         shown.collect()
     };
     [
@@ -73,10 +66,7 @@ fn both_sources_choose_the_same_from_the_samples() {
             let warm = root.service();
             let query = ack_api::QueryRequest::default();
             warm.query_memories(&query).unwrap();
-            assert_eq!(
-                check(&warm, &folder, max),
-                check(&root.service(), &folder, max)
-            );
+            assert_eq!(check(&warm, &folder, max), check(&root.service(), &folder, max));
         }
     }
 }
@@ -116,10 +106,7 @@ fn cross_project_memories_need_evidence() {
 fn files_match_every_spelling_in_a_memory() {
     let root = Root::new();
     let top = root.path().join("work/ledger");
-    repository(
-        &top,
-        &["migrations/004_lock.sql", "src/pay/mod.rs", "src/other.rs"],
-    );
+    repository(&top, &["migrations/004_lock.sql", "src/pay/mod.rs", "src/other.rs"]);
     edit(&top.join("migrations/004_lock.sql"), 20);
     edit(&top.join("src/pay/mod.rs"), 10);
     let about = |id: &str, file: &str| {
@@ -140,16 +127,11 @@ fn files_match_every_spelling_in_a_memory() {
         ("other-file", "src/web/mod.rs"),
         ("other-root", "/srv/kiosk/migrations/"),
     ];
-    let memories = named
-        .iter()
-        .chain(&others)
-        .map(|(id, file)| about(id, file));
+    let memories = named.iter().chain(&others).map(|(id, file)| about(id, file));
     bulk(&root, "ledger", &memories.collect::<Vec<_>>());
     let service = root.service();
     let [_, own, ..] = choices(&service, &top, 10);
-    let changed = own
-        .iter()
-        .filter(|[_, why]| why.starts_with("about changed files"));
+    let changed = own.iter().filter(|[_, why]| why.starts_with("about changed files"));
     let mut changed: Vec<&str> = changed.map(|[id, _]| id.as_str()).collect();
     changed.sort_unstable();
     let mut expected = named.map(|(id, _)| id);

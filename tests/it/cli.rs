@@ -51,20 +51,12 @@ impl Outcome {
 /// The binary in a folder that no scope claims, with an empty environment.
 pub fn binary() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ack-memory"));
-    let others = [
-        "COLUMNS",
-        "NO_COLOR",
-        "CLICOLOR",
-        "CLICOLOR_FORCE",
-        "FORCE_COLOR",
-    ];
+    let others = ["COLUMNS", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "FORCE_COLOR"];
     let ours = ack_memory::internal::ENVIRONMENT.map(|(variable, _)| variable);
     for variable in ours.into_iter().chain(others) {
         command.env_remove(variable);
     }
-    command
-        .current_dir(std::env::temp_dir())
-        .stdin(Stdio::null());
+    command.current_dir(std::env::temp_dir()).stdin(Stdio::null());
     command
 }
 
@@ -98,10 +90,7 @@ pub fn ack_with_input(root: &Path, arguments: &[&str], input: &[u8]) -> Outcome 
 
 /// Runs a command with bytes on standard input.
 pub fn run_with_input(command: &mut Command, input: &[u8]) -> Outcome {
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut pipe = child.stdin.take().unwrap();
     let input = input.to_owned();
@@ -124,13 +113,7 @@ pub fn filters(root: &Path) -> insta::Settings {
             .display()
             .to_string()
             .chars()
-            .flat_map(|c| {
-                if c.is_alphanumeric() || c == '/' {
-                    vec![c]
-                } else {
-                    vec!['\\', c]
-                }
-            })
+            .flat_map(|c| if c.is_alphanumeric() || c == '/' { vec![c] } else { vec!['\\', c] })
             .collect();
         settings.add_filter(&escaped, "[ROOT]");
     }
@@ -139,10 +122,7 @@ pub fn filters(root: &Path) -> insta::Settings {
     for (number, shown) in [
         (r"\bmeaning \d+\.\d+", "meaning [N]"),
         (r"×(\s+)\d\.\d+\)", "×$1[N])"),
-        (
-            r"\[N\]\)( \+ named in the query \d\.\d+)?(\s+)= \d+\.\d+",
-            "[N])$1$2= [N]",
-        ),
+        (r"\[N\]\)( \+ named in the query \d\.\d+)?(\s+)= \d+\.\d+", "[N])$1$2= [N]"),
         (r"(semantic: rank \d+, )\d\.\d+", "$1[N]"),
         (r"near in meaning \(\d\.\d+\)", "near in meaning ([N])"),
         (r#""score": \d+\.\d+"#, r#""score": [N]"#),
@@ -240,10 +220,7 @@ query x --scope ledgr-api --json"
 #[test]
 fn errors_state_the_problem_and_the_next_step() {
     let root = Root::samples();
-    write_file(
-        root.scope_folder("garbage").join("memory.db"),
-        vec![0xA5; 4096],
-    );
+    write_file(root.scope_folder("garbage").join("memory.db"), vec![0xA5; 4096]);
     write_file(root.scope_folder("hollow").join("memory.db"), b"");
     root.manifest("misspelt", "descripton = \"x\"\n");
     root.manifest("gone", "store = \"nowhere.db\"\n");
@@ -289,10 +266,7 @@ fn every_command_has_help() {
     let root = Root::new();
     fn walk(command: &clap::Command, path: &[String], all: &mut Vec<Vec<String>>) {
         all.push(path.to_vec());
-        for inner in command
-            .get_subcommands()
-            .filter(|inner| inner.get_name() != "help")
-        {
+        for inner in command.get_subcommands().filter(|inner| inner.get_name() != "help") {
             let mut path = path.to_vec();
             path.push(inner.get_name().to_owned());
             walk(inner, &path, all);
@@ -314,10 +288,7 @@ fn every_command_has_help() {
     }
     filters(root.path()).bind(|| insta::assert_snapshot!("help", text));
     let version = run(binary().arg("--version")).ok();
-    assert_eq!(
-        version.trim(),
-        format!("ack-memory {}", env!("CARGO_PKG_VERSION"))
-    );
+    assert_eq!(version.trim(), format!("ack-memory {}", env!("CARGO_PKG_VERSION")));
 }
 
 #[test]
@@ -325,19 +296,11 @@ fn every_command_has_a_manual_page() {
     let folder = TempDir::new().unwrap();
     let pages = folder.path().join("man");
     run(binary().arg("man").arg(&pages)).ok();
-    for name in [
-        "ack-memory",
-        "ack-memory-query",
-        "ack-memory-scopes-add",
-        "ack-memory-hook",
-    ] {
+    for name in ["ack-memory", "ack-memory-query", "ack-memory-scopes-add", "ack-memory-hook"] {
         let page = read_text(pages.join(format!("{name}.1")));
         assert_contains!(page, ".SH SYNOPSIS"; "{name}");
     }
-    assert!(
-        !pages.join("ack-memory-man.1").exists(),
-        "it is for packages, not for users"
-    );
+    assert!(!pages.join("ack-memory-man.1").exists(), "it is for packages, not for users");
 }
 
 impl Outcome {

@@ -59,10 +59,7 @@ fn a_rejection_says_what_is_served_again_and_what_waits_again() {
 #[test]
 fn what_goes_back_to_the_queue_serves_what_it_replaced() {
     let root = replaced();
-    for arguments in [
-        &["stage", "newer-1"][..],
-        &["stage", "newer-1", "--until", "2w"],
-    ] {
+    for arguments in [&["stage", "newer-1"][..], &["stage", "newer-1", "--until", "2w"]] {
         let seen = ack(root.path(), &[arguments, &["--dry-run"]].concat()).ok();
         assert_contains!(seen, "served again: older-1");
         let answer = decide(root.path(), &[arguments, &["--json"]].concat()).json();
@@ -85,24 +82,14 @@ fn what_goes_back_to_the_queue_serves_what_it_replaced() {
 
 #[test]
 fn an_undone_approval_releases_what_was_merged_since() {
-    let store = [
-        unreviewed("kept-1", "Use pnpm"),
-        unreviewed("same-1", "Use pnpm, please"),
-    ];
+    let store = [unreviewed("kept-1", "Use pnpm"), unreviewed("same-1", "Use pnpm, please")];
     let root = Root::with("alpha", &store);
     decide(root.path(), &["reject", "kept-1"]).ok();
     let approval = decide(root.path(), &["approve", "kept-1", "--json"]).json();
     let batch = approval["batch"].as_str().unwrap();
-    decide(
-        root.path(),
-        &["replace", "same-1", "--by", "kept-1", "--merge"],
-    )
-    .ok();
+    decide(root.path(), &["replace", "same-1", "--by", "kept-1", "--merge"]).ok();
     assert_eq!(waits(&root), Vec::<String>::new());
-    for arguments in [
-        &["undo", batch, "--dry-run", "--json"][..],
-        &["undo", batch, "--json"],
-    ] {
+    for arguments in [&["undo", batch, "--dry-run", "--json"][..], &["undo", batch, "--json"]] {
         let answer = decide(root.path(), arguments).json();
         assert_eq!(ids_of(&answer, "wait_again"), ["same-1"], "{answer}");
     }
@@ -128,10 +115,7 @@ fn nothing_comes_back_that_was_there_or_stays_away() {
     ];
     let root = Root::with("alpha", &store);
     let back = |ids: &[&str]| {
-        let answer = ack(
-            root.path(),
-            &[&["reject"], ids, &["--dry-run", "--json"]].concat(),
-        );
+        let answer = ack(root.path(), &[&["reject"], ids, &["--dry-run", "--json"]].concat());
         let answer = answer.json();
         assert_eq!(ids_of(&answer, "wait_again"), Vec::<String>::new());
         ids_of(&answer, "served_again")
@@ -152,33 +136,20 @@ fn nothing_comes_back_that_was_there_or_stays_away() {
 
 #[test]
 fn the_desk_says_before_and_after_what_comes_back() {
-    let store = [
-        unreviewed("first", "Use npm"),
-        unreviewed("second", "Use pnpm"),
-    ];
+    let store = [unreviewed("first", "Use npm"), unreviewed("second", "Use pnpm")];
     let root = Root::with("alpha", &store);
-    decide(
-        root.path(),
-        &["replace", "first", "--by", "second", "--merge"],
-    )
-    .ok();
+    decide(root.path(), &["replace", "first", "--by", "second", "--merge"]).ok();
     let desk = Desk::open(&root);
     let session = desk.enter();
     let card = session.card(0);
     let actions = card["actions"].as_array().unwrap();
     let reject = actions.iter().find(|action| action["key"] == "r").unwrap();
     assert_eq!(reject["label"], "Reject, 1 waits again");
-    assert_eq!(
-        reject["side_effects"],
-        json!(["waits again: first  Use npm"])
-    );
+    assert_eq!(reject["side_effects"], json!(["waits again: first  Use npm"]));
     let reject = json!({ "numbers": [0], "choice": { "do": "reject" } });
     session.tell("/choose", reject);
     let written = session.get("/write");
-    assert_eq!(
-        written["side_effects"],
-        json!(["waits again: first  Use npm"])
-    );
+    assert_eq!(written["side_effects"], json!(["waits again: first  Use npm"]));
     drop(desk);
     decide(root.path(), &["undo"]).ok();
 
@@ -186,10 +157,7 @@ fn the_desk_says_before_and_after_what_comes_back() {
     let command = terminal.command(root.path(), &["review", "--plain"]);
     let mut review = Session::start(command);
     review.answer("if you reject it, waits again: first  Use npm", "r no\n");
-    review
-        .expect("Rejected: ")
-        .expect("waits again: first Use npm")
-        .answer("save? [Y/n]", "y\n");
+    review.expect("Rejected: ").expect("waits again: first Use npm").answer("save? [Y/n]", "y\n");
     review.expect("waits again: first  Use npm");
     review.end();
     assert_eq!(waits(&root), ["first"]);

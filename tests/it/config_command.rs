@@ -25,11 +25,7 @@ fn editor(folder: &Path, texts: &[&str]) -> String {
 }
 
 fn edit(root: &Root, editor: &str) -> Outcome {
-    run(binary()
-        .env("EDITOR", editor)
-        .arg("--root")
-        .arg(root.path())
-        .args(["config", "edit"]))
+    run(binary().env("EDITOR", editor).arg("--root").arg(root.path()).args(["config", "edit"]))
 }
 
 #[test]
@@ -40,20 +36,12 @@ fn config_path_show_and_schema_report_the_effective_settings() {
     let output = ack(root.path(), &["config", "path"]).ok();
     assert_eq!(output.trim(), path.to_str().unwrap());
     let output = ack(root.path(), &["config", "show"]).ok();
-    let line = output
-        .lines()
-        .find(|line| line.starts_with("limits.tokens"));
+    let line = output.lines().find(|line| line.starts_with("limits.tokens"));
     let words: Vec<&str> = line.unwrap().split_whitespace().collect();
     assert_eq!(words, ["limits.tokens", "700", "config.toml"]);
     let answer = ack(root.path(), &["config", "show", "--json"]).json();
     let of = |name: &str| {
-        answer
-            .as_array()
-            .unwrap()
-            .iter()
-            .find(|one| one["name"] == name)
-            .unwrap()
-            .clone()
+        answer.as_array().unwrap().iter().find(|one| one["name"] == name).unwrap().clone()
     };
     assert_eq!(of("limits.seconds")["source"], "default");
     let schema: Value = ack(root.path(), &["config", "schema"]).json();
@@ -77,10 +65,7 @@ fn config_edit_without_a_terminal_needs_a_named_editor() {
     let root = Root::new();
     let mut command = binary();
     command.env_remove("VISUAL").env_remove("EDITOR");
-    command
-        .arg("--root")
-        .arg(root.path())
-        .args(["config", "edit"]);
+    command.arg("--root").arg(root.path()).args(["config", "edit"]);
     let error = run(&mut command).fails(2);
     assert_contains!(error, "EDITOR", "config path");
 }
@@ -92,11 +77,7 @@ fn config_edit_says_what_is_wrong_afterwards() {
     let good = "[limits]\ntokens = 700\n";
     edit(&root, &editor(tools.path(), &[good])).ok();
     assert_eq!(read_text(&path), good);
-    for bad in [
-        "[limits]\ntokens = 0\n",
-        "limts = 1\n",
-        "[tools]\nset = \"nothing\"\n",
-    ] {
+    for bad in ["[limits]\ntokens = 0\n", "limts = 1\n", "[tools]\nset = \"nothing\"\n"] {
         let outcome = edit(&root, &editor(tools.path(), &[bad]));
         assert_ne!(outcome.code, Some(0), "{bad}");
         assert_contains!(outcome.err, path.to_str().unwrap());

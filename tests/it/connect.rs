@@ -75,19 +75,14 @@ impl Home {
         for variable in variables.split(' ') {
             command.env_remove(variable);
         }
-        command
-            .env("HOME", self.0.path())
-            .env("APPDATA", self.path("roaming"));
+        command.env("HOME", self.0.path()).env("APPDATA", self.path("roaming"));
         command
     }
 
     /// The same, run in the project `shop`.
     pub fn in_shop(&self, arguments: &[&str]) -> Command {
         let mut command = self.prepared(binary());
-        command
-            .env("PATH", self.path("bin"))
-            .current_dir(self.path("src/shop"))
-            .args(arguments);
+        command.env("PATH", self.path("bin")).current_dir(self.path("src/shop")).args(arguments);
         command
     }
 
@@ -141,9 +136,7 @@ pub fn contents(folder: &Path) -> Vec<(PathBuf, u64)> {
     let mut all = fingerprint(folder);
     all.retain(|path, _| path.is_file());
     let files = all.into_iter();
-    files
-        .map(|(path, (_, _, content))| (path, content))
-        .collect()
+    files.map(|(path, (_, _, content))| (path, content)).collect()
 }
 
 #[test]

@@ -28,9 +28,7 @@ fn connect_asks_before_it_reads_an_answer() {
     let mut command = home.prepared(binary());
     command.args(["disconnect", "gemini"]);
     let mut terminal = Session::start(command);
-    terminal
-        .answer("Write this? [y/N] ", "y\n")
-        .expect("gemini is disconnected");
+    terminal.answer("Write this? [y/N] ", "y\n").expect("gemini is disconnected");
     assert_eq!(terminal.end().0, Some(0));
     assert!(!home.path(".gemini").exists());
 }
@@ -57,12 +55,8 @@ fn connect_without_a_client_offers_every_installed_one() {
     terminal.expect("quit it first").answer("[y/N] ", "y\n");
     // A client that cannot be changed does not stop the others.
     terminal.expect("claude-code is connected");
-    terminal
-        .answer("[y/N] ", "n\n")
-        .expect("nothing was written");
-    terminal
-        .answer("[y/N] ", "y\n")
-        .expect("opencode is connected");
+    terminal.answer("[y/N] ", "n\n").expect("nothing was written");
+    terminal.answer("[y/N] ", "y\n").expect("opencode is connected");
     terminal.answer("[y/N] ", "y\n").expect("kiro is connected");
     assert_eq!(terminal.end().0, Some(0));
     assert_eq!(home.read(".codex/config.toml"), "model = \"x\"\n");

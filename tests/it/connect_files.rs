@@ -34,10 +34,7 @@ fn keys_that_a_user_added_to_our_entry_are_kept() {
     let text = home.read(".codex/config.toml").replace("\n\n", "\n") + own;
     home.write(".codex/config.toml", &text);
     home.yes(&["--root", "/second", "connect", "codex"]);
-    assert_eq!(
-        home.read(".codex/config.toml"),
-        text.replace("/first", "/second")
-    );
+    assert_eq!(home.read(".codex/config.toml"), text.replace("/first", "/second"));
 }
 
 #[test]
@@ -165,8 +162,7 @@ fn a_replaced_entry_is_restored_on_disconnect() {
     let home = Home::new();
     let name = home.settings("claude-code");
     home.write(name, OTHERS[0].1);
-    home.run(&["connect", "claude-code", "--yes", "--replace"])
-        .ok();
+    home.run(&["connect", "claude-code", "--yes", "--replace"]).ok();
     let mut settings = home.json(name);
     settings["numStartups"] = json!(2);
     home.write(name, &serde_json::to_string_pretty(&settings).unwrap());
@@ -230,11 +226,7 @@ fn settings_added_after_connect_are_kept_unchanged() {
         ("codex", "# a\n\nmodel=\"o3\"\n# last\n", "\n# later\n"),
         ("goose", "GOOSE_MODEL: x\n", "# later\n"),
         ("goose", "GOOSE_MODEL: x\n", "NEWKEY: 1\n"),
-        (
-            "goose",
-            "# goose\nextensions:\n  dev:\n    enabled: true\nGOOSE_MODEL: x\n",
-            "# later\n",
-        ),
+        ("goose", "# goose\nextensions:\n  dev:\n    enabled: true\nGOOSE_MODEL: x\n", "# later\n"),
         ("zed", json, "// later\n"),
         ("gemini", json, "/* later */\n"),
     ];
@@ -249,14 +241,8 @@ fn settings_added_after_connect_are_kept_unchanged() {
         assert_eq!(home.read(name), format!("{before}{line}{more}"), "{client}");
     }
     for (client, before) in [
-        (
-            "gemini",
-            "{\n  // theme\n  \"theme\": \"x\", /* b */\n  \"mcpServers\": {\n  },\n}\n",
-        ),
-        (
-            "vscode",
-            "{\r\n  \"servers\": {},\r\n  \"inputs\": []\r\n}\r\n",
-        ),
+        ("gemini", "{\n  // theme\n  \"theme\": \"x\", /* b */\n  \"mcpServers\": {\n  },\n}\n"),
+        ("vscode", "{\r\n  \"servers\": {},\r\n  \"inputs\": []\r\n}\r\n"),
         ("cursor", "\u{feff}{ \"mcpServers\": {} }\n"),
         ("droid", "{\"mcpServers\":{}}"),
         ("copilot", "{\"mcpServers\":{\"z\":{\"command\":\"q\"}}}"),
@@ -333,9 +319,7 @@ fn every_byte_is_restored_for_every_line_ending() {
         };
         let marked = format!("\u{feff}{}\r\n", plain.replace('\n', "\r\n"));
         let small = ["", "{}", "{\"mcpServers\":{},\"x\":[1, 2,]}"];
-        let small = small
-            .iter()
-            .filter(|_| !["codex", "goose"].contains(&client));
+        let small = small.iter().filter(|_| !["codex", "goose"].contains(&client));
         for before in [
             plain.clone(),
             plain.clone() + "\n",
@@ -349,15 +333,7 @@ fn every_byte_is_restored_for_every_line_ending() {
             let home = Home::new();
             let name = home.settings(client);
             home.write(name, &before);
-            home.run(&[
-                "--root",
-                "/first",
-                "connect",
-                client,
-                "--yes",
-                "--prompt-hook",
-            ])
-            .ok();
+            home.run(&["--root", "/first", "connect", client, "--yes", "--prompt-hook"]).ok();
             let after = home.read(name);
             // Every old line is unchanged, apart from commas.
             for line in before
@@ -367,10 +343,7 @@ fn every_byte_is_restored_for_every_line_ending() {
                 .filter(|_| before.contains('\n'))
             {
                 let line = line.trim_end_matches(['}', ']']);
-                assert!(
-                    after.contains(line.trim_end()),
-                    "{client}: {line:?} is not in {after:?}"
-                );
+                assert!(after.contains(line.trim_end()), "{client}: {line:?} is not in {after:?}");
             }
             if before.matches('\n').count() == before.matches("\r\n").count()
                 && before.contains('\n')
@@ -386,8 +359,7 @@ fn every_byte_is_restored_for_every_line_ending() {
             assert_eq!(home.read(&kept(name)), before, "{client}");
             // The backup is the text from before the first connection, however often `connect`
             // runs.
-            home.run(&["--root", "/second", "connect", client, "--yes", "--no-hook"])
-                .ok();
+            home.run(&["--root", "/second", "connect", client, "--yes", "--no-hook"]).ok();
             assert_eq!(home.read(&kept(name)), before, "{client}");
             home.yes(&["disconnect", client]);
             assert_eq!(home.read(name), before, "{client}");
@@ -414,11 +386,7 @@ fn links_and_file_modes_survive_connect_and_disconnect() {
     for client in ["claude-code", "codex", "gemini"] {
         let home = Home::new();
         let name = home.settings(client);
-        let before = if client == "codex" {
-            "model = \"m\"\r\n"
-        } else {
-            "{\r\n}\r\n"
-        };
+        let before = if client == "codex" { "model = \"m\"\r\n" } else { "{\r\n}\r\n" };
         let real = home.write("dotfiles/settings", before);
         std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o640)).unwrap();
         std::fs::create_dir_all(home.path(name).parent().unwrap()).unwrap();
@@ -427,10 +395,7 @@ fn links_and_file_modes_survive_connect_and_disconnect() {
         home.yes(&["connect", client]);
         assert!(home.path(name).is_symlink(), "{client}");
         assert_eq!(mode(), 0o640, "{client}");
-        assert!(
-            home.read("dotfiles/settings").contains("ack-memory"),
-            "{client}"
-        );
+        assert!(home.read("dotfiles/settings").contains("ack-memory"), "{client}");
         home.yes(&["disconnect", client]);
         assert!(home.path(name).is_symlink(), "{client}");
         assert_eq!(mode(), 0o640, "{client}");

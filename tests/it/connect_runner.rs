@@ -29,11 +29,7 @@ impl Cached {
             executable(&home.write(&format!("bin/{runner}"), "#!/bin/sh\n"));
         }
         let path = std::env::join_paths([folder, home.path("bin")]).unwrap();
-        Self {
-            home,
-            program,
-            path,
-        }
+        Self { home, program, path }
     }
 
     fn npx() -> Self {
@@ -95,19 +91,9 @@ fn executable(path: &Path) {
 #[test]
 fn a_program_in_a_cache_is_started_by_its_runner() {
     for (cached, runner, words, command) in [
-        (
-            Cached::npx(),
-            "npx",
-            vec!["-y", "ack-memory"],
-            "npx -y ack-memory ",
-        ),
+        (Cached::npx(), "npx", vec!["-y", "ack-memory"], "npx -y ack-memory "),
         (Cached::uvx(), "uvx", vec!["ack-memory"], "uvx ack-memory "),
-        (
-            Cached::pipx(),
-            "pipx",
-            vec!["run", "ack-memory"],
-            "pipx run ack-memory ",
-        ),
+        (Cached::pipx(), "pipx", vec!["run", "ack-memory"], "pipx run ack-memory "),
     ] {
         let root = cached.home.path(".ack-mem");
         let mut expected: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();

@@ -55,13 +55,7 @@ pub fn three() -> Root {
         approved("own-branch", branch, 1, "Ledger_API"),
         approved("own-nameless", "Nameless note", 2, ""),
         at("own-staged", "Staged lock timeout", 20, ledger, "staging"),
-        at(
-            "own-rejected",
-            "Rejected lock timeout",
-            21,
-            ledger,
-            "rejected",
-        ),
+        at("own-rejected", "Rejected lock timeout", 21, ledger, "rejected"),
     ]);
     let writer = bulk(&root, "ledger-api", &own);
     writer.sql("INSERT INTO sessions (id, project, title, started_at) VALUES ('s1', 'ledger-api', 'Old session', '2026-01-01T00:00:00Z'), ('s2', 'ledger-api', 'New session', '2026-01-09T00:00:00Z'),
@@ -104,18 +98,8 @@ fn a_project_gets_its_memories_its_sessions_and_cross_project_learnings() {
     assert_eq!(answer["project"]["scope"], "ledger-api");
     assert_eq!(answer["project"]["detected_by"], "scope name `ledger-api`");
     assert_eq!(answer["pending"]["count"], 1);
-    assert_eq!(
-        answer["searched"]["scopes"],
-        json!(["ledger-api", "platform"])
-    );
-    assert_lacks!(
-        answer,
-        "own-rejected",
-        "other-staged",
-        "diary1",
-        "diary2",
-        "\"Staged"
-    );
+    assert_eq!(answer["searched"]["scopes"], json!(["ledger-api", "platform"]));
+    assert_lacks!(answer, "own-rejected", "other-staged", "diary1", "diary2", "\"Staged");
 }
 
 #[test]
@@ -224,10 +208,7 @@ fn an_answer_keeps_within_its_tokens() {
             let cost = text::tokens(&answer.to_string());
             assert!(cost <= most, "{cost} of {most} tokens, focus `{focus}`");
             let is_empty = |list: &str| ids(&answer[list]).is_empty();
-            assert!(
-                most < 300 || !is_empty("recent_memories"),
-                "{most} `{focus}`: {answer:#}"
-            );
+            assert!(most < 300 || !is_empty("recent_memories"), "{most} `{focus}`: {answer:#}");
             if most >= 1_000 {
                 let is_other = focus == "long title words";
                 assert_eq!(is_empty("cross_project_learnings"), !is_other);
@@ -255,10 +236,8 @@ fn a_project_without_a_scope_gets_certain_cross_project_learnings() {
 
 #[test]
 fn a_project_with_only_waiting_memories_is_reported_as_such() {
-    let memories = [
-        unreviewed("a", "Secret one"),
-        memory("b", "Secret two", json!({ "status": null })),
-    ];
+    let memories =
+        [unreviewed("a", "Secret one"), memory("b", "Secret two", json!({ "status": null }))];
     let root = Root::with("ledger-api", &memories);
     let folder = project(&root, "ledger-api", "main");
     let answer = context(&root, &folder, json!({}));

@@ -12,10 +12,7 @@ use crate::support::{Ask, Root, result_ids, titled};
 const NOTES: [(&str, &str); 5] = [
     ("m1", "Lock the table and then drop the row"),
     ("m2", "Deploys leave at midday"),
-    (
-        "m3",
-        "Containers stop only after a grace period of ten seconds",
-    ),
+    ("m3", "Containers stop only after a grace period of ten seconds"),
     ("m4", "Invoices are rounded to the nearest cent"),
     ("m5", "The kiosk shows the fonts of its disk"),
 ];
@@ -58,20 +55,14 @@ fn a_small_table_is_contextual_unless_static_vectors_are_asked_for() {
     let said = index(&root, &["--dry-run"]);
     assert_contains!(said, "0 were unchanged; contextual vectors");
     let said = index(&root, &[]);
-    assert_contains!(
-        said,
-        "5 rows were added, 0 removed, 0 were unchanged; contextual vectors"
-    );
+    assert_contains!(said, "5 rows were added, 0 removed, 0 were unchanged; contextual vectors");
     assert_eq!(embedder(&root), contextual(5));
     // Agents learn whether there is a table and how fresh it is.
     let listed = call_as(&root.service(), "list_scopes", json!({}), true).unwrap();
     let table = &listed["scopes"][0]["index"];
     assert_eq!(table["rows"], 5);
     assert_eq!(table["coverage"], json!(1.0));
-    assert!(
-        table["built_at"].is_string() && table.get("embedder").is_none(),
-        "{table}"
-    );
+    assert!(table["built_at"].is_string() && table.get("embedder").is_none(), "{table}");
     std::fs::remove_dir_all(root.scope_folder("alpha").join("lance")).unwrap();
     assert_lacks!(index(&root, &["--encoder", "static"]), "contextual");
     assert_contains!(index(&root, &[]), "0 rows were added");
@@ -81,9 +72,8 @@ fn a_small_table_is_contextual_unless_static_vectors_are_asked_for() {
 #[test]
 fn a_new_table_of_more_than_5000_memories_is_static() {
     let root = Root::new();
-    let notes: Vec<Value> = (0..5_001)
-        .map(|number| titled(&format!("m{number}"), &format!("Note {number}")))
-        .collect();
+    let notes: Vec<Value> =
+        (0..5_001).map(|number| titled(&format!("m{number}"), &format!("Note {number}"))).collect();
     bulk(&root, "alpha", &notes);
     assert_lacks!(index(&root, &[]), "contextual");
     assert_eq!(embedder(&root), "static-minilm");
@@ -135,18 +125,11 @@ fn a_dry_run_counts_what_another_encoder_would_replace() {
 #[test]
 fn a_memory_without_known_words_has_no_vector() {
     let root = root();
-    bulk(
-        &root,
-        "alpha",
-        &[titled("m6", "\u{5e9}\u{5dc}\u{5d5}\u{5dd}")],
-    );
+    bulk(&root, "alpha", &[titled("m6", "\u{5e9}\u{5dc}\u{5d5}\u{5dd}")]);
     index(&root, &["--encoder", "contextual"]);
     let question = json!({ "query": "tables and rows", "mode": "semantic", "limit": 50 });
     let found = result_ids(&root.service().find(question));
-    assert!(
-        found.len() > 2 && !found.contains(&"m6".to_owned()),
-        "{found:?}"
-    );
+    assert!(found.len() > 2 && !found.contains(&"m6".to_owned()), "{found:?}");
 }
 
 #[test]
@@ -165,10 +148,7 @@ fn a_question_is_read_in_the_same_way_as_the_memories() {
     index(&root, &["--encoder", "contextual"]);
     let [same, turned] = cosines();
     let norm = f64::from(ack_search::encoder::CONTEXTUAL_NORM);
-    assert!(
-        same.0 == "m1" && same.1 > 0.99 * norm && same.1 < 1.001 * norm,
-        "{same:?}"
-    );
+    assert!(same.0 == "m1" && same.1 > 0.99 * norm && same.1 < 1.001 * norm, "{same:?}");
     assert!(turned.0 == "m1" && turned.1 < 0.999 * same.1, "{turned:?}");
     index(&root, &["--encoder", "static"]);
     assert_eq!(cosines(), without);
@@ -180,9 +160,7 @@ fn a_memory_that_the_table_lacks_is_found_beside_contextual_ones() {
     index(&root, &["--encoder", "contextual"]);
     let late = titled("m6", "Exit code 137 means that memory ran out");
     bulk(&root, "alpha", &[late]);
-    let answer = root
-        .service()
-        .find(json!({ "query": "what does exit code 137 mean" }));
+    let answer = root.service().find(json!({ "query": "what does exit code 137 mean" }));
     assert_eq!(result_ids(&answer)[0], "m6", "{answer}");
 }
 

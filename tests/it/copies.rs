@@ -28,30 +28,22 @@ fn unfinished(root: &Root, scope: &str) -> PathBuf {
 }
 
 fn remaining_copies(folder: &Path) -> Vec<PathBuf> {
-    let mut left: Vec<_> = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
+    let mut left: Vec<_> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     left.sort();
     left
 }
 
 fn end(child: &mut Child, signal: &str) -> ExitStatus {
     let id = child.id().to_string();
-    let killed = Command::new("kill")
-        .args([&format!("-{signal}"), &id])
-        .status()
-        .unwrap();
+    let killed = Command::new("kill").args([&format!("-{signal}"), &id]).status().unwrap();
     assert!(killed.success());
     let started = Instant::now();
     loop {
         if let Some(status) = child.try_wait().unwrap() {
             return status;
         }
-        assert!(
-            started.elapsed() < Duration::from_secs(20),
-            "SIG{signal} does not end it"
-        );
+        assert!(started.elapsed() < Duration::from_secs(20), "SIG{signal} does not end it");
         std::thread::sleep(Duration::from_millis(2));
     }
 }
@@ -103,12 +95,9 @@ fn a_private_copy_is_readable_only_by_its_owner_while_it_is_made() {
 fn a_server_leaves_no_private_copy_however_it_ends() {
     let root = Root::new();
     unfinished(&root, "one");
-    for (signal, code) in [
-        ("TERM", Some(143)),
-        ("INT", Some(130)),
-        ("HUP", Some(129)),
-        ("KILL", None),
-    ] {
+    for (signal, code) in
+        [("TERM", Some(143)), ("INT", Some(130)), ("HUP", Some(129)), ("KILL", None)]
+    {
         let temporary = tempfile::tempdir().unwrap();
         let mut server = command(root.path());
         server.env("TMPDIR", temporary.path());
@@ -142,12 +131,7 @@ fn an_interrupted_command_removes_its_unfinished_copy() {
         let flags = ["-D", "-o", "/dev/null", "-e", &inject];
         let mut command = traced(&root, &temporary, &flags, &arguments);
         let mut process = command.stdin(Stdio::null()).spawn().unwrap();
-        let files = || {
-            walkdir::WalkDir::new(temporary.path())
-                .min_depth(2)
-                .into_iter()
-                .flatten()
-        };
+        let files = || walkdir::WalkDir::new(temporary.path()).min_depth(2).into_iter().flatten();
         while files().next().is_none() {
             assert!(process.try_wait().unwrap().is_none(), "no copy is made");
             std::thread::sleep(Duration::from_millis(1));

@@ -77,11 +77,7 @@ impl Counted<'_> {
     fn served(&self, requests: &[&Value]) -> u64 {
         let mut valgrind = Command::new("valgrind");
         valgrind
-            .args([
-                "--tool=cachegrind",
-                "--cache-sim=no",
-                "--cachegrind-out-file=/dev/null",
-            ])
+            .args(["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"])
             .arg(self.binary)
             .arg("serve")
             .env_clear()
@@ -155,12 +151,7 @@ fn tool(name: &str, arguments: Value) -> Value {
 fn index(binary: &Path, root: &Path) {
     let mut command = Command::new(binary);
     command.args(["index", "--all", "--encoder", "static"]);
-    let output = command
-        .env_clear()
-        .env("HOME", root)
-        .env("ACK_MEM_PATH", root)
-        .output()
-        .unwrap();
+    let output = command.env_clear().env("HOME", root).env("ACK_MEM_PATH", root).output().unwrap();
     assert!(output.status.success(), "{output:?}");
 }
 
@@ -180,37 +171,16 @@ fn counts_of(binary: &Path, has_table: bool) -> BTreeMap<String, u64> {
     let on = |root| Counted { binary, root };
     let mut counts = BTreeMap::from([
         ("tools/list", on(&one).served(&[&list])),
-        (
-            "tools/list, ten times the memories",
-            on(&large).served(&[&list]),
-        ),
+        ("tools/list, ten times the memories", on(&large).served(&[&list])),
         ("tools/list, 100 scopes", on(&hundred).served(&[&list])),
         ("first question", on(&one).served(&[&question])),
-        (
-            "first question, unreviewed",
-            on(&unreviewed).served(&[&question]),
-        ),
+        ("first question, unreviewed", on(&unreviewed).served(&[&question])),
         ("next question", on(&one).next(&question, &[&question])),
-        (
-            "next question, 20 scopes",
-            on(&twenty).next(&question, &[&question]),
-        ),
-        (
-            "next question, 100 scopes",
-            on(&hundred).next(&question, &[&question]),
-        ),
-        (
-            "question after a write",
-            on(&one).next(&question, &[&json!("write"), &question]),
-        ),
-        (
-            "next list_scopes, 100 scopes",
-            on(&hundred).next(&scopes, &[&scopes]),
-        ),
-        (
-            "context of a project, ten times the memories",
-            on(&large).served(&[&context]),
-        ),
+        ("next question, 20 scopes", on(&twenty).next(&question, &[&question])),
+        ("next question, 100 scopes", on(&hundred).next(&question, &[&question])),
+        ("question after a write", on(&one).next(&question, &[&json!("write"), &question])),
+        ("next list_scopes, 100 scopes", on(&hundred).next(&scopes, &[&scopes])),
+        ("context of a project, ten times the memories", on(&large).served(&[&context])),
     ]);
     if has_table {
         index(binary, one.path());
@@ -235,16 +205,9 @@ fn counts_of_instructions_are_within_5_percent_of_those_written_down() {
     }
     if std::env::var_os("UPDATE_COUNTS").is_some() {
         let mut counts = known;
-        counts.extend(
-            builds
-                .into_iter()
-                .map(|(build, counts)| (build.to_owned(), counts)),
-        );
+        counts.extend(builds.into_iter().map(|(build, counts)| (build.to_owned(), counts)));
         let head = "# Instructions, by `UPDATE_COUNTS=1 .ci/run counts`.\n";
-        write_file(
-            &file,
-            format!("{head}{}", toml::to_string(&counts).unwrap()),
-        );
+        write_file(&file, format!("{head}{}", toml::to_string(&counts).unwrap()));
         return;
     }
     let mut changed = Vec::new();
@@ -260,8 +223,5 @@ fn counts_of_instructions_are_within_5_percent_of_those_written_down() {
         }
         assert_eq!(known.len(), counts.len(), "{build}");
     }
-    assert!(
-        changed.is_empty(),
-        "{changed:#?}\nIf they may change: UPDATE_COUNTS=1 .ci/run counts"
-    );
+    assert!(changed.is_empty(), "{changed:#?}\nIf they may change: UPDATE_COUNTS=1 .ci/run counts");
 }

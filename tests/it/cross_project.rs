@@ -124,24 +124,14 @@ fn an_empty_list_of_other_projects_has_a_reason() {
 fn a_memory_of_no_project_is_offered_to_every_project_of_its_scope() {
     let root = Root::new();
     let of = |project: &str| json!({ "project": project });
-    let till = |day| {
-        on(
-            day,
-            &format!("till{day}"),
-            &format!("Till rule {day}0"),
-            of("till"),
-        )
-    };
+    let till = |day| on(day, &format!("till{day}"), &format!("Till rule {day}0"), of("till"));
     let mut rows: Vec<Value> = (1..=4).map(till).collect();
     rows.push(on(5, "kiosk1", "Kiosk rule", of("kiosk")));
     rows.push(on(20, "common", "Releases need two reviews", json!({})));
     rows.push(on(21, "lock", "Lock timeout of the payout job", json!({})));
     root.store("shops", &rows);
     root.manifest("shops", "projects = [\"till\", \"kiosk\"]");
-    root.store(
-        "platform",
-        &[on(22, "elsewhere", "Also of no project", json!({}))],
-    );
+    root.store("platform", &[on(22, "elsewhere", "Also of no project", json!({}))]);
     let own = |name: &str, branch: &str, rest: Value| {
         let answer = context(&root, &project(&root, name, branch), rest);
         ids(&answer["recent_memories"])

@@ -42,11 +42,7 @@ pub fn staged(root: &Root, scope: &str, count: usize) {
     let row = |n: usize| {
         let kind = ["gotcha", "decision"][n % 2];
         let rest = json!({ "status": "staging", "type": kind, "project": "shop" });
-        memory(
-            &format!("{scope}-{n:04}"),
-            &format!("Lesson {n} of {scope}"),
-            rest,
-        )
+        memory(&format!("{scope}-{n:04}"), &format!("Lesson {n} of {scope}"), rest)
     };
     root.store(scope, &(0..count).map(row).collect::<Vec<_>>());
 }
@@ -186,10 +182,7 @@ fn a_merged_memory_leaves_its_facts_tags_and_files() {
         "concepts": ["proxy"], "files": ["src/a.rs"],
     });
     let first = json!({ "facts": ["once is  too few"], "concepts": ["retry"] });
-    let memories = [
-        memory("old", "Retry twice", old),
-        memory("new", "Retry thrice", first),
-    ];
+    let memories = [memory("old", "Retry twice", old), memory("new", "Retry thrice", first)];
     root.store("alpha", &memories);
     decide(root.path(), &["replace", "old", "--by", "new", "--merge"]).ok();
     let got = ack(root.path(), &["get", "new", "--json"]).json();
@@ -211,10 +204,7 @@ fn a_merged_memory_leaves_its_facts_tags_and_files() {
 
 #[test]
 fn an_approved_memory_merged_into_a_waiting_one_is_served_until_that_is_approved() {
-    let memories = [
-        titled("old", "Retry twice"),
-        unreviewed("new", "Retry thrice"),
-    ];
+    let memories = [titled("old", "Retry twice"), unreviewed("new", "Retry thrice")];
     let root = Root::with("alpha", &memories);
     let merged = decide(root.path(), &["replace", "old", "--by", "new", "--merge"]);
     let said = "note: old is still served until new is approved";

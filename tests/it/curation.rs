@@ -126,22 +126,9 @@ pub struct StoredRow {
     pub is_gone: bool,
 }
 
-const VERDICTS: [&str; 8] = [
-    "approve",
-    "promote",
-    "reject",
-    "stage",
-    "supersede",
-    "merge",
-    "edit",
-    "withdraw",
-];
-const WAS: [Status; 4] = [
-    Status::Approved,
-    Status::Promoted,
-    Status::Staging,
-    Status::Rejected,
-];
+const VERDICTS: [&str; 8] =
+    ["approve", "promote", "reject", "stage", "supersede", "merge", "edit", "withdraw"];
+const WAS: [Status; 4] = [Status::Approved, Status::Promoted, Status::Staging, Status::Rejected];
 
 /// How a line of the log is damaged. All other numbers leave it whole.
 const TORN: usize = 0;
@@ -151,12 +138,7 @@ const OTHER_CONTENT: usize = 2;
 impl StoredRow {
     /// The initial content of a store.
     pub fn of(planned: &PlannedRow) -> Self {
-        Self {
-            stored: STATUSES[planned.status].1,
-            content: 0,
-            line: None,
-            is_gone: false,
-        }
+        Self { stored: STATUSES[planned.status].1, content: 0, line: None, is_gone: false }
     }
 
     /// The status that counts, as docs/curation.md says it; `None` is never served.
@@ -227,20 +209,9 @@ pub fn plans() -> impl Strategy<Value = Plan> {
                 }
             },
         );
-    let line = (
-        0..24usize,
-        0..VERDICTS.len(),
-        0..WAS.len(),
-        0..24usize,
-        0..10usize,
-    )
-        .prop_map(|(memory, verdict, was, into, damage)| Line {
-            memory,
-            verdict,
-            was,
-            into,
-            damage,
-        });
+    let line = (0..24usize, 0..VERDICTS.len(), 0..WAS.len(), 0..24usize, 0..10usize).prop_map(
+        |(memory, verdict, was, into, damage)| Line { memory, verdict, was, into, damage },
+    );
     (
         proptest::collection::vec(line, 0..16),
         proptest::collection::vec(0..24usize, 0..4),
@@ -250,18 +221,16 @@ pub fn plans() -> impl Strategy<Value = Plan> {
         proptest::option::weighted(0.6, 0..SCOPES.len()),
         proptest::option::weighted(0.25, 0..3usize),
     )
-        .prop_map(
-            |(lines, rewritten, memories, links, changes, current, pinned)| Plan {
-                lines,
-                rewritten,
-                memories,
-                links,
-                changes,
-                current,
-                pinned,
-                duplicate_ids: Vec::new(),
-            },
-        )
+        .prop_map(|(lines, rewritten, memories, links, changes, current, pinned)| Plan {
+            lines,
+            rewritten,
+            memories,
+            links,
+            changes,
+            current,
+            pinned,
+            duplicate_ids: Vec::new(),
+        })
 }
 
 /// Letters only, so that equal ones may be folded.
@@ -538,10 +507,7 @@ pub fn request(bytes: &[u8], plan: &Plan, root: &Root) -> (&'static str, Value) 
         for other in ["query", "mode", "order"] {
             arguments_given.remove(other);
         }
-    } else if arguments_given
-        .get("query")
-        .is_some_and(|query| !query.is_null())
-    {
+    } else if arguments_given.get("query").is_some_and(|query| !query.is_null()) {
         arguments_given.remove("order");
     }
     arguments_given.retain(|_, value| !value.is_null());
@@ -566,9 +532,7 @@ fn may_show(
     let scope = plan.memories[number].scope;
     let folded = |name: &str| name.to_lowercase().replace(['-', '_'], "");
     let named = arguments["scope"].as_str().map(|name| {
-        let known = SCOPES
-            .iter()
-            .position(|known| folded(known) == folded(name));
+        let known = SCOPES.iter().position(|known| folded(known) == folded(name));
         // The name of a project means the shared scopes that have one.
         known.map_or_else(|| vec![0, 1, PRIVATE], |scope| vec![scope])
     });
@@ -648,9 +612,7 @@ fn without_echo(text: &str, arguments: &Value) -> String {
     asked_texts(arguments, &mut asked);
     asked.retain(|text| text.contains("mkq"));
     asked.sort_by_key(|text| std::cmp::Reverse(text.len()));
-    asked
-        .iter()
-        .fold(text.to_owned(), |text, asked| text.replace(asked, "it"))
+    asked.iter().fold(text.to_owned(), |text, asked| text.replace(asked, "it"))
 }
 
 /// Searches for anything that an answer may not show.
@@ -665,38 +627,27 @@ pub fn inspect(
     if !is_agent && let Some(suggestions) = answer.get_mut("suggestions").map(Value::take) {
         // Whoever may ask for what waits is told a name there that is near to the one of the
         // filter.
-        let all = Question {
-            tool: REVIEW,
-            ..*question
-        };
+        let all = Question { tool: REVIEW, ..*question };
         inspect(plan, root, held, &all, &mut json!([suggestions]));
     }
     let mut pending = Vec::new();
     strip(answer, question.caller, &mut pending);
     let text = answer.to_string().to_lowercase();
     let notes = missing_links(plan, held, answer);
-    let unsaid = notes
-        .iter()
-        .fold(text.clone(), |text, note| text.replace(note, "it"));
+    let unsaid = notes.iter().fold(text.clone(), |text, note| text.replace(note, "it"));
     let unsaid = without_echo(&unsaid, question.arguments);
     // Those of a whole scope are among what these say.
     let tells_times_of_scopes = ["list_scopes", "get_context", CHOSEN].contains(&question.tool);
     for number in 0..plan.memories.len() {
         let mark = marker(number);
-        let twins = plan
-            .duplicate_ids
-            .iter()
-            .filter(|(first, _)| *first == number);
+        let twins = plan.duplicate_ids.iter().filter(|(first, _)| *first == number);
         let mut same = twins.map(|(_, twin)| *twin).chain([number]);
         if pending.contains(&id(number)) {
             let mut statuses = same.clone().map(|same| held[same].status());
             let waits = statuses.any(|status| status == Some(Status::Staging));
             let scope = plan.memories[number].scope;
             let is_own = plan.pinned.is_none_or(|pinned| pinned == scope);
-            assert!(
-                waits && is_own && scope != BROKEN,
-                "{question:?}: pending {mark}"
-            );
+            assert!(waits && is_own && scope != BROKEN, "{question:?}: pending {mark}");
         }
         if may_show(plan, root, held, number, question) {
             continue;
@@ -781,9 +732,7 @@ fn without_shared(text: &str, number: usize) -> String {
     let mark = marker(number);
     let words = ["action ", "before ", "after ", "reason ", "actor ", "ack_"];
     let words = words.iter().map(|word| format!("{word}{mark}"));
-    words.fold(without_links(text, number), |text, word| {
-        text.replace(&word, "it z")
-    })
+    words.fold(without_links(text, number), |text, word| text.replace(&word, "it z"))
 }
 
 /// An answer without the kinds and sources of a memory's links.
@@ -791,9 +740,7 @@ fn without_links(text: &str, number: usize) -> String {
     let mark = marker(number);
     // The mark is that of the first end of a link, or of the other one.
     let words = ["linker ", "link_", "z_"].map(|word| format!("{word}{mark}"));
-    words
-        .iter()
-        .fold(text.to_owned(), |text, word| text.replace(word, "it z"))
+    words.iter().fold(text.to_owned(), |text, word| text.replace(word, "it z"))
 }
 
 /// Whether the last decision merged a memory into another one.
@@ -819,15 +766,10 @@ const NOTHING: usize = usize::MAX;
 /// decision may be about any of them, whichever is shown.
 fn decided_row(plan: &Plan, root: &Root, line: &Line) -> (usize, Option<String>) {
     let number = line.memory;
-    let twins = plan
-        .duplicate_ids
-        .iter()
-        .filter(|(first, _)| *first == number);
+    let twins = plan.duplicate_ids.iter().filter(|(first, _)| *first == number);
     let rows: Vec<usize> = twins.map(|(_, twin)| *twin).chain([number]).collect();
     let row = rows[line.was % rows.len()];
-    let database = root
-        .scope_folder(SCOPES[plan.memories[number].scope])
-        .join("memory.db");
+    let database = root.scope_folder(SCOPES[plan.memories[number].scope]).join("memory.db");
     let put_others = |from: &str, to: &str| {
         let others = "UPDATE memories SET id = ?1 WHERE id = ?2 AND instr(title, ?3) = 0";
         let connection = Connection::open(&database).unwrap();
@@ -889,23 +831,12 @@ pub fn decide(plan: &Plan, root: &Root, held: &mut [StoredRow], lines: &[Line]) 
             text.truncate(text.len() - 20);
         }
         let log = folder.join("decisions.jsonl");
-        let mut log = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(log)
-            .unwrap();
+        let mut log = OpenOptions::new().create(true).append(true).open(log).unwrap();
         // Another writer's last line may be torn: a line begins on its own.
         writeln!(log, "{text}").unwrap();
-        let twins = plan
-            .duplicate_ids
-            .iter()
-            .filter(|(first, _)| *first == number);
+        let twins = plan.duplicate_ids.iter().filter(|(first, _)| *first == number);
         for same in twins.map(|(_, twin)| *twin).chain([number]) {
-            let content = if same == row {
-                held[same].content
-            } else {
-                NOTHING
-            };
+            let content = if same == row { held[same].content } else { NOTHING };
             held[same].line = Some((line.clone(), content));
         }
     }
@@ -914,10 +845,7 @@ pub fn decide(plan: &Plan, root: &Root, held: &mut [StoredRow], lines: &[Line]) 
 #[test]
 fn a_reused_row_number_shows_nothing_of_the_new_memory() {
     let root = Root::new();
-    let path = root.store(
-        "alpha",
-        &[titled("old", "Lock order"), titled("stays", "Lock timeout")],
-    );
+    let path = root.store("alpha", &[titled("old", "Lock order"), titled("stays", "Lock timeout")]);
     let service = root.service();
     let found = result_ids(&service.find(json!({ "query": "lock" }))).len();
     assert_eq!(found, 2);

@@ -23,10 +23,7 @@ fn log_path(root: &Root) -> PathBuf {
 /// A scope whose store approves everything; the log rejects `a` and `c`, and approves `b`.
 fn rejected() -> Root {
     let root = Root::new();
-    root.store(
-        "alpha",
-        &["a", "b", "c"].map(|id| titled(id, &format!("Title {id}"))),
-    );
+    root.store("alpha", &["a", "b", "c"].map(|id| titled(id, &format!("Title {id}"))));
     root.store("beta", &[titled("other", "Another scope")]);
     decide(root.path(), &["reject", "a"]).ok();
     decide(root.path(), &["approve", "b", "--because", "checked"]).ok();
@@ -46,10 +43,7 @@ const LOSSES: [Loss; 9] = [
     ("a block of zeros over two lines", |path, text| {
         let middle = text.find('\n').unwrap() - 50;
         let zeros = "\0".repeat(100);
-        write_file(
-            path,
-            text[..middle].to_owned() + &zeros + &text[middle + 100..],
-        );
+        write_file(path, text[..middle].to_owned() + &zeros + &text[middle + 100..]);
     }),
     ("only zeros", |path, text| {
         write_file(path, "\0".repeat(text.len()));
@@ -175,10 +169,7 @@ fn a_log_without_a_seal_counts_until_a_line_names_no_memory() {
     // It names the memory, which waits.
     write_file(&path, format!("{text}{{\"id\":\"b\",\"dig"));
     assert_eq!(approved(root.path()), ["other"]);
-    assert_eq!(
-        ack(root.path(), &["get", "b", "--status", "all"]).code,
-        Some(0)
-    );
+    assert_eq!(ack(root.path(), &["get", "b", "--status", "all"]).code, Some(0));
     for nameless in [
         "<<<<<<< HEAD\n".to_owned(),
         "{\"id\":\"a\",\"dige\0\0\0\0\0\0\n".to_owned(),
@@ -205,11 +196,7 @@ fn a_seal_that_is_damaged_closes_its_scope() {
     let root = rejected();
     let seal = log_path(&root).with_extension("seal");
     let text = read_text(&seal);
-    for damaged in [
-        String::new(),
-        "\0".repeat(text.len()),
-        text.replace('#', ""),
-    ] {
+    for damaged in [String::new(), "\0".repeat(text.len()), text.replace('#', "")] {
         write_file(&seal, damaged);
         assert_eq!(approved(root.path()), ["other"]);
         decide(root.path(), &["review", "--accept-log"]).ok();
@@ -277,10 +264,7 @@ fn a_batch_of_a_killed_writer_is_written_whole_or_not_at_all() {
     let list = root.path().join("list.jsonl");
     write_file(&list, lines.collect::<String>());
     let list = list.to_str().unwrap();
-    for arguments in [
-        &["approve", "--waiting", "--yes"][..],
-        &["review", "--apply", list],
-    ] {
+    for arguments in [&["approve", "--waiting", "--yes"][..], &["review", "--apply", list]] {
         let spawn = || {
             let mut command = with_token(root.path(), arguments);
             let command = command.stdout(Stdio::null()).stderr(Stdio::null());
@@ -305,12 +289,9 @@ fn a_batch_of_a_killed_writer_is_written_whole_or_not_at_all() {
             // Every line can be read, and the next decision counts.
             decide(root.path(), &["approve", "alpha-0007", "--because", "good"]).ok();
             assert_eq!(log(&root, "alpha").pop().unwrap().id, "alpha-0007");
-            let left = fs::read_dir(&folder)
-                .unwrap()
-                .map(|entry| entry.unwrap().file_name());
-            let left: Vec<_> = left
-                .filter(|name| name.to_string_lossy().starts_with('.'))
-                .collect();
+            let left = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name());
+            let left: Vec<_> =
+                left.filter(|name| name.to_string_lossy().starts_with('.')).collect();
             assert!(left.is_empty(), "{left:?}");
         }
         assert!(whole > 0 && none > 0, "{whole} whole, {none} not at all");
@@ -402,10 +383,7 @@ fn no_decision_is_lost_beside_a_program_that_appends() {
     let path = log_path(&root);
     let line = read_text(&path);
     let mut other = Command::new("sh")
-        .args([
-            "-c",
-            "while read line; do echo \"$line\" >> \"$0\"; echo ok; done",
-        ])
+        .args(["-c", "while read line; do echo \"$line\" >> \"$0\"; echo ok; done"])
         .arg(&path)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -416,10 +394,8 @@ fn no_decision_is_lost_beside_a_program_that_appends() {
     let mut written = 0;
     for number in 0..20 {
         let id = format!("alpha-{number:04}");
-        let mut child = with_token(root.path(), &["approve", &id])
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut child =
+            with_token(root.path(), &["approve", &id]).stdout(Stdio::null()).spawn().unwrap();
         // Not more, or the log outgrows every reader.
         for _ in 0..100 {
             if child.try_wait().unwrap().is_some() {
@@ -435,9 +411,7 @@ fn no_decision_is_lost_beside_a_program_that_appends() {
     drop(input);
     other.wait().unwrap();
     let lines = log(&root, "alpha");
-    let theirs = lines
-        .iter()
-        .filter(|line| line.actor.starts_with("human:bob"));
+    let theirs = lines.iter().filter(|line| line.actor.starts_with("human:bob"));
     assert_eq!(theirs.count(), written);
     let ours = lines.iter().filter(|line| line.actor == "process:ana");
     assert!(ours.count() > 1);

@@ -19,14 +19,7 @@ const MAX_REPORTED: usize = 100;
 
 fn id(memory: usize) -> String {
     // Ids that must be escaped, and one that looks like another line.
-    [
-        "obs-1",
-        "a \"b\" \\",
-        "größe/é",
-        "\"id\":\"obs-1\"",
-        "\u{1}x",
-    ][memory]
-        .to_owned()
+    ["obs-1", "a \"b\" \\", "größe/é", "\"id\":\"obs-1\"", "\u{1}x"][memory].to_owned()
 }
 
 /// One line of a log, or what stands in the place of one.
@@ -59,13 +52,7 @@ impl Piece {
                 let (one, other) = (one.to_line(), other.to_line());
                 let (at, other_at) = (cut(&one, *at), cut(&other, *other_at));
                 let (one, other) = (one.as_bytes(), other.as_bytes());
-                [
-                    &one[..at],
-                    &other[..other_at],
-                    &one[at..],
-                    &other[other_at..],
-                ]
-                .concat()
+                [&one[..at], &other[..other_at], &one[at..], &other[other_at..]].concat()
             }
             Self::Joined(one, other) => (one.to_line() + &other.to_line()).into_bytes(),
             Self::Bytes(bytes) => bytes.clone(),
@@ -79,12 +66,7 @@ impl Piece {
 }
 
 fn decisions() -> impl Strategy<Value = Decision> {
-    let verdicts = [
-        Verdict::Approve,
-        Verdict::Promote,
-        Verdict::Reject,
-        Verdict::Stage,
-    ];
+    let verdicts = [Verdict::Approve, Verdict::Promote, Verdict::Reject, Verdict::Stage];
     let reasons = prop_oneof![
         8 => "\\PC{0,12}".prop_map(Some),
         3 => Just(None),
@@ -92,13 +74,8 @@ fn decisions() -> impl Strategy<Value = Decision> {
         // A line of more than a megabyte.
         1 => (1_000_000..1_200_000usize).prop_map(|length| Some("x".repeat(length))),
     ];
-    (
-        0..MEMORIES,
-        proptest::sample::select(verdicts.to_vec()),
-        0..3u8,
-        reasons,
-    )
-        .prop_map(|(memory, verdict, content, reason)| Decision {
+    (0..MEMORIES, proptest::sample::select(verdicts.to_vec()), 0..3u8, reasons).prop_map(
+        |(memory, verdict, content, reason)| Decision {
             id: id(memory),
             digest: format!("sha256:{}", content.to_string().repeat(64)),
             text: None,
@@ -112,7 +89,8 @@ fn decisions() -> impl Strategy<Value = Decision> {
             actor: "human:ana".to_owned(),
             batch: None,
             time: "2026-03-01T10:00:00Z".to_owned(),
-        })
+        },
+    )
 }
 
 fn pieces() -> impl Strategy<Value = Piece> {

@@ -32,11 +32,7 @@ pub fn decide(folder: &Path, database: &str, id: &str, verdict: &str, rest: Valu
 
 fn append(folder: &Path, line: &str) {
     let path = folder.join("decisions.jsonl");
-    let mut log = OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(path)
-        .unwrap();
+    let mut log = OpenOptions::new().create(true).append(true).open(path).unwrap();
     writeln!(log, "{line}").unwrap();
 }
 
@@ -51,11 +47,7 @@ fn claude_mem() -> (Root, std::path::PathBuf) {
     let connection = Connection::open(&path).unwrap();
     connection.sql(CLAUDE_MEM);
     connection.sql("PRAGMA foreign_keys = OFF");
-    for (id, title) in [
-        (1, "Deploy on Tuesday"),
-        (2, "Deploy at night"),
-        (3, "Deploy by hand"),
-    ] {
+    for (id, title) in [(1, "Deploy on Tuesday"), (2, "Deploy at night"), (3, "Deploy by hand")] {
         connection.sql_with("INSERT INTO observations (id, memory_session_id, project, type, title, \
                  narrative, created_at, created_at_epoch) \
                  VALUES (?1, 's1', 'shop', 'decision', ?2, 'Text ' || ?1, '2026-03-01T00:00:00Z', 1772323200000 + ?1)", (id, title));
@@ -105,9 +97,8 @@ fn text_cannot_be_swapped_under_an_approval() {
         type = 'x' | project = 'x' | text = 'x' | title = CAST('Deploy on Tuesday' AS BLOB)"
             .split(" | ")
     {
-        writer.sql(&format!(
-            "SAVEPOINT a; UPDATE observations SET {change} WHERE id = 1; RELEASE a"
-        ));
+        writer
+            .sql(&format!("SAVEPOINT a; UPDATE observations SET {change} WHERE id = 1; RELEASE a"));
         assert_eq!(found(&service, json!({})), Vec::<String>::new(), "{change}");
         assert!(found(&service, json!({ "status": "staging" })).contains(&"obs-1".to_owned()));
         writer.sql(

@@ -61,11 +61,7 @@ impl Desk {
     pub fn at(address: &str) -> Self {
         let address = address.trim().trim_start_matches("http://");
         let (host, word) = address.split_once("/#").unwrap();
-        Self {
-            child: None,
-            host: host.to_owned(),
-            word: word.to_owned(),
-        }
+        Self { child: None, host: host.to_owned(), word: word.to_owned() }
     }
 
     fn raw(&self, request: &str) -> String {
@@ -174,10 +170,7 @@ fn send(host: &str, method: &str, path: &str, headers: &[(&str, &str)], body: &s
         head += &format!("{name}: {value}\r\n");
     }
     let length = body.len();
-    let answer = raw(
-        host,
-        &format!("{head}Content-Length: {length}\r\n\r\n{body}"),
-    );
+    let answer = raw(host, &format!("{head}Content-Length: {length}\r\n\r\n{body}"));
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
     let mut lines = head.lines();
     let status = lines.next().unwrap_or_default().split(' ').nth(1);
@@ -228,9 +221,7 @@ fn the_one_time_address_works_once_and_is_required() {
     assert_eq!(word.len(), 64);
     let ask = json!({ "number": 0 }).to_string();
     let refused = |headers: &[(&str, &str)]| {
-        for path in [
-            "/card", "/queue", "/summary", "/choose", "/write", "/finish",
-        ] {
+        for path in ["/card", "/queue", "/summary", "/choose", "/write", "/finish"] {
             let answer = desk.send("POST", path, headers, &ask);
             assert_eq!(answer.status, 401, "{path} {headers:?}: {}", answer.body);
             assert!(!answer.body.contains("quokka"), "{path}: {}", answer.body);
@@ -381,19 +372,8 @@ fn large_and_invalid_bodies_are_refused() {
         long.len()
     );
     let answer = desk.raw(&chunk);
-    assert!(
-        answer.is_empty() || answer.starts_with("HTTP/1.1 413"),
-        "{}",
-        &answer[..80]
-    );
-    for nonsense in [
-        "",
-        "[]",
-        "{",
-        "{\"number\":-1}",
-        "{\"number\":\"0\"}",
-        "\u{0}",
-    ] {
+    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 413"), "{}", &answer[..80]);
+    for nonsense in ["", "[]", "{", "{\"number\":-1}", "{\"number\":\"0\"}", "\u{0}"] {
         let answer = desk.send("POST", "/card", &headers, nonsense);
         assert_eq!(answer.status, 400, "{nonsense}: {}", answer.body);
     }
@@ -455,9 +435,7 @@ fn nothing_is_decided_before_it_is_written() {
     let written = session.get("/write");
     assert_eq!(written["written"], 2);
     let lines = read_text(&log);
-    let lines = lines
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap());
+    let lines = lines.lines().map(|line| serde_json::from_str(line).unwrap());
     let answer: Vec<Value> = lines.collect();
     assert_eq!(answer.len(), 2);
     assert_eq!(answer[0]["verdict"], "approve");

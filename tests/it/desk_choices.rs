@@ -41,13 +41,7 @@ fn merges_into_the_same_memory_accumulate() {
     assert_eq!(session.get("/write")["written"], 3);
     assert_eq!(approved(root.path()), ["keep"]);
     let kept = crate::cli::ack(root.path(), &["get", "keep", "--json"]).ok();
-    assert_contains!(
-        kept,
-        "Jitter spreads load",
-        "Ten percent is enough",
-        "timer",
-        "retry"
-    );
+    assert_contains!(kept, "Jitter spreads load", "Ten percent is enough", "timer", "retry");
     assert_lacks!(kept, "Also for timers"; "a duplicate adds no facts");
 }
 
@@ -56,10 +50,9 @@ fn a_choice_is_returned_unwritten_if_the_other_memory_changed() {
     let root = beside_an_approved_one();
     let desk = Desk::open(&root);
     let session = desk.enter();
-    for (number, choice) in [
-        (0, json!({ "do": "merge", "into": "keep" })),
-        (1, json!({ "do": "approve" })),
-    ] {
+    for (number, choice) in
+        [(0, json!({ "do": "merge", "into": "keep" })), (1, json!({ "do": "approve" }))]
+    {
         session.choose(number, choice);
     }
     let database = root.scope_folder("alpha").join("memory.db");
@@ -120,16 +113,8 @@ fn similar_memories_are_grouped() {
     let text = "The worker restarts when the lease of its lock runs out after thirty seconds";
     let waits = |fact: &str| json!({ "status": "staging", "facts": [fact], "narrative": text });
     let memories = [
-        memory(
-            "w0",
-            "Leases of thirty seconds restart the worker",
-            waits(text),
-        ),
-        memory(
-            "w1",
-            "Leases of thirty seconds restart the worker",
-            waits(text),
-        ),
+        memory("w0", "Leases of thirty seconds restart the worker", waits(text)),
+        memory("w1", "Leases of thirty seconds restart the worker", waits(text)),
         unreviewed("w2", "Fonts are loaded from disk"),
     ];
     root.store("alpha", &memories);
@@ -153,11 +138,7 @@ fn similar_memories_are_grouped() {
     let both = json!({ "numbers": [0, 1], "choice": { "do": "approve" } });
     let answer = session.tell("/choose", both);
     let members = &answer["summary"]["recent"][0]["members"];
-    assert_eq!(
-        [&members[0]["number"], &members[1]["number"]],
-        [0, 1],
-        "{answer}"
-    );
+    assert_eq!([&members[0]["number"], &members[1]["number"]], [0, 1], "{answer}");
     let answer = session.choose(1, json!({ "do": "reject" }));
     let recent = &answer["summary"]["recent"];
     assert_eq!(recent[0]["numbers"], json!([1]), "{answer}");
@@ -171,11 +152,7 @@ fn the_card_reports_which_cited_files_still_exist() {
     let folder = root.path().join("shop");
     std::fs::create_dir_all(folder.join("src")).unwrap();
     write_file(folder.join("src/here.rs"), "fn retry_limit() {}\n");
-    for arguments in [
-        &["init", "-q"][..],
-        &["add", "-A"],
-        &["commit", "-q", "-m", "Start"],
-    ] {
+    for arguments in [&["init", "-q"][..], &["add", "-A"], &["commit", "-q", "-m", "Start"]] {
         git(&folder, arguments);
     }
     let path = folder.to_str().unwrap();
@@ -197,10 +174,7 @@ fn the_card_reports_which_cited_files_still_exist() {
     let answer = evidence(0).json();
     assert_eq!(
         answer,
-        json!([
-            "src/here.rs: there, changed in 1 commit since",
-            "src/gone.rs: gone"
-        ])
+        json!(["src/here.rs: there, changed in 1 commit since", "src/gone.rs: gone"])
     );
     assert_eq!(evidence(1).json(), Value::Null, "another project's files");
 }
@@ -255,10 +229,7 @@ fn a_heap_is_decided_at_once_without_what_is_flagged() {
     decide(json!({ "name": "summaries", "choice": { "do": "reject" }, "reason": reason }));
     let kept = decide(json!({ "name": "alike" }));
     assert_eq!(kept["done"], "kept one of each group", "{kept}");
-    assert_eq!(
-        kept["summary"]["recent"][0]["about"], "2 memories",
-        "{kept}"
-    );
+    assert_eq!(kept["summary"]["recent"][0]["about"], "2 memories", "{kept}");
     decide(json!({ "name": "project/shop", "choice": approve }));
     let back = session.get("/back");
     assert_eq!(back["numbers"].as_array().unwrap().len(), 1, "{back}");
@@ -271,22 +242,14 @@ fn a_heap_is_decided_at_once_without_what_is_flagged() {
     };
     assert_eq!(queue("heap:flagged -queues")["total"], 0);
     assert_eq!(queue("is:flagged type:howto")["total"], 1);
-    assert_eq!(
-        queue("typ:howto")["complaint"],
-        "`typ:` is not a filter; did you mean `type:`?"
-    );
+    assert_eq!(queue("typ:howto")["complaint"], "`typ:` is not a filter; did you mean `type:`?");
 
     assert_eq!(session.get("/write")["written"], 3);
     let decided = log(&root, "alpha").into_iter();
-    let mut decided: Vec<_> = decided
-        .map(|line| (line.id, line.verdict.as_str()))
-        .collect();
+    let mut decided: Vec<_> = decided.map(|line| (line.id, line.verdict.as_str())).collect();
     decided.sort_unstable();
     let expected = [("full", "approve"), ("short", "merge"), ("sum", "reject")];
-    assert_eq!(
-        decided,
-        expected.map(|(id, verdict)| (id.to_owned(), verdict))
-    );
+    assert_eq!(decided, expected.map(|(id, verdict)| (id.to_owned(), verdict)));
 }
 
 /// A heap that is split has a heap for each type, with those that were decided, and is joined again.

@@ -36,10 +36,7 @@ fn shop() -> Root {
             waits(&format!("w{n}"), TITLES[n], rest)
         })
         .collect();
-    for (n, what) in ["Read the logs", "Wrote a parser", "Paired on billing"]
-        .iter()
-        .enumerate()
-    {
+    for (n, what) in ["Read the logs", "Wrote a parser", "Paired on billing"].iter().enumerate() {
         let rest =
             json!({ "project": "shop", "type": "session_summary", "created_at": day(9 + n) });
         memories.push(waits(&format!("s{n}"), what, rest));
@@ -61,10 +58,7 @@ fn open(root: &Root, columns: u16, rows: u16) -> Session {
 
 fn open_with(root: &Root, columns: u16, rows: u16, settings: &[(&str, &str)]) -> Session {
     let mut command = review_with(root, &["--tty"]);
-    command
-        .env("TERM", "xterm-256color")
-        .env_remove("NO_COLOR")
-        .envs(settings.iter().copied());
+    command.env("TERM", "xterm-256color").env_remove("NO_COLOR").envs(settings.iter().copied());
     Session::sized(columns, rows, command)
 }
 
@@ -88,10 +82,7 @@ fn the_right_arrow_splits_a_heap_by_type_and_joins_it_again() {
         .press("A")
         .shows("Approved: 7 of shop: bugfix · 7 left · u undo")
         .shows("→ join");
-    session
-        .press("\x1b[C")
-        .shows("1  shop · 7 decided")
-        .shows("in 4 heaps");
+    session.press("\x1b[C").shows("1  shop · 7 decided").shows("in 4 heaps");
 }
 
 /// Moves on the plan to a heap.
@@ -113,9 +104,7 @@ fn go_to_heap(session: &mut Session, title: &str) {
 fn a_heap_a_card_an_undo_and_the_save() {
     let root = shop();
     let mut session = open(&root, 100, 30);
-    session
-        .shows("14 unreviewed memories, in 4 heaps")
-        .shows("0 of 14 decided");
+    session.shows("14 unreviewed memories, in 4 heaps").shows("0 of 14 decided");
     let rows = session.rows();
     assert_contains!(row(&rows, "3  Session summaries"), "3", "reject R");
     assert_contains!(row(&rows, "Much alike"), "2", "keep one each g");
@@ -126,11 +115,7 @@ fn a_heap_a_card_an_undo_and_the_save() {
         .shows("Rejected (only mattered once): 3 of Session summaries · 11 left")
         .shows("3 of 14 decided");
     go_to_heap(&mut session, "shop  ");
-    session
-        .press("\r")
-        .shows("1 of 8")
-        .shows(TITLES[0])
-        .shows("Fact number 0.");
+    session.press("\r").shows("1 of 8").shows(TITLES[0]).shows("Fact number 0.");
     let rows = session.rows();
     assert_eq!(rows[0].split_whitespace().next(), Some("ack-memory"));
     assert!(rows[3].starts_with(" · "), "the list is left: {rows:?}");
@@ -142,19 +127,9 @@ fn a_heap_a_card_an_undo_and_the_save() {
         .shows("4 of 14 decided")
         .shows("Fact number 1.");
     assert_contains!(row(&session.rows(), "Fonts come"), "✓");
-    session
-        .press("u")
-        .shows("Undone.")
-        .shows("3 of 14 decided")
-        .shows("Fact number 0.");
-    session
-        .press("5")
-        .shows("Rejected: ")
-        .shows("Fact number 1.");
-    session
-        .press("c")
-        .shows("✓ Saved 4.")
-        .shows("`ack-memory --root");
+    session.press("u").shows("Undone.").shows("3 of 14 decided").shows("Fact number 0.");
+    session.press("5").shows("Rejected: ").shows("Fact number 1.");
+    session.press("c").shows("✓ Saved 4.").shows("`ack-memory --root");
     session
         .press("q")
         .shows("What your agents know since today")
@@ -164,10 +139,7 @@ fn a_heap_a_card_an_undo_and_the_save() {
     let (code, shown) = session.end();
     assert_eq!(code, Some(0), "{shown}");
     assert_contains!(shown, "wrote 4 decisions:", "undo: ack-memory ");
-    let reasons: Vec<_> = log(&root, "alpha")
-        .into_iter()
-        .map(|line| line.reason)
-        .collect();
+    let reasons: Vec<_> = log(&root, "alpha").into_iter().map(|line| line.reason).collect();
     assert_eq!(reasons, vec![Some("only mattered once".to_owned()); 4]);
 }
 
@@ -177,9 +149,7 @@ fn a_flagged_memory_is_not_taken_along() {
     let mut session = open(&root, 100, 30);
     session.shows("14 unreviewed");
     go_to_heap(&mut session, "Flagged");
-    session
-        .press("A")
-        .shows("flagged memories are decided one by one");
+    session.press("A").shows("flagged memories are decided one by one");
     go_to_heap(&mut session, "shop  ");
     assert_contains!(session.rows().join("\n"), "1 flagged one held back");
     session.press("A").shows("Approved: 8 of shop");
@@ -265,12 +235,7 @@ fn what_was_just_saved_is_listed_as_approved() {
 fn a_conflict_at_the_save_is_named_and_does_not_count_as_decided() {
     let root = three();
     let mut session = open(&root, 120, 30);
-    session
-        .shows("1 of 3")
-        .press("a")
-        .shows("2 of 3")
-        .press("a")
-        .shows("3 of 3");
+    session.shows("1 of 3").press("a").shows("2 of 3").press("a").shows("3 of 3");
     decide(root.path(), &["reject", "w0"]).ok();
     session
         .press("c")
@@ -292,19 +257,14 @@ fn a_narrow_plan_shows_what_was_decided_and_how_to_save_it() {
     let rows = session.rows();
     assert_contains!(row(&rows, "Session summaries"), "✕", "rejected");
     assert_contains!(rows[23], "c save 3", "u undo", "q leave", "/ filter");
-    session
-        .press("/type:decision\r")
-        .shows("type:decision")
-        .shows("1 of 1")
-        .press("qn");
+    session.press("/type:decision\r").shows("type:decision").shows("1 of 1").press("qn");
     assert_eq!(session.end().0, Some(0));
 }
 
 /// A card with a neighbour, and a text longer than any screen.
 fn long() -> Root {
-    let lines: Vec<String> = (0..90)
-        .map(|line| format!("Line {line} of the day of the deploy."))
-        .collect();
+    let lines: Vec<String> =
+        (0..90).map(|line| format!("Line {line} of the day of the deploy.")).collect();
     let rest = json!({ "subtitle": "Seen twice", "facts": ["Deploys leave the house at midday."],
         "narrative": lines.join("\n"), "concepts": ["ops"], "files": ["src/deploy.rs"] });
     let near =
@@ -323,24 +283,13 @@ fn every_size_shows_the_card_and_the_keys() {
     for (columns, rows) in [(60, 20), (80, 24), (100, 30), (200, 60)] {
         let root = long();
         let mut session = open(&root, columns, rows);
-        session
-            .shows("Deploys leave at midday")
-            .shows("earest approved")
-            .shows("more");
+        session.shows("Deploys leave at midday").shows("earest approved").shows("more");
         let shown = session.rows();
         let size = format!("{columns}x{rows}:\n{}", shown.join("\n"));
         assert_contains!(shown[usize::from(rows) - 1], "a approve"; "{size}");
-        assert_eq!(
-            shown.iter().any(|row| row.contains('│')),
-            columns >= 90,
-            "{size}"
-        );
+        assert_eq!(shown.iter().any(|row| row.contains('│')), columns >= 90, "{size}");
         let neighbour = row(&shown, "earest approved");
-        assert_eq!(
-            neighbour.contains("Deploys go out at noon"),
-            rows < 24,
-            "{size}"
-        );
+        assert_eq!(neighbour.contains("Deploys go out at noon"), rows < 24, "{size}");
         // All of it on request, and its end.
         session.press("n").shows_no("more");
         for _ in 0..12 {
@@ -348,11 +297,7 @@ fn every_size_shows_the_card_and_the_keys() {
         }
         session.shows("Line 89 of the day");
         if columns < 90 {
-            session
-                .press("\t")
-                .shows("1 of 1")
-                .press("\t")
-                .shows_no("1 of 1");
+            session.press("\t").shows("1 of 1").press("\t").shows_no("1 of 1");
         }
         session
             .press(">")
@@ -377,19 +322,14 @@ fn a_screen_of_any_size_is_drawn_anew() {
         }
         let rows = |session: &Session| {
             let rows = session.rows().into_iter();
-            rows.map(|row| row.trim_end().to_owned() + "\n")
-                .collect::<String>()
+            rows.map(|row| row.trim_end().to_owned() + "\n").collect::<String>()
         };
         let before = rows(&session);
         for (columns, rows) in [(20, 5), (1, 1), (60, 20), (200, 3), (100, 30)] {
             let shown = session.resize(columns, rows);
             shown.shows(if columns < 10 { "" } else { "ack-mem" });
         }
-        session.shows(if opened {
-            "1 of 14"
-        } else {
-            "14 unreviewed memories"
-        });
+        session.shows(if opened { "1 of 14" } else { "14 unreviewed memories" });
         assert_eq!(rows(&session), before);
     }
     session.press("q");
@@ -401,29 +341,16 @@ fn only_the_sixteen_colours_and_none_with_no_color() {
     for (settings, has_colours) in [(&[][..], true), (&[("NO_COLOR", "1")], false)] {
         let root = shop();
         let mut session = open_with(&root, 100, 30, settings);
-        session
-            .shows("14 unreviewed memories")
-            .press("o")
-            .shows("1 of 14");
+        session.shows("14 unreviewed memories").press("o").shows("1 of 14");
         let screen = session.emulated();
         let cells =
             (0..30).flat_map(|row| (0..100).filter_map(move |column| screen.cell(row, column)));
         let cells: Vec<_> = cells.collect();
-        let coloured: Vec<_> = cells
-            .iter()
-            .filter(|cell| cell.fgcolor() != vt100::Color::Default)
-            .collect();
+        let coloured: Vec<_> =
+            cells.iter().filter(|cell| cell.fgcolor() != vt100::Color::Default).collect();
         assert_eq!(!coloured.is_empty(), has_colours);
-        assert!(
-            coloured
-                .iter()
-                .all(|cell| matches!(cell.fgcolor(), vt100::Color::Idx(0..16)))
-        );
-        assert!(
-            cells
-                .iter()
-                .all(|cell| cell.bgcolor() == vt100::Color::Default)
-        );
+        assert!(coloured.iter().all(|cell| matches!(cell.fgcolor(), vt100::Color::Idx(0..16))));
+        assert!(cells.iter().all(|cell| cell.bgcolor() == vt100::Color::Default));
         assert!(cells.iter().any(|cell| cell.bold()) && cells.iter().any(|cell| cell.inverse()));
         session.press("q");
         session.end();
@@ -434,18 +361,9 @@ fn only_the_sixteen_colours_and_none_with_no_color() {
 fn ctrl_z_gives_the_terminal_back_until_it_continues() {
     let root = three();
     let mut session = open(&root, 100, 30);
-    session
-        .shows("1 of 3")
-        .press("a")
-        .shows("2 of 3")
-        .press("\x1a")
-        .wait_for_stop();
+    session.shows("1 of 3").press("a").shows("2 of 3").press("\x1a").wait_for_stop();
     assert!(session.is_given_back());
-    session
-        .signal(Signal::SIGCONT)
-        .shows("2 of 3")
-        .press("a")
-        .shows("3 of 3");
+    session.signal(Signal::SIGCONT).shows("2 of 3").press("a").shows("3 of 3");
     assert!(!session.is_given_back());
     session.press("qn");
     assert!(session.wait_for_end().success());
@@ -458,35 +376,22 @@ fn a_signal_gives_the_terminal_back_and_keeps_what_was_chosen() {
     for (signal, code) in [(Signal::SIGTERM, 143), (Signal::SIGHUP, 129)] {
         let root = three();
         let mut session = open(&root, 100, 30);
-        session
-            .shows("1 of 3")
-            .press("a")
-            .shows("2 of 3")
-            .signal(signal);
+        session.shows("1 of 3").press("a").shows("2 of 3").signal(signal);
         assert_eq!(session.wait_for_end().code(), Some(code));
         assert!(session.is_given_back());
-        assert_contains!(
-            session.rows().join(" "),
-            "1 decision is not written, and kept"
-        );
+        assert_contains!(session.rows().join(" "), "1 decision is not written, and kept");
         assert_eq!(saved(&root).len(), 1);
     }
     let root = three();
     let mut session = open(&root, 100, 30);
-    session
-        .shows("1 of 3")
-        .press("a")
-        .shows("2 of 3")
-        .press("\x1c");
+    session.shows("1 of 3").press("a").shows("2 of 3").press("\x1c");
     let status = session.wait_for_end();
     assert_eq!(status.signal(), Some(Signal::SIGQUIT as i32), "{status}");
     assert!(session.is_given_back());
     assert_eq!(saved(&root).len(), 1);
     // The next review says so at once.
     let mut session = open(&root, 100, 30);
-    session
-        .shows("decisions of an earlier review were not written")
-        .press("q");
+    session.shows("decisions of an earlier review were not written").press("q");
     assert_eq!(session.end().0, Some(0));
     // Ctrl+C asks first, as a key and as a signal.
     for is_key in [true, false] {
@@ -522,14 +427,8 @@ fn a_filter_acts_with_each_letter_and_turns_words_around() {
     assert_lacks!(session.rows().join("\n"), "Ports below");
     session.press("\r").press("j").shows("2 of 7");
     // Away with its box; then the plan.
-    session
-        .press("/\x1b")
-        .shows(" of 14")
-        .press("\x1b")
-        .shows("in 4 heaps");
-    session
-        .press("/typ:x")
-        .shows("`typ:` is not a filter; did you mean `type:`?");
+    session.press("/\x1b").shows(" of 14").press("\x1b").shows("in 4 heaps");
+    session.press("/typ:x").shows("`typ:` is not a filter; did you mean `type:`?");
     session
         .press("\x1b")
         .shows("1 of 14")
@@ -555,23 +454,11 @@ fn a_filter_acts_with_each_letter_and_turns_words_around() {
 #[test]
 fn memory_text_is_data() {
     let title = "Edit \u{1b}[2J\u{202e}me \u{7}日本語のタイトル👩‍👩‍👧 now";
-    let root = Root::with(
-        "alpha",
-        &[waits("w0", title, json!({ "narrative": "x\u{9b}31mred" }))],
-    );
+    let root = Root::with("alpha", &[waits("w0", title, json!({ "narrative": "x\u{9b}31mred" }))]);
     let mut session = open(&root, 100, 30);
-    session
-        .shows("1 of 1")
-        .shows("日本語のタイトル")
-        .shows_no("looking for")
-        .press("\x03");
+    session.shows("1 of 1").shows("日本語のタイトル").shows_no("looking for").press("\x03");
     let rows = session.rows();
-    let cell = |column| {
-        session
-            .emulated()
-            .cell(5, column)
-            .map(|cell| cell.contents().to_owned())
-    };
+    let cell = |column| session.emulated().cell(5, column).map(|cell| cell.contents().to_owned());
     assert_eq!(cell(34).as_deref(), Some("│"), "{rows:?}");
     let (_, shown) = session.end();
     for raw in ["\u{1b}[2J\u{202e}", "\u{202e}", "\u{7}", "\u{9b}"] {
@@ -613,20 +500,12 @@ fn a_neighbour_is_merged_or_replaced_and_twins_are_kept_once() {
         .press("u")
         .shows("1 of 1")
         .shows("▸ ");
-    session
-        .press("d")
-        .shows("Marked as a duplicate")
-        .press("cq");
+    session.press("d").shows("Marked as a duplicate").press("cq");
     let (_, shown) = session.end();
     assert_contains!(shown, "w0");
     let root = shop();
     let mut session = open(&root, 100, 30);
-    session
-        .shows("14 unreviewed")
-        .press("/webhook\r")
-        .shows("1 of 2")
-        .shows("2 alike")
-        .press("g");
+    session.shows("14 unreviewed").press("/webhook\r").shows("1 of 2").shows("2 alike").press("g");
     session
         .shows("Approved, with 1 duplicate: Webhook timeout")
         .press("u")
@@ -648,18 +527,13 @@ fn a_neighbour_is_merged_or_replaced_and_twins_are_kept_once() {
 #[test]
 fn lines_where_no_screen_can_be_drawn_or_none_is_wanted() {
     let root = three();
-    for (arguments, term) in [
-        (&["--tty", "--plain"][..], "xterm"),
-        (&["--plain"], "xterm"),
-        (&["--tty"], "dumb"),
-    ] {
+    for (arguments, term) in
+        [(&["--tty", "--plain"][..], "xterm"), (&["--plain"], "xterm"), (&["--tty"], "dumb")]
+    {
         let mut command = review_with(&root, arguments);
         command.env("TERM", term);
         let mut session = Session::start(command);
-        session
-            .expect("3 memories wait for review")
-            .expect("1/3")
-            .answer("lists them > ", "q\n");
+        session.expect("3 memories wait for review").expect("1/3").answer("lists them > ", "q\n");
         let (code, shown) = session.end();
         assert_eq!(code, Some(0), "{shown}");
         assert!(!shown.contains('\u{1b}'), "{shown:?}");
@@ -672,9 +546,7 @@ fn lines_where_no_screen_can_be_drawn_or_none_is_wanted() {
         .answer("lists them > ", "j\n")
         .expect("Session summaries ─")
         .answer("lists them > ", "R\n");
-    session
-        .expect("Rejected (only mattered once): 3 of Session summaries")
-        .press("q\nn\n");
+    session.expect("Rejected (only mattered once): 3 of Session summaries").press("q\nn\n");
     assert_eq!(session.end().0, Some(0));
 }
 
@@ -688,14 +560,7 @@ fn decide_all(session: &mut Session) -> (usize, usize) {
         if rows[0].contains("Cards 0 ") {
             return (heaps, cards);
         }
-        let left = rows[0]
-            .split("Cards ")
-            .nth(1)
-            .unwrap()
-            .split(' ')
-            .next()
-            .unwrap()
-            .to_owned();
+        let left = rows[0].split("Cards ").nth(1).unwrap().split(' ').next().unwrap().to_owned();
         let key = match hints.trim_start().chars().next() {
             Some(key @ ('A' | 'R' | 'g' | 'h')) => {
                 heaps += 1;
@@ -723,9 +588,7 @@ fn decide_all(session: &mut Session) -> (usize, usize) {
 #[test]
 #[ignore = "needs real stores"]
 fn a_store_of_756_is_decided_in_ten_minutes() {
-    let store = outside("ACK_TEST_REAL_STORES")
-        .unwrap()
-        .join("claude-mem/claude-mem.db");
+    let store = outside("ACK_TEST_REAL_STORES").unwrap().join("claude-mem/claude-mem.db");
     let root = Root::new();
     let copy = root.path().join("claude-mem.db");
     fs::copy(store, &copy).unwrap();
@@ -733,16 +596,10 @@ fn a_store_of_756_is_decided_in_ten_minutes() {
     let mut session = open(&root, 100, 30);
     session.shows("756 unreviewed memories");
     let (heaps, cards) = decide_all(&mut session);
-    session
-        .press("c")
-        .shows("What your agents know since today")
-        .press("q");
+    session.press("c").shows("What your agents know since today").press("q");
     assert_eq!(session.end().0, Some(0));
     let seconds = heaps as f64 * 4.0 + cards as f64 * 0.6;
     println!("{heaps} heaps and {cards} cards: {seconds} s");
-    assert!(
-        seconds <= 600.0,
-        "{heaps} heaps and {cards} cards: {seconds} s"
-    );
+    assert!(seconds <= 600.0, "{heaps} heaps and {cards} cards: {seconds} s");
     assert!(log(&root, "mem").len() >= 756);
 }

@@ -46,17 +46,10 @@ fn what_past_prompts_missed_comes_first_and_is_counted() {
     searched(&session);
     let queue = session.tell("/queue", json!({ "count": 9 }));
     let first = &queue["entries"][0];
-    assert_eq!(
-        first["title"], "The pool of database connections runs dry",
-        "{queue}"
-    );
+    assert_eq!(first["title"], "The pool of database connections runs dry", "{queue}");
     let missed = |number: &Value| session.card(number.as_u64().unwrap() as usize)["missed"].clone();
     let found = missed(&first["number"]);
-    assert_eq!(
-        (&found["count"], &found["prompts"]),
-        (&json!(2), &json!(3)),
-        "{found}"
-    );
+    assert_eq!((&found["count"], &found["prompts"]), (&json!(2), &json!(3)), "{found}");
     let newest = json!({
         "text": "why does the pool of database connections run dry again", "day": "2026-01-14",
     });
@@ -78,11 +71,7 @@ fn what_past_prompts_missed_comes_first_and_is_counted() {
     session.choose(number as usize, json!({ "do": "approve" }));
     session.ask("/write", json!({}));
     let answered = session.get("/answered");
-    assert_eq!(
-        (&answered["prompts"], &answered["after"]),
-        (&json!(3), &json!(2)),
-        "{answered}"
-    );
+    assert_eq!((&answered["prompts"], &answered["after"]), (&json!(3), &json!(2)), "{answered}");
 }
 
 #[test]
@@ -104,43 +93,23 @@ fn the_numbers_move_with_every_decision_and_stay_after_saving() {
         session.tell("/heap", body)
     };
     let done = decide("project/shop", "approve");
-    assert_eq!(
-        done["summary"]["progress"]["text"], "2 of 3 decided · 0 min",
-        "{done}"
-    );
+    assert_eq!(done["summary"]["progress"]["text"], "2 of 3 decided · 0 min", "{done}");
     let saved = session.get("/write");
     let progress =
         json!({ "decided": 2, "saved": 2, "total": 3, "text": "2 of 3 decided · 0 min" });
     assert_eq!(saved["summary"]["progress"], progress, "{saved}");
     let plan = session.get("/plan");
     let shop = &plan["heaps"][0];
-    let row = json!([
-        shop["title"],
-        shop["total"],
-        shop["waiting"],
-        shop["done"],
-        shop["is_saved"]
-    ]);
+    let row =
+        json!([shop["title"], shop["total"], shop["waiting"], shop["done"], shop["is_saved"]]);
     assert_eq!(row, json!(["shop", 2, 0, "approved", true]), "{plan}");
     assert_eq!(plan["left"], json!({ "keys": 1, "cards": 0, "minutes": 0 }));
     let closing = session.get("/closing");
     assert_eq!(closing["learned"], 2, "{closing}");
-    assert_eq!(
-        (&closing["decided"], &closing["left"]),
-        (&json!(2), &json!(1)),
-        "{closing}"
-    );
-    assert_eq!(
-        closing["saved"],
-        json!([{ "done": "approved", "count": 2 }]),
-        "{closing}"
-    );
+    assert_eq!((&closing["decided"], &closing["left"]), (&json!(2), &json!(1)), "{closing}");
+    assert_eq!(closing["saved"], json!([{ "done": "approved", "count": 2 }]), "{closing}");
     let shop = &closing["projects"][0];
-    assert_eq!(
-        (&shop["project"], &shop["count"]),
-        (&json!("shop"), &json!(2)),
-        "{closing}"
-    );
+    assert_eq!((&shop["project"], &shop["count"]), (&json!("shop"), &json!(2)), "{closing}");
     assert_eq!(shop["lessons"].as_array().unwrap().len(), 2, "{closing}");
 }
 
@@ -185,10 +154,7 @@ fn approved_memories_are_paged_searched_and_decided_again() {
     let session = desk.enter();
     let since = Instant::now();
     while session.get("/summary")["approved"] != 3 {
-        assert!(
-            since.elapsed() < TIMEOUT,
-            "the approved memories were not read"
-        );
+        assert!(since.elapsed() < TIMEOUT, "the approved memories were not read");
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
     let queue = |filter: &str, from: usize| {
@@ -197,25 +163,13 @@ fn approved_memories_are_paged_searched_and_decided_again() {
     };
     let titles = |queue: &Value| {
         let entries = queue["entries"].as_array().unwrap().iter();
-        entries
-            .map(|entry| entry["title"].clone())
-            .collect::<Vec<_>>()
+        entries.map(|entry| entry["title"].clone()).collect::<Vec<_>>()
     };
     let page = queue("", 0);
-    assert_eq!(
-        titles(&page),
-        ["Fonts come from the disk", "Bells ring at noon"],
-        "{page}"
-    );
+    assert_eq!(titles(&page), ["Fonts come from the disk", "Bells ring at noon"], "{page}");
     assert_eq!(page["total"], 3, "{page}");
-    assert_eq!(
-        page["entries"][0]["decided"], "decided by ana on 2026-03-03",
-        "{page}"
-    );
-    assert_eq!(
-        titles(&queue("type:gotcha leases", 0)),
-        ["Leases restart the worker"]
-    );
+    assert_eq!(page["entries"][0]["decided"], "decided by ana on 2026-03-03", "{page}");
+    assert_eq!(titles(&queue("type:gotcha leases", 0)), ["Leases restart the worker"]);
     // The progress is that of what waited.
     let summary = session.get("/summary");
     assert_eq!(summary["progress"]["total"], 1, "{summary}");

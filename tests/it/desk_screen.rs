@@ -36,25 +36,15 @@ fn a_long_card_shows_its_title_and_warnings_and_fits_the_terminal() {
         let screen = session.last_lines(rows.into());
         let size = format!("{columns}x{rows}:\n{screen}");
         let lines: Vec<&str> = screen.lines().collect();
-        let title = lines
-            .iter()
-            .position(|line| *line == "Deploys leave at midday");
+        let title = lines.iter().position(|line| *line == "Deploys leave at midday");
         assert!(lines[title.expect(&size) - 1].starts_with("⚑ "), "{size}");
         assert!(lines.iter().any(|line| line.starts_with("! ")), "{size}");
         assert!(screen.contains("more"), "{size}");
         let said = "Deploys go out at noon";
         assert!(screen.contains(said), "{size}");
-        assert!(
-            lines
-                .iter()
-                .all(|line| line.chars().count() <= columns.into()),
-            "{size}"
-        );
+        assert!(lines.iter().all(|line| line.chars().count() <= columns.into()), "{size}");
         // All of it on request.
-        session
-            .press("n\n")
-            .expect("Line 59 of what")
-            .answer(PROMPT, "q\n");
+        session.press("n\n").expect("Line 59 of what").answer(PROMPT, "q\n");
         let (_, shown) = session.end();
         let (_, whole) = shown.rsplit_once("1/1").unwrap();
         assert_lacks!(whole, "more lines");
@@ -65,32 +55,20 @@ fn a_long_card_shows_its_title_and_warnings_and_fits_the_terminal() {
 fn help_and_errors_stay_on_the_screen() {
     let root = long();
     let mut session = Session::start(review(&root));
-    session
-        .answer(PROMPT, "?\n")
-        .expect("one step back, leave")
-        .expect(PROMPT);
+    session.answer(PROMPT, "?\n").expect("one step back, leave").expect(PROMPT);
     let screen = session.last_lines(24);
     assert_contains!(screen, "\nu, z, c   undo (u or z), save");
     assert_lacks!(screen, "Deploys leave"; "the card is not printed again");
-    session
-        .press("\n")
-        .expect("Deploys leave at midday")
-        .expect(PROMPT);
+    session.press("\n").expect("Deploys leave at midday").expect(PROMPT);
     for (typed, error) in [
         ("h 2020-01-01", "2020-01-01 is in the past"),
         ("m nobody", "no memory has the id `nobody`"),
-        (
-            "a duplicate thing",
-            "`a` takes nothing after it; type `a` alone, or ? for all keys",
-        ),
+        ("a duplicate thing", "`a` takes nothing after it; type `a` alone, or ? for all keys"),
         ("j 5", "`j` takes nothing after it"),
         ("q now", "`q` takes nothing after it"),
         ("approve", "`approve` is not a key"),
     ] {
-        session
-            .press(&format!("{typed}\n"))
-            .expect(typed)
-            .expect(PROMPT);
+        session.press(&format!("{typed}\n")).expect(typed).expect(PROMPT);
         let screen = session.last_lines(5);
         assert_contains!(screen, error; "{typed}");
         assert_lacks!(screen, "Nearest approved"; "{typed}");
@@ -124,10 +102,8 @@ fn a_rejection_asks_why() {
         .expect("3 decisions:");
     let (code, shown) = session.end();
     assert_eq!(code, Some(0), "{shown}");
-    let reasons: Vec<Option<String>> = log(&root, "alpha")
-        .into_iter()
-        .map(|line| line.reason)
-        .collect();
+    let reasons: Vec<Option<String>> =
+        log(&root, "alpha").into_iter().map(|line| line.reason).collect();
     let expected = [Some("too vague to help"), None, Some("nobody asked")];
     assert_eq!(reasons, expected.map(|reason| reason.map(str::to_owned)));
 }
@@ -148,10 +124,7 @@ fn a_decision_about_a_memory_that_changed_meanwhile_is_not_written() {
     assert_eq!(code, Some(0), "{shown}");
     assert_eq!(approved(root.path()), ["w0"]);
     let mut session = Session::start(review(&root));
-    session
-        .expect("1/2")
-        .expect("New text.")
-        .answer(PROMPT, "q\n");
+    session.expect("1/2").expect("New text.").answer(PROMPT, "q\n");
     session.end();
 
     let root = three();

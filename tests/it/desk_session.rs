@@ -47,11 +47,7 @@ pub fn three() -> Root {
         ("w2", "The lock is held by two writers", "2026-01-03"),
     ];
     let memories = lessons.map(|(id, title, day)| {
-        waits(
-            id,
-            title,
-            json!({ "created_at": format!("{day}T00:00:00Z") }),
-        )
+        waits(id, title, json!({ "created_at": format!("{day}T00:00:00Z") }))
     });
     Root::with("alpha", &memories)
 }
@@ -59,13 +55,9 @@ pub fn three() -> Root {
 /// The files that decisions were saved to.
 pub fn saved(root: &Root) -> Vec<PathBuf> {
     let entries = fs::read_dir(root.path().join("unwritten"));
-    let paths = entries
-        .into_iter()
-        .flatten()
-        .map(|entry| entry.unwrap().path());
-    let mut saved: Vec<PathBuf> = paths
-        .filter(|path| path.to_string_lossy().contains("unwritten-decisions-"))
-        .collect();
+    let paths = entries.into_iter().flatten().map(|entry| entry.unwrap().path());
+    let mut saved: Vec<PathBuf> =
+        paths.filter(|path| path.to_string_lossy().contains("unwritten-decisions-")).collect();
     saved.sort();
     saved
 }
@@ -106,10 +98,7 @@ fn a_first_interrupt_asks_and_a_second_saves_the_choices() {
     let words = ["review", "--apply", files[0].to_str().unwrap()];
     decide(root.path(), &words).ok();
     let decisions = log(&root, "alpha");
-    assert_eq!(
-        verdicts(&root),
-        [("w0".to_owned(), "approve"), ("w1".to_owned(), "reject")]
-    );
+    assert_eq!(verdicts(&root), [("w0".to_owned(), "approve"), ("w1".to_owned(), "reject")]);
     assert_eq!(decisions[1].reason.as_deref(), Some("not true"));
     // What was applied whole is not named again.
     assert_eq!(saved(&root), [] as [PathBuf; 0]);
@@ -160,10 +149,7 @@ fn after_the_last_card_every_card_can_be_reached_again() {
         .expect("2 decisions:");
     let (code, shown) = session.end();
     assert_eq!(code, Some(0), "{shown}");
-    assert_eq!(
-        verdicts(&root),
-        [("w2".to_owned(), "reject"), ("w0".to_owned(), "reject")]
-    );
+    assert_eq!(verdicts(&root), [("w2".to_owned(), "reject"), ("w0".to_owned(), "reject")]);
 }
 
 #[test]

@@ -79,9 +79,7 @@ fn with_a_display_the_page_opens_and_the_end_keeps_unwritten_choices() {
     let summary = again.enter().get("/summary");
     assert_eq!(summary["head"]["chosen"], 1, "{summary}");
     // What is not saved when it ends is in a file.
-    terminal
-        .interrupt()
-        .expect("1 decision is not written, and kept");
+    terminal.interrupt().expect("1 decision is not written, and kept");
     let (code, shown) = terminal.end();
     assert_eq!(code, Some(0), "{shown}");
     let file = saved(&root).remove(0);
@@ -94,10 +92,7 @@ fn with_a_display_the_page_opens_and_the_end_keeps_unwritten_choices() {
 #[test]
 fn without_a_display_review_stays_in_the_terminal() {
     let root = waiting(2);
-    let remote = [
-        ("DISPLAY", ":99"),
-        ("SSH_CONNECTION", "192.0.2.1 1 192.0.2.2 22"),
-    ];
+    let remote = [("DISPLAY", ":99"), ("SSH_CONNECTION", "192.0.2.1 1 192.0.2.2 22")];
     for display in [&[][..], &remote] {
         if cfg!(target_os = "macos") && display.is_empty() {
             continue;

@@ -21,18 +21,11 @@ fn queue() -> Root {
         ("w2", "The lock is held by two writers", "lock"),
         ("w3", "Deploys leave at midday", "ops"),
     ];
-    let waiting = waiting
-        .into_iter()
-        .enumerate()
-        .map(|(day, (id, title, tag))| {
-            let created = format!("2026-01-0{}T00:00:00Z", day + 1);
-            let fact = format!("Seen on {tag}");
-            waits(
-                id,
-                title,
-                json!({ "created_at": created, "concepts": [tag], "facts": [fact] }),
-            )
-        });
+    let waiting = waiting.into_iter().enumerate().map(|(day, (id, title, tag))| {
+        let created = format!("2026-01-0{}T00:00:00Z", day + 1);
+        let fact = format!("Seen on {tag}");
+        waits(id, title, json!({ "created_at": created, "concepts": [tag], "facts": [fact] }))
+    });
     let served = [("keep", "Ports are numbers"), ("old", "The kiosk is dark")];
     let served = served.map(|(id, title)| titled(id, title));
     let memories: Vec<Value> = served.into_iter().chain(waiting).collect();
@@ -78,20 +71,13 @@ fn a_memory_that_was_decided_before_is_replaced_by_the_one_approved_in_its_place
             let shown = sit(&root, &format!("{before}\ns\n= w0\nk\nk\nk\nq\n{end}\n"));
             assert_contains!(shown, "Approved in place of another one");
             // The card says so when it is shown again.
-            assert_contains!(
-                shown.rsplit("1/4").next().unwrap(),
-                "replaced; not saved yet"
-            );
+            assert_contains!(shown.rsplit("1/4").next().unwrap(), "replaced; not saved yet");
             apply(&root);
             let decided = last(&root);
             assert_eq!(decided["w2"][0], "approve", "{before} {end}: {decided:?}");
             assert_eq!(decided["w0"], json!(["supersede", "w2", null, null, null]));
             assert_eq!(decided.len(), 2, "{before} {end}: {decided:?}");
-            assert_eq!(
-                approved(root.path()),
-                ["keep", "old", "w2"],
-                "{before} {end}"
-            );
+            assert_eq!(approved(root.path()), ["keep", "old", "w2"], "{before} {end}");
         }
     }
 }
@@ -124,11 +110,7 @@ fn a_memory_keeps_what_was_merged_into_it_if_it_is_replaced_and_then_approved_af
         assert_eq!(decided["w0"][1], "w2", "{end}: {decided:?}");
         let edit =
             json!({ "facts": ["Seen on lock", "Seen on fonts"], "concepts": ["lock", "fonts"] });
-        assert_eq!(
-            decided["w2"],
-            json!(["approve", null, null, edit, null]),
-            "{end}"
-        );
+        assert_eq!(decided["w2"], json!(["approve", null, null, edit, null]), "{end}");
         assert_eq!(approved(root.path()), ["keep", "old", "w1", "w2"], "{end}");
     }
 }
@@ -176,9 +158,7 @@ fn a_file_can_be_applied_after_a_choice_in_the_middle_was_taken_back() {
 fn an_earlier_decision_counts_if_the_replacement_is_not_written() {
     let root = queue();
     let mut session = Session::start(review(&root));
-    session
-        .press("a\ns\n= w0\nq\n")
-        .expect("2 decisions: save?");
+    session.press("a\ns\n= w0\nq\n").expect("2 decisions: save?");
     let database = root.scope_folder("alpha").join("memory.db");
     let said = "UPDATE memories SET narrative = 'New text.' WHERE id = 'w2'";
     run_sql(database, said);

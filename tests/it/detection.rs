@@ -109,11 +109,7 @@ fn the_rules_apply_in_their_order() {
     assert_eq!(detect(&root, &project), "named by scope name `named`");
     for (scope, manifest, rule) in [
         ("by-project", "projects = ['NAMED']", "projects `NAMED`"),
-        (
-            "by-remote",
-            remotes,
-            "remotes `https://github.com/org/thing`",
-        ),
+        ("by-remote", remotes, "remotes `https://github.com/org/thing`"),
         ("by-path", &paths, "paths `ROOT/work`"),
     ] {
         root.manifest(scope, manifest);
@@ -238,27 +234,15 @@ fn a_worktree_counts_as_its_main_repository() {
     let paths = |path: &Path| format!("paths = ['{}']", path.display());
     for place in [&tree, &tree.join("crates/core")] {
         for (scope, manifest, expected) in [
-            (
-                "ledger_api",
-                String::new(),
-                "ledger_api by scope name `ledger_api`",
-            ),
+            ("ledger_api", String::new(), "ledger_api by scope name `ledger_api`"),
             (
                 "by-remote",
                 "remotes = ['github.com/org/money']".to_owned(),
                 "by-remote by remotes `github.com/org/money`",
             ),
-            (
-                "by-path",
-                paths(&main),
-                "by-path by paths `ROOT/src/ledger-api`",
-            ),
+            ("by-path", paths(&main), "by-path by paths `ROOT/src/ledger-api`"),
             // Both are equally long; the first by name wins.
-            (
-                "by-tree",
-                paths(&tree),
-                "by-path by paths `ROOT/src/ledger-api`",
-            ),
+            ("by-tree", paths(&tree), "by-path by paths `ROOT/src/ledger-api`"),
         ] {
             root.manifest(scope, &manifest);
             assert_eq!(detect(&root, place), expected);
@@ -281,10 +265,7 @@ fn a_worktree_of_a_bare_repository_is_known_by_the_repository() {
         let tree = root.path().join(format!("trees/{name}-one"));
         worktree(&bare, "one", &tree);
         root.manifest(name, "");
-        assert_eq!(
-            detect(&root, &tree),
-            format!("{name} by scope name `{name}`")
-        );
+        assert_eq!(detect(&root, &tree), format!("{name} by scope name `{name}`"));
     }
 }
 
@@ -305,11 +286,7 @@ fn remotes_are_equal_in_every_spelling() {
         for in_manifest in spellings() {
             let remotes = format!("remotes = ['gitlab.com/x/y', '{in_manifest}']");
             root.manifest("a", &remotes);
-            assert_eq!(
-                current(&root, &project),
-                "a",
-                "{in_repository} / {in_manifest}"
-            );
+            assert_eq!(current(&root, &project), "a", "{in_repository} / {in_manifest}");
         }
     }
     for other in [
@@ -330,10 +307,7 @@ fn remotes_are_equal_in_every_spelling() {
     root.manifest("a", "remotes = ['github.com/me/fork']");
     assert_eq!(detect(&root, &project), "a by remotes `github.com/me/fork`");
     root.manifest("b", "remotes = ['github.com/org/ledger-api']");
-    assert_eq!(
-        detect(&root, &project),
-        "b by remotes `github.com/org/ledger-api`"
-    );
+    assert_eq!(detect(&root, &project), "b by remotes `github.com/org/ledger-api`");
 }
 
 #[test]
@@ -346,9 +320,7 @@ fn remotes_are_resolved_with_the_settings_of_git_and_ssh() {
     let found = |in_repository: &str, in_manifest: &str| {
         repository(&project, in_repository);
         root.manifest("a", &format!("remotes = ['{in_manifest}']"));
-        detect_with(&root, &project, |inputs| inputs.home = Some(home.clone()))
-            .0
-            .is_some()
+        detect_with(&root, &project, |inputs| inputs.home = Some(home.clone())).0.is_some()
     };
     let wanted = "github.com/org/ledger-api";
     let by_alias = remote("work:org/ledger-api.git");
@@ -369,16 +341,10 @@ fn remotes_are_resolved_with_the_settings_of_git_and_ssh() {
     let short = remote("gh:org/ledger-api");
     assert!(!found(&short, wanted));
     let own = "[url \"git@github.com:\"]\n\tinsteadOf = gh:\n";
-    assert!(
-        found(&format!("{short}{own}"), wanted),
-        "the repository's own settings"
-    );
+    assert!(found(&format!("{short}{own}"), wanted), "the repository's own settings");
     for file in [".gitconfig", ".config/git/config"] {
         write_file(home.join(file), own);
-        assert!(
-            found(&short, wanted) && found(&short, "gh:org/ledger-api"),
-            "{file}"
-        );
+        assert!(found(&short, wanted) && found(&short, "gh:org/ledger-api"), "{file}");
         std::fs::remove_file(home.join(file)).unwrap();
     }
     // The longest prefix counts, and a manifest without the rewritten URL matches, too.
@@ -515,10 +481,7 @@ fn an_invalid_configuration_is_refused_with_line_and_key() {
     ];
     for (text, line, key, near) in invalid {
         let error = load(text).unwrap_err();
-        let SettingsError::Invalid {
-            nearest, message, ..
-        } = &error
-        else {
+        let SettingsError::Invalid { nearest, message, .. } = &error else {
             panic!("{text}: {error}")
         };
         assert_contains!(message, format!("line {line}"), key; "{text:?}");

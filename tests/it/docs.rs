@@ -116,10 +116,7 @@ fn blocks(page: &Page) -> Vec<(String, Vec<String>)> {
 fn the_readme_is_short_and_says_how_to_run_the_tests() {
     let readme = Page::at("README.md").text;
     let bytes = readme.len();
-    assert!(
-        bytes <= README_BYTES,
-        "{bytes} bytes: move details to docs/"
-    );
+    assert!(bytes <= README_BYTES, "{bytes} bytes: move details to docs/");
     assert_contains!(readme, "cargo test");
 }
 
@@ -263,9 +260,8 @@ fn commands(line: &str) -> Vec<Vec<String>> {
             };
             let named = |word: &String| word == "ack-memory" || word.ends_with("/ack-memory");
             let start = (0..words.len()).find(|at| named(&words[*at]) && called(*at))?;
-            let words = words[start..]
-                .iter()
-                .take_while(|word| ![">", "<", "2>"].contains(&word.as_str()));
+            let words =
+                words[start..].iter().take_while(|word| ![">", "<", "2>"].contains(&word.as_str()));
             Some(words.filter_map(|word| placeholder(word)).collect())
         })
         .collect()
@@ -336,9 +332,8 @@ fn prose(page: &Page) -> String {
 /// Where the links and pictures of a page lead.
 fn links(page: &Page) -> Vec<String> {
     let prose = prose(page);
-    let markdown = prose
-        .match_indices("](")
-        .filter_map(|(at, _)| prose[at + 2..].split([')', ' ']).next());
+    let markdown =
+        prose.match_indices("](").filter_map(|(at, _)| prose[at + 2..].split([')', ' ']).next());
     let html = ["href=\"", "src=\"", "srcset=\""]
         .into_iter()
         .flat_map(|key| prose.match_indices(key).map(move |(at, _)| at + key.len()))
@@ -407,10 +402,7 @@ fn every_link_in_the_docs_resolves() {
 /// HTML.
 fn cell(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    line.replace('|', "\\|")
-        .replace('<', "&lt;")
-        .trim_end_matches('.')
-        .to_owned()
+    line.replace('|', "\\|").replace('<', "&lt;").trim_end_matches('.').to_owned()
 }
 
 /// The type of a property in a few words.
@@ -420,11 +412,8 @@ fn kind(schema: &Value, property: &Value) -> String {
         return kind(schema, definition);
     }
     if let Some(any) = property["anyOf"].as_array() {
-        let kinds: BTreeSet<String> = any
-            .iter()
-            .map(|one| kind(schema, one))
-            .filter(|kind| kind != "null")
-            .collect();
+        let kinds: BTreeSet<String> =
+            any.iter().map(|one| kind(schema, one)).filter(|kind| kind != "null").collect();
         return kinds.into_iter().collect::<Vec<_>>().join(" or ");
     }
     let list = |key: &str| property[key].as_array().cloned().unwrap_or_default();
@@ -466,9 +455,7 @@ fn kind(schema: &Value, property: &Value) -> String {
 fn keys(reference: &str) -> String {
     let (path, pointer) = reference.split_once('#').unwrap_or((reference, ""));
     let schema: Value = serde_json::from_str(&read(&root().join(path))).unwrap();
-    let within = schema
-        .pointer(pointer)
-        .unwrap_or_else(|| panic!("there is no {reference}"));
+    let within = schema.pointer(pointer).unwrap_or_else(|| panic!("there is no {reference}"));
     let required = within["required"].as_array().cloned().unwrap_or_default();
     let mut table = "| name | value | meaning |\n|---|---|---|\n".to_owned();
     for (name, property) in within["properties"].as_object().unwrap() {
@@ -550,11 +537,7 @@ fn command_line() -> String {
             let more = variable.unwrap_or_default() + &allowed.unwrap_or_default();
             let _ = writeln!(rows, "| {short} | {}{more} |", cell(&help));
         }
-        if rows.is_empty() {
-            rows
-        } else {
-            format!("| argument | meaning |\n|---|---|\n{rows}\n")
-        }
+        if rows.is_empty() { rows } else { format!("| argument | meaning |\n|---|---|\n{rows}\n") }
     }
     let mut page = "# Command line\n\n<!-- Generated: UPDATE_DOCS=1 cargo test docs -->\n\n\
         With `--json`, a command prints what the tools answer.\n\n\
@@ -616,9 +599,7 @@ fn the_picture_matches_the_output_of_the_program() {
     }
     let script = root().join("docs/assets/make-picture.py");
     let mut check = Command::new("python3");
-    let check = check
-        .arg(script)
-        .args(["--check", env!("CARGO_BIN_EXE_ack-memory")]);
+    let check = check.arg(script).args(["--check", env!("CARGO_BIN_EXE_ack-memory")]);
     crate::cli::run(check).ok();
 }
 
@@ -628,9 +609,8 @@ fn files_named_for_contributors_exist() {
     let mut tried = 0;
     for page in ["ARCHITECTURE.md", "CONTRIBUTING.md"].map(Page::at) {
         let inline = page.text.split('`').skip(1).step_by(2);
-        let folders = [
-            "benches/", "crates/", "docs/", "fuzz/", "schemas/", "src/", "tests/", "tools/",
-        ];
+        let folders =
+            ["benches/", "crates/", "docs/", "fuzz/", "schemas/", "src/", "tests/", "tools/"];
         let ours = inline.filter(|word| folders.iter().any(|folder| word.starts_with(folder)));
         for path in ours.filter(|word| !word.contains(['*', ' '])) {
             tried += 1;

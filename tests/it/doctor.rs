@@ -16,9 +16,7 @@ fn found(root: &Root) -> Vec<(String, String)> {
     let report: Value = serde_json::from_str(&outcome.out).unwrap();
     let findings = report["findings"].as_array().unwrap().iter();
     let text = |finding: &Value, name: &str| finding[name].as_str().unwrap_or_default().to_owned();
-    findings
-        .map(|finding| (text(finding, "subject"), text(finding, "message")))
-        .collect()
+    findings.map(|finding| (text(finding, "subject"), text(finding, "message"))).collect()
 }
 
 fn finding_about(root: &Root, subject: &str) -> Option<String> {
@@ -85,10 +83,7 @@ fn a_broken_store_is_skipped_in_the_review_and_no_command_to_delete_it_is_sugges
     let garbage = root.scope_folder("garbage").join("memory.db");
     write_file(garbage, [0xA5; 4_096]);
     root.manifest("typo", "visibilty = 'shared'");
-    for arguments in [
-        &["review", "--list"][..],
-        &["approve", "--waiting", "--yes"],
-    ] {
+    for arguments in [&["review", "--list"][..], &["approve", "--waiting", "--yes"]] {
         let outcome = decide(root.path(), arguments);
         assert_eq!(outcome.code, Some(0), "{outcome:?}");
         for scope in ["damaged", "garbage", "typo"] {
@@ -139,10 +134,7 @@ fn a_damaged_line_of_a_decision_log_costs_that_line_and_is_named() {
     // An unknown verdict, and two lines whose line break was lost.
     let unknown = "{\"id\":\"a-2\",\"verdict\":\"bless\"}\n";
     let joined = "{\"id\":\"a-1\",\"dig{\"id\":\"a-2\",\"verdict\":\"reject\"}\n";
-    write_file(
-        &log,
-        [unknown, joined, &"{\"id\":\"a-1\"}\n".repeat(5)].concat(),
-    );
+    write_file(&log, [unknown, joined, &"{\"id\":\"a-1\"}\n".repeat(5)].concat());
     let report = ack(root.path(), &["doctor", "--json"]).out;
     assert_contains!(
         report,
@@ -169,10 +161,7 @@ fn an_unreadable_root_is_not_reported_as_empty() {
 #[test]
 fn an_unreadable_scope_is_not_reported_as_an_empty_queue() {
     let root = Root::new();
-    write_file(
-        root.scope_folder("garbage").join("memory.db"),
-        [0xA5; 4_096],
-    );
+    write_file(root.scope_folder("garbage").join("memory.db"), [0xA5; 4_096]);
     for arguments in [&["review", "--list"][..], &["review", "--list", "--json"]] {
         let refused = ack(root.path(), arguments);
         assert_eq!(refused.code, Some(1), "{refused:?}");
@@ -209,10 +198,7 @@ fn a_client_connected_to_other_memories_is_reported() {
     // One starts it by a command and arguments, the other by a list.
     assert_contains!(wrong, "! Claude Code", "! Opencode");
     assert_eq!(wrong.matches(&served).count(), 2, "{wrong}");
-    assert_contains!(
-        wrong,
-        format!("ack-memory --root {second} connect claude-code")
-    );
+    assert_contains!(wrong, format!("ack-memory --root {second} connect claude-code"));
     // Without a command, this is what is shown.
     assert_eq!(over(&two, &[]).out, wrong);
     // A pin, and a single database.
@@ -257,9 +243,7 @@ fn a_file_of_a_client_that_cannot_be_read_is_an_error() {
 /// What `doctor` says about a home, with these memories.
 fn report(home: &Home, root: &Root) -> String {
     let mut command = home.prepared(binary());
-    command
-        .env("PATH", home.path("bin"))
-        .current_dir(home.0.path());
+    command.env("PATH", home.path("bin")).current_dir(home.0.path());
     run(command.arg("--root").arg(root.path()).arg("doctor")).out
 }
 
@@ -423,19 +407,9 @@ fn what_the_owner_chose_is_no_warning() {
     let store = home.path("claude-mem.db");
     drop(claude_mem(&store));
     let store = store.display();
-    root.manifest(
-        "trusted",
-        &format!("store = '{store}'\nunreviewed = 'approved'\n"),
-    );
+    root.manifest("trusted", &format!("store = '{store}'\nunreviewed = 'approved'\n"));
     let there = root.path().to_str().unwrap();
-    home.yes(&[
-        "--root",
-        there,
-        "--pin",
-        "trusted",
-        "connect",
-        "claude-code",
-    ]);
+    home.yes(&["--root", there, "--pin", "trusted", "connect", "claude-code"]);
     let mut settings = home.json(".claude/settings.json");
     settings["disableAllHooks"] = json!(true);
     settings["autoMemoryEnabled"] = json!(false);

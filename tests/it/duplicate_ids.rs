@@ -18,12 +18,8 @@ use crate::support::{Ask, Root, Sql, write_file};
 
 /// A word of the texts of each row.
 const MARKS: [&str; 3] = ["quince", "medlar", "damson"];
-const STATUSES: [Status; 4] = [
-    Status::Staging,
-    Status::Approved,
-    Status::Promoted,
-    Status::Rejected,
-];
+const STATUSES: [Status; 4] =
+    [Status::Staging, Status::Approved, Status::Promoted, Status::Rejected];
 /// So many other rows that a changed one is read alone.
 const OTHERS: usize = 40;
 
@@ -54,10 +50,7 @@ fn root() -> (Root, PathBuf) {
     for other in 0..OTHERS {
         let title = format!("Harbour note number {other}");
         let id = format!("other-{other}");
-        store.sql_with(
-            insert,
-            params![id, title, "Nothing else.", "[]", "[]", "2026-01-01"],
-        );
+        store.sql_with(insert, params![id, title, "Nothing else.", "[]", "[]", "2026-01-01"]);
     }
     (root, folder)
 }
@@ -69,9 +62,7 @@ fn open(root: &Root) -> Connection {
 /// The rows whose words a text has.
 fn marks_in(text: &str) -> Vec<usize> {
     let text = text.to_lowercase();
-    (0..MARKS.len())
-        .filter(|row| text.contains(MARKS[*row]))
-        .collect()
+    (0..MARKS.len()).filter(|row| text.contains(MARKS[*row])).collect()
 }
 
 /// The row that owns the id.
@@ -95,10 +86,7 @@ fn entry_points(
     let answer_of = |tool: &'static str, arguments: Value| {
         let answer = call(service, tool, arguments);
         // An error is an answer, too.
-        answer.map_or_else(
-            |error| error.body().message.clone(),
-            |answer| answer.to_string(),
-        )
+        answer.map_or_else(|error| error.body().message.clone(), |answer| answer.to_string())
     };
     let mut entry_points = Vec::new();
     for status in ["approved", "staging", "all"] {
@@ -136,20 +124,16 @@ fn entry_points(
     });
     let brief = json!(brief.unwrap().context).to_string();
     entry_points.push(("the start of a session".into(), "approved", brief));
-    let store = Store::new(
-        root.scope_folder("own").join("memory.db"),
-        Unreviewed::Staging,
-    )
-    .with_decisions(root.scope_folder("own").join("decisions.jsonl"));
+    let store = Store::new(root.scope_folder("own").join("memory.db"), Unreviewed::Staging)
+        .with_decisions(root.scope_folder("own").join("decisions.jsonl"));
     store
         .snapshot(|snapshot| {
             let one = snapshot.curated("twin")?.unwrap();
             assert!(one.has_duplicate_id);
             entry_points.push(("to decide".into(), "any", one.memory.title));
             let mut all = String::new();
-            snapshot.visit_curated(&|_| true, &mut |curated| {
-                all.push_str(&curated.memory.title)
-            })?;
+            snapshot
+                .visit_curated(&|_| true, &mut |curated| all.push_str(&curated.memory.title))?;
             entry_points.push(("to publish".into(), "any", all));
             let queue = snapshot.queue(jiff::civil::date(2026, 11, 22))?;
             assert!(queue.duplicate_ids.contains("twin"));
@@ -162,9 +146,7 @@ fn entry_points(
 }
 
 fn before_an_edit(service: &Service, folder: &Path, row: Option<usize>) -> String {
-    let file = row.map_or("src/orchard.rs".to_owned(), |row| {
-        format!("src/{}.rs", MARKS[row])
-    });
+    let file = row.map_or("src/orchard.rs".to_owned(), |row| format!("src/{}.rs", MARKS[row]));
     let found = service.about_files(&FilesRequest {
         project_path: Some(folder.to_str().unwrap().to_owned()),
         files: vec![file],
@@ -185,22 +167,14 @@ fn check(service: &Service, root: &Root, folder: &Path, statuses: &[Status], whe
             _ => true,
         };
         let expected: Vec<usize> = is_allowed.then_some(row).into_iter().collect();
-        assert_eq!(
-            marks_in(&answer),
-            expected,
-            "{when}, {statuses:?}, {entry_point}: {answer}"
-        );
+        assert_eq!(marks_in(&answer), expected, "{when}, {statuses:?}, {entry_point}: {answer}");
     }
     let expected: Vec<usize> = status.is_served().then_some(row).into_iter().collect();
     let named = before_an_edit(service, folder, None);
     assert_eq!(marks_in(&named), expected, "{when}, {statuses:?}: {named}");
     for other in 0..MARKS.len() {
         let named = before_an_edit(service, folder, Some(other));
-        let expected: Vec<usize> = expected
-            .iter()
-            .copied()
-            .filter(|row| *row == other)
-            .collect();
+        let expected: Vec<usize> = expected.iter().copied().filter(|row| *row == other).collect();
         assert_eq!(marks_in(&named), expected, "{when}, {statuses:?}: {named}");
     }
 }
@@ -261,9 +235,8 @@ fn a_decision_about_a_duplicate_id_applies_only_to_its_content() {
     let log = root.scope_folder("own").join("decisions.jsonl");
     let service = root.service();
     let mut stored = [Status::Staging; 3];
-    for (round, (row, verdict)) in [(1, "approve"), (2, "approve"), (0, "reject"), (2, "reject")]
-        .into_iter()
-        .enumerate()
+    for (round, (row, verdict)) in
+        [(1, "approve"), (2, "approve"), (0, "reject"), (2, "reject")].into_iter().enumerate()
     {
         stored[round % 3] = Status::Approved;
         for (row, status) in stored.iter().enumerate() {
@@ -294,9 +267,8 @@ fn only_the_served_row_names_its_successor() {
     let replaced = |sql: &str| {
         open(&root).sql(sql);
         let store = Store::new(path.clone(), Unreviewed::Staging);
-        let queue = store.full_scan(READ_TIMEOUT, |snapshot| {
-            snapshot.queue(jiff::civil::date(2026, 11, 22))
-        });
+        let queue = store
+            .full_scan(READ_TIMEOUT, |snapshot| snapshot.queue(jiff::civil::date(2026, 11, 22)));
         queue.unwrap().replaced
     };
     let both = ("other-1".to_owned(), "twin".to_owned());
@@ -333,10 +305,7 @@ fn links_and_successors_point_to_the_served_row() {
     assert_contains!(listed(&service)["results"].to_string(), "other-2\"");
     let linked = json!({ "id": "other-1", "include": "links" });
     let linked = service.fetch(linked);
-    assert!(
-        linked.get("links").is_none_or(|links| links == &json!([])),
-        "{linked}"
-    );
+    assert!(linked.get("links").is_none_or(|links| links == &json!([])), "{linked}");
 }
 
 #[test]
@@ -346,21 +315,14 @@ fn the_approved_row_of_a_duplicate_id_is_shown_with_a_note() {
     let served = |text: &str| assert_eq!(marks_in(text), [1], "{text}");
     served(&ack(root.path(), &["query", "orchard", "--long"]).ok());
     served(&ack(root.path(), &["get", "twin"]).ok());
-    served(
-        &ack(
-            root.path(),
-            &["get", "twin", "--status", "all", "--include", "links"],
-        )
-        .ok(),
-    );
+    served(&ack(root.path(), &["get", "twin", "--status", "all", "--include", "links"]).ok());
     let target = folder.join("published");
     let target = target.to_str().unwrap();
     let command = ["publish", "own", "--to-folder", target, "--yes"];
     ack(root.path(), &command).ok();
     let published = std::fs::read_dir(target).unwrap();
-    let published: String = published
-        .filter_map(|entry| std::fs::read_to_string(entry.unwrap().path()).ok())
-        .collect();
+    let published: String =
+        published.filter_map(|entry| std::fs::read_to_string(entry.unwrap().path()).ok()).collect();
     served(&published);
     let sent = json!({ "hook_event_name": "SessionStart", "source": "startup", "cwd": folder });
     let sent = sent.to_string();

@@ -42,11 +42,8 @@ fn retrieval_meets_its_thresholds_on_the_development_sets() {
         let results = MODES.map(|mode| score_set(&folder, mode));
         for (mode, scores) in MODES.iter().zip(&results) {
             for (category, score) in scores {
-                let name = if category.is_empty() {
-                    set.to_owned()
-                } else {
-                    format!("  {category}")
-                };
+                let name =
+                    if category.is_empty() { set.to_owned() } else { format!("  {category}") };
                 let _ = writeln!(
                     table,
                     "{name:<40} {:>9} {:>5} {:>7.4} {:>7.4} {:>7.4} {:>7.4} {:>4} {:>4} {:>6.2}",
@@ -63,10 +60,7 @@ fn retrieval_meets_its_thresholds_on_the_development_sets() {
             }
             let all = &scores[""];
             if all.leaks > 0 || all.bad > 0 {
-                wrong.push(format!(
-                    "{set} {mode:?}: leak {}, bad {}",
-                    all.leaks, all.bad
-                ));
+                wrong.push(format!("{set} {mode:?}: leak {}, bad {}", all.leaks, all.bad));
             }
         }
         let ndcg = |scores: &BTreeMap<String, Score>, category: &str| {
@@ -108,20 +102,13 @@ impl Score {
 fn score_set(folder: &Path, mode: Mode) -> BTreeMap<String, Score> {
     let documents = lines(&folder.join("docs.jsonl"));
     let questions = lines(&folder.join("queries.jsonl"));
-    let queries = parse(std::io::BufReader::new(
-        std::fs::File::open(folder.join("queries.jsonl")).unwrap(),
-    ))
-    .unwrap();
-    let by_id: HashMap<&str, &Value> = documents
-        .iter()
-        .map(|doc| (doc["id"].as_str().unwrap(), doc))
-        .collect();
+    let queries =
+        parse(std::io::BufReader::new(std::fs::File::open(folder.join("queries.jsonl")).unwrap()))
+            .unwrap();
+    let by_id: HashMap<&str, &Value> =
+        documents.iter().map(|doc| (doc["id"].as_str().unwrap(), doc)).collect();
     let mut roots: BTreeMap<String, (Root, Service)> = BTreeMap::new();
-    let owners = documents
-        .iter()
-        .chain(&questions)
-        .map(owner)
-        .collect::<BTreeSet<_>>();
+    let owners = documents.iter().chain(&questions).map(owner).collect::<BTreeSet<_>>();
     for owner_name in owners {
         let root = build(documents.iter().filter(|doc| owner(doc) == owner_name));
         let service = root.service();
@@ -153,19 +140,13 @@ fn score_set(folder: &Path, mode: Mode) -> BTreeMap<String, Score> {
             Err(error) => panic!("{question}: {error}"),
         };
         let distinct: BTreeSet<&str> = ranked.ranked.iter().map(String::as_str).collect();
-        let unknown = ranked
-            .ranked
-            .iter()
-            .filter(|id| !by_id.contains_key(id.as_str()))
-            .count();
+        let unknown = ranked.ranked.iter().filter(|id| !by_id.contains_key(id.as_str())).count();
         let leaks = ranked
             .ranked
             .iter()
             .filter(|id| {
                 query.forbidden.iter().flatten().any(|bad| bad == *id)
-                    || by_id
-                        .get(id.as_str())
-                        .is_some_and(|doc| !visible(doc, question))
+                    || by_id.get(id.as_str()).is_some_and(|doc| !visible(doc, question))
             })
             .count();
         let category = query.category.clone().unwrap_or_else(|| "-".to_owned());
@@ -193,9 +174,7 @@ pub fn build<'a>(documents: impl Iterator<Item = &'a Value>) -> Root {
                 line[key] = value.clone();
             }
         }
-        let text = scopes
-            .entry(scope_name(document["project"].as_str().unwrap()))
-            .or_default();
+        let text = scopes.entry(scope_name(document["project"].as_str().unwrap())).or_default();
         text.push_str(&line.to_string());
         text.push('\n');
     }
@@ -230,9 +209,7 @@ fn visible(document: &Value, query: &Value) -> bool {
         && owned
         && all.iter().all(|tag| tags.contains(tag))
         && (any.is_empty() || any.iter().any(|tag| tags.contains(tag)))
-        && filter["since"]
-            .as_str()
-            .is_none_or(|since| created >= since)
+        && filter["since"].as_str().is_none_or(|since| created >= since)
         && filter["until"].as_str().is_none_or(|until| created < until)
 }
 
@@ -241,20 +218,11 @@ fn owner(value: &Value) -> String {
 }
 
 fn scope_name(project: &str) -> String {
-    project
-        .chars()
-        .map(|c| if c.is_alphanumeric() { c } else { '-' })
-        .collect()
+    project.chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect()
 }
 
 fn texts(value: &Value) -> Vec<String> {
-    value
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .map(str::to_owned)
-        .collect()
+    value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 pub fn lines(path: &Path) -> Vec<Value> {

@@ -88,16 +88,9 @@ fn files_outside_the_tree_are_not_checked_and_not_reported_missing() {
     }
     assert_eq!(look(folder.path(), "link"), FileState::There);
     assert_eq!(look(folder.path(), "secret.rs"), FileState::Gone);
-    for bounds in [
-        Bounds {
-            entries: 2,
-            ..Bounds::REVIEW
-        },
-        Bounds {
-            time: Duration::ZERO,
-            ..Bounds::REVIEW
-        },
-    ] {
+    for bounds in
+        [Bounds { entries: 2, ..Bounds::REVIEW }, Bounds { time: Duration::ZERO, ..Bounds::REVIEW }]
+    {
         let bounded = WorkTree::new(folder.path(), folder.path(), folder.path(), bounds);
         let gone = bounded.cited(&["src/refund.rs".to_owned()]);
         assert_eq!(gone[0].state, FileState::Unknown);

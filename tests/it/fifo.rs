@@ -23,11 +23,7 @@ fn pipe(path: &Path) {
 /// The output of a command, unless it hangs.
 #[track_caller]
 fn run(command: &mut Command) -> Output {
-    let mut child = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let started = Instant::now();
     while child.try_wait().unwrap().is_none() {
         if started.elapsed() > SECONDS {
@@ -53,9 +49,7 @@ const ENTRY_POINTS: [&[&str]; 7] = [
 fn ask(root: &Root, folder: &Path, arguments: &[&str]) -> Output {
     let mut command = binary();
     command.arg("--root").arg(root.path()).arg("-C").arg(folder);
-    run(command
-        .args(arguments)
-        .env("HOME", root.path().join("home")))
+    run(command.args(arguments).env("HOME", root.path().join("home")))
 }
 
 fn root() -> Root {
@@ -99,9 +93,7 @@ fn a_pipe_as_the_only_database_is_named() {
 }
 
 fn error_text(output: &Output) -> String {
-    [&output.stdout, &output.stderr]
-        .map(|text| String::from_utf8_lossy(text).into_owned())
-        .concat()
+    [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned()).concat()
 }
 
 #[test]
@@ -114,10 +106,7 @@ fn a_pipe_among_notes_is_skipped_and_reported() {
     root.manifest("two", &manifest);
     let found = error_text(&ask(&root, root.path(), &["query", "marker"]));
     assert_contains!(found, "second marker");
-    for arguments in [
-        &["scopes", "--json"] as &[&str],
-        &["check", notes.to_str().unwrap()],
-    ] {
+    for arguments in [&["scopes", "--json"] as &[&str], &["check", notes.to_str().unwrap()]] {
         let error = error_text(&ask(&root, root.path(), arguments));
         assert_contains!(error, "pipe.md", "a named pipe"; "{arguments:?}");
     }
@@ -136,16 +125,13 @@ fn a_pipe_in_place_of_settings_is_reported() {
     let token = root.path().join("token");
     pipe(&token);
     let mut command = binary();
-    command
-        .args(["serve", "--http", "127.0.0.1:0", "--token-file"])
-        .arg(&token);
+    command.args(["serve", "--http", "127.0.0.1:0", "--token-file"]).arg(&token);
     let output = run(&mut command);
     assert_eq!(output.status.code(), Some(1));
     pipe(&root.path().join("home/.gemini/settings.json"));
     let mut command = binary();
-    let output = run(command
-        .args(["connect", "gemini", "--yes"])
-        .env("HOME", root.path().join("home")));
+    let output =
+        run(command.args(["connect", "gemini", "--yes"]).env("HOME", root.path().join("home")));
     assert_contains!(error_text(&output), "a named pipe");
 }
 
@@ -164,11 +150,8 @@ fn a_pipe_among_project_files_does_not_block_a_session() {
         }
         std::fs::create_dir_all(root.path().join("home")).unwrap();
         pipe(&folder.join(name));
-        for arguments in [
-            &["context"] as &[&str],
-            &["hook", "session-start"],
-            &["query", "marker"],
-        ] {
+        for arguments in [&["context"] as &[&str], &["hook", "session-start"], &["query", "marker"]]
+        {
             let output = ask(&root, &folder.join("sub"), arguments);
             assert!(output.status.success(), "{name} {arguments:?}: {output:?}");
             if arguments[0] == "query" {

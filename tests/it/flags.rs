@@ -8,18 +8,9 @@ fn project_filters_and_c_is_the_folder() {
     let root = Root::samples();
     let folder = root.path().join("ledger-api");
     std::fs::create_dir(&folder).unwrap();
-    let answer = ack(
-        root.path(),
-        &[
-            "query",
-            "-p",
-            "kiosk-web",
-            "-C",
-            folder.to_str().unwrap(),
-            "--json",
-        ],
-    )
-    .json();
+    let answer =
+        ack(root.path(), &["query", "-p", "kiosk-web", "-C", folder.to_str().unwrap(), "--json"])
+            .json();
     assert_eq!(answer["searched"]["current_scope"], "ledger-api");
     let results = answer["results"].as_array().unwrap();
     assert!(!results.is_empty());

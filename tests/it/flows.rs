@@ -39,37 +39,12 @@ fn observed() -> Root {
              CREATE TABLE session_summaries (id INTEGER PRIMARY KEY, memory_session_id TEXT, project TEXT, request TEXT,
                investigated TEXT, learned TEXT, completed TEXT, next_steps TEXT, notes TEXT, created_at TEXT, created_at_epoch INTEGER);");
     let rows = [
-        (
-            10942,
-            "bugfix",
-            "Fixed auth token expiration",
-            "16T14:15:22",
-        ),
-        (
-            11130,
-            "discovery",
-            "The session store is redis",
-            "17T15:40:00",
-        ),
+        (10942, "bugfix", "Fixed auth token expiration", "16T14:15:22"),
+        (11130, "discovery", "The session store is redis", "17T15:40:00"),
         (11131, "feature", "Added JWT authentication", "17T15:48:45"),
-        (
-            11132,
-            "decision",
-            "Refresh tokens are rotated",
-            "17T16:00:00",
-        ),
-        (
-            11140,
-            "change",
-            "Renamed the database migration",
-            "18T09:00:00",
-        ),
-        (
-            11150,
-            "change, later",
-            "A type with a comma in its name",
-            "20T09:00:00",
-        ),
+        (11132, "decision", "Refresh tokens are rotated", "17T16:00:00"),
+        (11140, "change", "Renamed the database migration", "18T09:00:00"),
+        (11150, "change, later", "A type with a comma in its name", "20T09:00:00"),
     ];
     for (id, kind, title, at) in rows {
         let at = format!("2025-11-{at}Z");
@@ -90,12 +65,7 @@ fn claude_mem_search_then_timeline_then_get_observations() {
     let older = json!({ "query": "authentication", "format": "index", "limit": 30, "project": "my-project" });
     assert_eq!(ids(&server.call("search", older)), ids(&index));
     // The number as their tables show it, with their prefix, as a string, and as we show it.
-    for anchor in [
-        json!(11131),
-        json!("11131"),
-        json!("#11131"),
-        json!("obs-11131"),
-    ] {
+    for anchor in [json!(11131), json!("11131"), json!("#11131"), json!("obs-11131")] {
         let arguments = json!({ "anchor": anchor, "depth_before": 3, "depth_after": 3, "project": "my-project" });
         let around = server.call("timeline", arguments);
         assert_eq!(one(&around), "obs-11131", "{anchor}");
@@ -137,11 +107,7 @@ fn claude_mem_searches_by_types_and_days() {
     };
     let bugs = json!({ "query": "token", "type": "observations", "obs_type": "bugfix", "limit": 20, "project": "my-project" });
     assert_eq!(sorted(bugs), ["obs-10942"]);
-    for several in [
-        "bugfix,decision",
-        "bugfix, decision",
-        "Bugfix,decision,refactor",
-    ] {
+    for several in ["bugfix,decision", "bugfix, decision", "Bugfix,decision,refactor"] {
         let arguments = json!({ "type": "observations", "obs_type": several, "limit": 50, "orderBy": "relevance" });
         assert_eq!(sorted(arguments), ["obs-10942", "obs-11132"], "{several}");
     }
@@ -153,10 +119,7 @@ fn claude_mem_searches_by_types_and_days() {
     let week = json!({
         "type": "observations", "dateStart": "2025-11-17", "dateEnd": "2025-11-18", "limit": 100, "offset": 0, "project": "my-project",
     });
-    assert_eq!(
-        sorted(week),
-        ["obs-11130", "obs-11131", "obs-11132", "obs-11140"]
-    );
+    assert_eq!(sorted(week), ["obs-11130", "obs-11131", "obs-11132", "obs-11140"]);
     let epochs = json!({ "dateStart": 1_763_251_200_000_i64, "dateEnd": 1_763_337_599_000_i64, "orderBy": "date_asc" });
     assert_eq!(sorted(epochs), ["obs-10942"]);
 }

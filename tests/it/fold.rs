@@ -14,10 +14,7 @@ use crate::support::{Ask, Root, ids, memory, result_ids, titled};
 fn changes() -> Vec<[&'static str; 2]> {
     let lines = include_str!("fold.txt").lines();
     let texts: Vec<&str> = lines.filter(|line| !line.starts_with("# ")).collect();
-    texts
-        .chunks_exact(2)
-        .map(|pair| [pair[0], pair[1]])
-        .collect()
+    texts.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect()
 }
 
 /// The two texts of a change as memories: as titles, and as facts under one title.
@@ -32,12 +29,8 @@ fn pairs() -> Vec<[Value; 2]> {
     };
     let changes = changes();
     assert_eq!(changes.len(), 33);
-    let titles = changes
-        .iter()
-        .map(|texts| [0, 1].map(|n| as_title(ids[n], texts[n])));
-    let facts = changes
-        .iter()
-        .map(|texts| [0, 1].map(|n| as_fact(ids[n], texts[n])));
+    let titles = changes.iter().map(|texts| [0, 1].map(|n| as_title(ids[n], texts[n])));
+    let facts = changes.iter().map(|texts| [0, 1].map(|n| as_fact(ids[n], texts[n])));
     titles.chain(facts).collect()
 }
 
@@ -81,11 +74,7 @@ fn a_memory_that_says_something_else_is_never_hidden() {
             json!({ "hook_event_name": "UserPromptSubmit", "cwd": folder, "prompt": text });
         let prompt = hook_text(&root, "user-prompt", &prompt);
         // It shows what is near the prompt, in languages that the encoder knows.
-        assert_eq!(
-            prompt.contains("id one"),
-            prompt.contains("id other"),
-            "prompt: {text}"
-        );
+        assert_eq!(prompt.contains("id one"), prompt.contains("id other"), "prompt: {text}");
         let edit = json!({ "session_id": "s", "cwd": folder, "hook_event_name": "PreToolUse", "tool_name": "Edit",
             "tool_input": { "file_path": folder.join("src/gateway.rs"), "old_string": "a", "new_string": "b" } });
         let edit = hook_text(&root, "pre-tool-use", &edit);
@@ -121,10 +110,7 @@ fn found(one: Sample<'_>, other: Sample<'_>) -> (String, String) {
     let answer = root.service().find(json!({ "query": one.0 }));
     assert_eq!(answer["total"], 2, "{answer}");
     let also = answer["results"][0].get("also").map(ids);
-    (
-        result_ids(&answer).join(" "),
-        also.unwrap_or_default().join(" "),
-    )
+    (result_ids(&answer).join(" "), also.unwrap_or_default().join(" "))
 }
 
 /// As [`found`], where one is shown, and the other one below it.
@@ -139,35 +125,18 @@ fn equal_memories_are_shown_once() {
     let close = "Close the pool at the end of the job";
     let one: Sample<'_> = (close, &["It has 30 connections."]);
     shown(one, one, ["a", "b"]);
+    shown(one, ("close the  pool at the end of the job.", &["it has 30 connections"]), ["a", "b"]);
     shown(
         one,
-        (
-            "close the  pool at the end of the job.",
-            &["it has 30 connections"],
-        ),
-        ["a", "b"],
-    );
-    shown(
-        one,
-        (
-            "**Close** the pool at the end of the job!",
-            &["It has `30` connections."],
-        ),
+        ("**Close** the pool at the end of the job!", &["It has `30` connections."]),
         ["a", "b"],
     );
     for other in [
         (close, &["It has 40 connections."] as &[&str]),
-        (
-            "At the end of the job, close the pool",
-            &["It has 30 connections."],
-        ),
+        ("At the end of the job, close the pool", &["It has 30 connections."]),
     ] {
         let (results, also) = found(one, other);
-        assert_eq!(
-            (results.split(' ').count(), also.as_str()),
-            (2, ""),
-            "{other:?}"
-        );
+        assert_eq!((results.split(' ').count(), also.as_str()), (2, ""), "{other:?}");
     }
 }
 
@@ -217,8 +186,6 @@ fn an_approved_memory_is_not_hidden_behind_one_that_waits() {
     let rest = json!({ "status": "staging", "facts": ["And wait a minute."] });
     let waits = memory("waits", "Close the pool", rest);
     root.store("alpha", &[titled("approved", "Close the pool"), waits]);
-    let answer = root
-        .service()
-        .find(json!({ "query": "close the pool", "status": "all" }));
+    let answer = root.service().find(json!({ "query": "close the pool", "status": "all" }));
     assert_eq!(result_ids(&answer).len(), 2, "{answer}");
 }

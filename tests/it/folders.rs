@@ -166,10 +166,7 @@ fn markdown_links_between_notes_are_links_between_memories() {
     // The other side knows, and a note that comes later is found.
     assert_eq!(linked("net/Two Words"), known);
     write(folder.path(), "never.md", "---\nid: n-1\n---\n# Never\n");
-    assert_eq!(
-        linked("retry-twice"),
-        ["retry-twice n-1", known[0], known[1]]
-    );
+    assert_eq!(linked("retry-twice"), ["retry-twice n-1", known[0], known[1]]);
 }
 
 #[test]
@@ -181,10 +178,7 @@ fn broken_files_do_not_affect_others() {
     write(inside, "latin1.md", b"# Caf\xe9 deadlocks");
     write(inside, "empty.md", "");
     write(inside, "unclosed.md", "---\nname: x\n# deadlocks");
-    fs::File::create(inside.join("huge.md"))
-        .unwrap()
-        .set_len(100 << 20)
-        .unwrap();
+    fs::File::create(inside.join("huge.md")).unwrap().set_len(100 << 20).unwrap();
     std::os::unix::fs::symlink(inside, inside.join("loop")).unwrap();
     std::os::unix::fs::symlink("/etc/passwd", inside.join("secret.md")).unwrap();
     nix::unistd::mkfifo(&inside.join("pipe.md"), nix::sys::stat::Mode::S_IRWXU).unwrap();
@@ -269,11 +263,7 @@ fn a_note_that_is_only_text_shows_the_sentence_that_answers() {
     };
     let asked = ask(json!({ "query": "previous image digest for a rollback", "mode": "lexical" }));
     let sentence = "A rollback needs the previous image digest, which the pipeline prints.";
-    assert_eq!(
-        excerpts(&asked),
-        [json!(sentence), Value::Null],
-        "{asked:#}"
-    );
+    assert_eq!(excerpts(&asked), [json!(sentence), Value::Null], "{asked:#}");
     let access = ask(json!({ "query": "access", "mode": "lexical" }));
     assert_eq!(excerpts(&access), [json!("Ask Dana for access.")]);
     let full = ask(json!({ "query": "access", "mode": "lexical", "detail": "full" }));
@@ -334,10 +324,7 @@ fn real_auto_memory_is_served() {
     let (_root, service) = serve_notes(&project.join("memory"));
     assert_eq!(memory_count(&service), 16);
     let rounding = get(&service, "project_rounding", "links");
-    assert_eq!(
-        rounding["title"],
-        "Round half to even when splitting an invoice"
-    );
+    assert_eq!(rounding["title"], "Round half to even when splitting an invoice");
     assert_eq!(rounding["type"], "project");
     assert_eq!(rounding["project"], "ledger-api");
     assert_eq!(rounding["links"][0]["to_id"], "project_rounding_old");
@@ -399,11 +386,7 @@ fn real_basic_memory_server_memory_and_mcp_memory_service_are_served() {
             return;
         };
         let before = fingerprint(&folder);
-        let path = if inside.is_empty() {
-            folder.clone()
-        } else {
-            folder.join(inside)
-        };
+        let path = if inside.is_empty() { folder.clone() } else { folder.join(inside) };
         let (_root, service) = serve_notes(&path);
         assert_eq!(memory_count(&service), count, "{name}");
         let hits = service.find(json!({ "query": "postgres query", "limit": 3 }));
@@ -451,12 +434,7 @@ fn instructions_for_agents_among_notes_are_no_memories() {
     write(inside, "agents.md", "# Deploy with agents");
     let (root, service) = serve_notes(inside);
     assert_eq!(found(&service, "deploy").len(), 2);
-    for name in [
-        "CLAUDE.md",
-        "sub/AGENTS.md",
-        "CLAUDE.local.md",
-        "a/b/GEMINI.md",
-    ] {
+    for name in ["CLAUDE.md", "sub/AGENTS.md", "CLAUDE.local.md", "a/b/GEMINI.md"] {
         write(inside, name, "# Deploy whenever you like\n\nAsk nobody.");
     }
     git(inside, &["add", "-A"]);

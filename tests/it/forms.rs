@@ -54,10 +54,7 @@ fn a_name_and_its_version_meet_with_and_without_a_space() {
     );
     // The other way round, the name or the number alone would match.
     assert!(meet("Ubuntu 22.04", "ubuntu22"));
-    check(
-        "java17 = java 18 | java17 = 17 | the2 = 2 | a1b2 = a1",
-        false,
-    );
+    check("java17 = java 18 | java17 = 17 | the2 = 2 | a1b2 = a1", false);
 }
 
 #[test]
@@ -75,10 +72,7 @@ fn a_version_that_no_memory_has_is_not_certain() {
 #[test]
 fn an_unreviewed_memory_does_not_change_how_a_version_is_found() {
     let root = Root::new();
-    let titles = [
-        "Java 17 lacks jlink",
-        "Gradle picks Java 17 as the toolchain",
-    ];
+    let titles = ["Java 17 lacks jlink", "Gradle picks Java 17 as the toolchain"];
     let memories = titles.map(|title| titled(title, title));
     bulk(&root, "platform", &memories);
     let before = found(&root.service(), "java17");
@@ -172,11 +166,8 @@ fn text_copied_from_web_pages_is_found() {
         true,
     );
     let (_root, service) = scope(&["An exit code of 137 means that memory ran out"]);
-    for query in [
-        "ｍｅｍｏｒｙ ｒａｎ ｏｕｔ",
-        "mem\u{ad}ory ran out",
-        "memory ran out",
-    ] {
+    for query in ["ｍｅｍｏｒｙ ｒａｎ ｏｕｔ", "mem\u{ad}ory ran out", "memory ran out"]
+    {
         let answer = service.find(json!({ "query": query, "mode": "semantic" }));
         assert_eq!(answer["results"][0]["id"], "m0", "{query}");
     }

@@ -9,11 +9,7 @@ use crate::query::bulk;
 use crate::support::{Ask, Root, Sql, memory, rejected, run_sql, titled, unreviewed, write_file};
 
 fn names(list: &Value) -> Vec<&str> {
-    list.as_array()
-        .into_iter()
-        .flatten()
-        .map(|entry| entry["id"].as_str().unwrap())
-        .collect()
+    list.as_array().into_iter().flatten().map(|entry| entry["id"].as_str().unwrap()).collect()
 }
 
 /// These arguments, and more of them.
@@ -33,11 +29,7 @@ fn nodes(count: usize) -> Vec<Value> {
 fn sides(answer: &Value) -> (&str, Vec<&str>, Vec<&str>) {
     let timeline = &answer["timeline"];
     let within = timeline["within"].as_str().unwrap();
-    (
-        within,
-        names(&timeline["before"]),
-        names(&timeline["after"]),
-    )
+    (within, names(&timeline["before"]), names(&timeline["after"]))
 }
 
 fn link(writer: &Connection, from: &str, to: &str, kind: &str) {
@@ -140,11 +132,8 @@ fn a_memory_changed_after_its_approval_is_refused_with_that_reason() {
 
 #[test]
 fn an_unknown_id_names_the_nearest_that_may_be_shown() {
-    let memories = [
-        titled("ack_abc_001", "One"),
-        unreviewed("ack_abc_002", "Two"),
-        titled("zzz", "Three"),
-    ];
+    let memories =
+        [titled("ack_abc_001", "One"), unreviewed("ack_abc_002", "Two"), titled("zzz", "Three")];
     let root = Root::with("alpha", &memories);
     let service = root.service();
     let near = |arguments: Value| service.refused("get_memory", arguments).nearest;
@@ -161,9 +150,7 @@ fn every_id_that_a_search_shows_can_be_fetched() {
     let odd = "two  blanks| blank before|Ünïcode-ß|データ-1|semi;colon'quote\"|tab\there|\
         override\u{202e}here|slash/../dots|%5f_|emoji-👩‍👧|new\nline|esc\u{1b}[31mape|e\u{301}|%_*?";
     let ids = odd.split('|').chain([long.as_str()]);
-    let odd: Vec<Value> = ids
-        .map(|id| titled(id, &format!("Odd id {}", id.len())))
-        .collect();
+    let odd: Vec<Value> = ids.map(|id| titled(id, &format!("Odd id {}", id.len()))).collect();
     root.store("alpha", &odd);
     let service = root.service();
     let answer = service.find(json!({ "limit": 50, "max_tokens": 20_000 }));
@@ -187,11 +174,7 @@ fn a_timeline_contains_neighbours_of_the_session_project_or_scope() {
             at(&format!("s{n}"), n, rest)
         })
         .collect();
-    memories.push(at(
-        "p1",
-        10,
-        json!({ "session": "alone", "project": "P_One" }),
-    ));
+    memories.push(at("p1", 10, json!({ "session": "alone", "project": "P_One" })));
     memories.push(at("q1", 11, json!({ "project": "q" })));
     bulk(&root, "alpha", &memories);
     root.manifest("alpha", "[projects]\np = [\"p-one\"]\nq = []");
@@ -215,11 +198,7 @@ fn a_timeline_contains_neighbours_of_the_session_project_or_scope() {
 fn a_session_overview_is_shown_only_with_its_first_memory() {
     let root = Root::new();
     let of = |id: &str, session: &str| {
-        memory(
-            id,
-            &format!("Note {id}"),
-            json!({ "session": session, "project": "p" }),
-        )
+        memory(id, &format!("Note {id}"), json!({ "session": session, "project": "p" }))
     };
     let rows = [of("a1", "one"), of("b1", "two"), of("a2", "one")];
     let writer = bulk(&root, "alpha", &rows);
@@ -230,18 +209,10 @@ fn a_session_overview_is_shown_only_with_its_first_memory() {
     let context_field =
         |number: usize, key: &str| answer["memories"][number]["session_context"][key].clone();
     assert_eq!(
-        [
-            context_field(0, "overview"),
-            context_field(1, "overview"),
-            context_field(2, "overview")
-        ],
+        [context_field(0, "overview"), context_field(1, "overview"), context_field(2, "overview")],
         [json!("What was done first"), json!("And then"), Value::Null]
     );
-    assert_eq!(
-        context_field(2, "title"),
-        "First",
-        "the title says which session it was"
-    );
+    assert_eq!(context_field(2, "title"), "First", "the title says which session it was");
     let alone = service.fetch(json!({ "ids": ["a2"] }));
     let overview = &alone["memories"][0]["session_context"]["overview"];
     assert_eq!(overview, "What was done first");
@@ -253,11 +224,7 @@ fn links_are_followed_four_steps_through_cycles_but_not_through_hidden_memories(
     let mut memories = nodes(8);
     memories.push(unreviewed("hidden", "Hidden node"));
     memories.push(titled("beyond", "Beyond the hidden node"));
-    memories.push(memory(
-        "older",
-        "Replaced",
-        json!({ "superseded_by": "n0" }),
-    ));
+    memories.push(memory("older", "Replaced", json!({ "superseded_by": "n0" })));
     let writer = bulk(&root, "alpha", &memories);
     let links = "n0-n1 n1-n2 n2-n3 n3-n4 n4-n5 n2-n0 n0-n0 n0-hidden hidden-beyond n0-nowhere";
     for (from, to) in links.split(' ').filter_map(|one| one.split_once('-')) {
@@ -316,11 +283,9 @@ fn a_timeline_respects_the_requested_length_and_range() {
     let lone = service.fetch(json!({ "id": "m40", "timeline_within": "session" }));
     assert_eq!(sides(&lone), ("session", vec![], vec![]));
     assert_contains!(lone["notes"][0]["message"], "belongs to no session");
-    for (argument, value) in [
-        ("before", json!(21)),
-        ("after", json!(-1)),
-        ("timeline_within", json!("day")),
-    ] {
+    for (argument, value) in
+        [("before", json!(21)), ("after", json!(-1)), ("timeline_within", json!("day"))]
+    {
         let error = service.refused("get_memory", json!({ "id": "m30", argument: value }));
         assert_eq!(error.code, "invalid_argument");
         assert_eq!(error.argument.as_deref(), Some(argument));
@@ -337,12 +302,7 @@ fn links_respect_the_requested_depth_and_kinds_and_report_truncation() {
     memories.push(titled("hub", "Hub"));
     let writer = bulk(&root, "alpha", &memories);
     for n in 0..10 {
-        link(
-            &writer,
-            &format!("n{n}"),
-            &format!("n{}", n + 1),
-            "derived_from",
-        );
+        link(&writer, &format!("n{n}"), &format!("n{}", n + 1), "derived_from");
     }
     link(&writer, "n0", "n11", "Imports");
     link(&writer, "n4", "hidden", "derived_from");
@@ -400,9 +360,7 @@ fn history_is_listed_oldest_first() {
     let writer = bulk(&root, "alpha", &[titled("a", "One"), titled("b", "Two")]);
     writer.sql("INSERT INTO curation_log VALUES ('a', 'approve', 'staging', 'approved', 'checked', 'ines', '2026-01-02T00:00:00Z'),
              ('a', 'stage', NULL, 'staging', NULL, 'agent', '2026-01-01T00:00:00Z'), ('b', 'stage', NULL, 'staging', NULL, 'agent', '2026-01-01T00:00:00Z')");
-    let answer = root
-        .service()
-        .fetch(json!({ "id": "a", "include": ["history"] }));
+    let answer = root.service().fetch(json!({ "id": "a", "include": ["history"] }));
     let history = json!([
         { "action": "stage", "new_status": "staging", "actor": "agent", "created_at": "2026-01-01T00:00:00Z" },
         { "action": "approve", "previous_status": "staging", "new_status": "approved",
@@ -418,10 +376,7 @@ fn an_id_that_is_not_found_may_be_in_a_scope_that_cannot_be_read() {
     write_file(root.scope_folder("beta").join("memory.db"), "no database");
     let ask = |arguments| root.service().refused("get_memory", arguments);
     let message = ask(json!({ "id": "b1" })).message;
-    assert_eq!(
-        message,
-        "there is no memory `b1` in `alpha`; `beta` could not be read"
-    );
+    assert_eq!(message, "there is no memory `b1` in `alpha`; `beta` could not be read");
     let several = root.service().fetch(json!({ "ids": ["a1", "b1"] }));
     let reason = several["missing"][0]["reason"].as_str().unwrap();
     assert_contains!(reason, "`beta` could not be read");
@@ -440,9 +395,7 @@ fn a_link_to_a_missing_id_is_named_and_one_to_a_hidden_memory_is_not() {
     for to in ["b", "gone-1", "waiting", "rejected", "gone-2"] {
         link(&writer, "a", to, "related");
     }
-    let answer = root
-        .service()
-        .fetch(json!({ "id": "a", "include": ["links"] }));
+    let answer = root.service().fetch(json!({ "id": "a", "include": ["links"] }));
     assert_eq!(answer["links"].as_array().unwrap().len(), 1);
     assert_eq!(
         answer["notes"],
@@ -458,16 +411,10 @@ fn a_link_to_a_missing_id_is_named_and_one_to_a_hidden_memory_is_not() {
 
 #[test]
 fn an_agent_that_asks_for_unreviewed_memories_is_told_where_a_person_sees_them() {
-    let memories = [
-        titled("ok", "Approved zeppelin"),
-        unreviewed("waits", "Waiting zeppelin"),
-    ];
+    let memories = [titled("ok", "Approved zeppelin"), unreviewed("waits", "Waiting zeppelin")];
     let root = Root::with("alpha", &memories);
     let mut server = crate::mcp::Server::initialized(root.path());
-    let command = format!(
-        "`ack-memory --root {} review` shows them",
-        root.path().display()
-    );
+    let command = format!("`ack-memory --root {} review` shows them", root.path().display());
     let told = format!("unreviewed memories are not shown to agents here; for the user: {command}");
     let mut asked = |tool: &'static str, arguments: Value| {
         let answer = server.call(tool, arguments);

@@ -212,26 +212,13 @@ fn what_is_held_back_is_counted_with_its_reasons() {
         "4 held back: 1 looks like it has a secret, 1 addresses an agent, 2 had hidden characters";
     let preview = decide(root.path(), &["approve", "--waiting", "--dry-run"]);
     assert!(preview.err.contains(words), "{}", preview.err);
-    assert!(
-        preview.err.contains("review --flagged` shows them"),
-        "{}",
-        preview.err
-    );
+    assert!(preview.err.contains("review --flagged` shows them"), "{}", preview.err);
     assert_eq!(preview.ok().matches("  approved  ").count(), 2);
 
     let flagged = ack(root.path(), &["review", "--list", "--flagged"]).ok();
-    assert!(
-        !flagged.contains("ten lanes") && flagged.contains("of threads"),
-        "{flagged}"
-    );
+    assert!(!flagged.contains("ten lanes") && flagged.contains("of threads"), "{flagged}");
     let all = ["approve", "--waiting", "--include-flagged", "--dry-run"];
-    assert_eq!(
-        decide(root.path(), &all)
-            .ok()
-            .matches("  approved  ")
-            .count(),
-        6
-    );
+    assert_eq!(decide(root.path(), &all).ok().matches("  approved  ").count(), 6);
     let reject = decide(root.path(), &["reject", "--waiting", "--dry-run"]);
     assert!(reject.err.contains(words), "{}", reject.err);
     assert_eq!(reject.ok().matches("  rejected  ").count(), 2);
@@ -252,10 +239,7 @@ fn what_contradicts_an_approved_memory_is_held_back() {
     let text = "---\ntitle: Never retry\n---\nIt doubles the load.\n";
     std::fs::write(folder.path().join("never-retry.md"), text).unwrap();
     let store = folder.path().display();
-    root.manifest(
-        "notes",
-        &format!("store = \"{store}\"\nunreviewed = \"approved\"\n"),
-    );
+    root.manifest("notes", &format!("store = \"{store}\"\nunreviewed = \"approved\"\n"));
     let titles = || ack(root.path(), &["query", "--json"]).ok();
     assert!(titles().contains("Retry twice") && titles().contains("Never retry"));
     decide(root.path(), &["approve", "never-retry"]).ok();
@@ -279,19 +263,13 @@ fn a_note_that_its_author_withholds_is_held_back() {
         std::fs::write(folder.path().join(format!("note-{name}.md")), header).unwrap();
     }
     for status in ["rejected", "staging", "approved"] {
-        let (id, title) = (
-            format!("line-{status}"),
-            format!("Marker of a line, {status}"),
-        );
+        let (id, title) = (format!("line-{status}"), format!("Marker of a line, {status}"));
         let line = json!({ "id": id, "title": title, "status": status });
         lines.push_str(&format!("{line}\n"));
     }
     std::fs::write(folder.path().join("lines.jsonl"), lines).unwrap();
     let store = folder.path().display();
-    root.manifest(
-        "notes",
-        &format!("store = \"{store}\"\nunreviewed = \"approved\"\n"),
-    );
+    root.manifest("notes", &format!("store = \"{store}\"\nunreviewed = \"approved\"\n"));
     let answer = root.service().find(json!({ "query": "marker" }));
     let mut shown = result_ids(&answer);
     shown.sort();

@@ -8,9 +8,7 @@ use crate::support::{Root, run_sql, unreviewed, write_file};
 
 /// The commands in a text that act on a root.
 fn commands(output: &str) -> Vec<&str> {
-    let places = output
-        .match_indices("ack-memory ")
-        .map(|(at, _)| &output[at..]);
+    let places = output.match_indices("ack-memory ").map(|(at, _)| &output[at..]);
     let without_root = ["demo", "is ", "0.", "alone", "--help"];
     places
         .filter(|text| !without_root.iter().any(|word| text[11..].starts_with(word)))
@@ -55,22 +53,14 @@ fn every_printed_command_acts_on_the_root_that_was_given() {
         &["doctor"],
         &["doctor", "--json"],
         &["scopes"],
-        &[
-            "scopes",
-            "add",
-            "twice",
-            "--store",
-            "~/.claude-mem/claude-mem.db",
-        ],
+        &["scopes", "add", "twice", "--store", "~/.claude-mem/claude-mem.db"],
         &["scopes", "set", "claude-mem", "description=x"],
         &["connect", "gemini"],
     ] {
         let outcome = ours(arguments);
         for output in [&outcome.out, &outcome.err] {
             // What `connect` writes is not a command of ours to run.
-            let lines = output
-                .lines()
-                .filter(|line| !line.starts_with(['+', '-', ' ', '"']));
+            let lines = output.lines().filter(|line| !line.starts_with(['+', '-', ' ', '"']));
             let shown: String = match arguments {
                 ["connect", ..] => lines.collect::<Vec<_>>().join("\n"),
                 _ => output.clone(),
@@ -83,9 +73,7 @@ fn every_printed_command_acts_on_the_root_that_was_given() {
     assert!(!home.path(".ack-mem").exists());
     // The commands that decide work as printed.
     let output = ours(&["doctor"]).out;
-    let trust = commands(&output)
-        .into_iter()
-        .find(|text| text.contains("unreviewed=approved"));
+    let trust = commands(&output).into_iter().find(|text| text.contains("unreviewed=approved"));
     let words = trust.unwrap().split_whitespace().skip(1);
     let mut command = home.prepared(binary());
     assert_contains!(run(command.args(words)).ok(), "written");
@@ -105,15 +93,9 @@ fn printed_commands_need_no_flag_for_a_variable_or_the_default_root() {
     assert_contains!(error, "`ack-memory setup`");
     // A pin is carried too: without it, the command would find something else.
     let mut command = home.prepared(binary());
-    command
-        .arg("--root")
-        .arg(root.path())
-        .args(["--pin", "music", "doctor"]);
+    command.arg("--root").arg(root.path()).args(["--pin", "music", "doctor"]);
     let output = run(&mut command).out;
-    let flags = format!(
-        "ack-memory --root {} --pin music review",
-        root.path().display()
-    );
+    let flags = format!("ack-memory --root {} --pin music review", root.path().display());
     assert_contains!(output, &flags);
 }
 
@@ -155,10 +137,7 @@ fn every_command_reports_a_wrong_database_with_a_matching_hint() {
             assert_eq!(outcome.code, Some(1), "{path:?} {arguments:?}");
             let error = outcome.err;
             assert!(error.contains(problem), "{arguments:?}: {error}");
-            let hint = error
-                .lines()
-                .find(|line| line.starts_with("hint:"))
-                .unwrap();
+            let hint = error.lines().find(|line| line.starts_with("hint:")).unwrap();
             assert_contains!(hint, "`--db`"; "{arguments:?}");
             for other in ["scopes set", "import", "NAME"] {
                 assert!(!error.contains(other), "{arguments:?}: {error}");
@@ -176,27 +155,17 @@ fn a_scope_whose_store_is_gone_is_named_in_what_to_do() {
         let outcome = ack(root.path(), arguments);
         let output = outcome.out + &outcome.err;
         assert_lacks!(output, "NAME"; "{arguments:?}");
-        let set = format!(
-            "ack-memory --root {} scopes set claude-mem store=PATH",
-            root.path().display()
-        );
-        let remove = format!(
-            "ack-memory --root {} scopes remove claude-mem",
-            root.path().display()
-        );
+        let set =
+            format!("ack-memory --root {} scopes set claude-mem store=PATH", root.path().display());
+        let remove =
+            format!("ack-memory --root {} scopes remove claude-mem", root.path().display());
         let output = output.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(
-            output.contains(&set) && output.contains(&remove),
-            "{arguments:?}: {output}"
-        );
+        assert!(output.contains(&set) && output.contains(&remove), "{arguments:?}: {output}");
         // A query that no scope can answer names the first of them.
         if arguments.contains(&"query") {
             continue;
         }
-        let own = format!(
-            "ack-memory --root {} import FILE --scope empty",
-            root.path().display()
-        );
+        let own = format!("ack-memory --root {} import FILE --scope empty", root.path().display());
         assert_contains!(output, &own; "its own store can be filled");
         let found = output.matches("import FILE").count();
         assert_eq!(found, 1, "and no other: {output}");

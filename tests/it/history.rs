@@ -14,11 +14,7 @@ use crate::context::context;
 use crate::support::{Root, fingerprint, memory, titled, write_file};
 
 fn changes(folder: &Path) -> Changes {
-    Changes::read(
-        &Repository::discover(folder, None).unwrap(),
-        None,
-        AMPLE_BUDGET,
-    )
+    Changes::read(&Repository::discover(folder, None).unwrap(), None, AMPLE_BUDGET)
 }
 
 /// The changed files, sorted by name.
@@ -43,10 +39,7 @@ fn commit(top: &Path, files: &[&str], message: &str) {
 
 /// A repository whose branch `work` has two commits, while `main` went on.
 fn branched(top: &Path) {
-    repository(
-        top,
-        &["a.rs", "src/b.rs", "src/c.rs", "src/deep/d.rs", "docs/x.md"],
-    );
+    repository(top, &["a.rs", "src/b.rs", "src/c.rs", "src/deep/d.rs", "docs/x.md"]);
     git(top, &["checkout", "-q", "-b", "work"]);
     commit(top, &["src/b.rs", "new/e.rs"], "one");
     git(top, &["rm", "-q", "docs/x.md"]);
@@ -57,50 +50,25 @@ fn branched(top: &Path) {
     git(top, &["checkout", "-q", "work"]);
 }
 
-const OF_THE_BRANCH: [&str; 5] = [
-    "docs/x.md",
-    "new/e.rs",
-    "src/b.rs",
-    "src/deep/d.rs",
-    "src/deep/moved.rs",
-];
+const OF_THE_BRANCH: [&str; 5] =
+    ["docs/x.md", "new/e.rs", "src/b.rs", "src/deep/d.rs", "src/deep/moved.rs"];
 
 #[test]
 fn staged_renames_count_under_both_names() {
     let folder = tempfile::tempdir().unwrap();
     let top = folder.path();
-    repository(
-        top,
-        &[
-            "a.rs",
-            "src/gone.rs",
-            "src/old.rs",
-            "lib/whole/x.rs",
-            "same.rs",
-        ],
-    );
+    repository(top, &["a.rs", "src/gone.rs", "src/old.rs", "lib/whole/x.rs", "same.rs"]);
     // It was written long before the last commit.
     write(&top.join("fresh/new.rs"), "new\n", 0);
     let old = std::time::SystemTime::now() - std::time::Duration::from_secs(9_000);
-    let file = std::fs::OpenOptions::new()
-        .write(true)
-        .open(top.join("fresh/new.rs"));
+    let file = std::fs::OpenOptions::new().write(true).open(top.join("fresh/new.rs"));
     file.unwrap().set_modified(old).unwrap();
     git(top, &["add", "fresh/new.rs"]);
     git(top, &["rm", "-q", "src/gone.rs"]);
     git(top, &["mv", "src/old.rs", "src/renamed.rs"]);
     git(top, &["rm", "-q", "-r", "lib"]);
     let before = fingerprint(top);
-    check(
-        top,
-        &[
-            "fresh/new.rs",
-            "lib/whole/x.rs",
-            "src/gone.rs",
-            "src/old.rs",
-            "src/renamed.rs",
-        ],
-    );
+    check(top, &["fresh/new.rs", "lib/whole/x.rs", "src/gone.rs", "src/old.rs", "src/renamed.rs"]);
     assert_eq!(fingerprint(top), before, "reading changes nothing");
     git(top, &["commit", "-q", "-m", "second"]);
     check(top, &[]);
@@ -148,10 +116,7 @@ fn worktrees_detached_heads_and_other_hashes_are_read_too() {
     let linked = folder.path().join("linked");
     git(&top, &["checkout", "-q", "--detach"]);
     check(&top, &OF_THE_BRANCH);
-    git(
-        &top,
-        &["worktree", "add", "-q", linked.to_str().unwrap(), "work"],
-    );
+    git(&top, &["worktree", "add", "-q", linked.to_str().unwrap(), "work"]);
     check(&linked, &OF_THE_BRANCH);
     let sha256 = folder.path().join("sha256");
     std::fs::create_dir_all(&sha256).unwrap();

@@ -109,11 +109,7 @@ pub fn message(outcome: Outcome) -> Option<String> {
 #[test]
 fn the_person_and_not_the_model_reads_what_waits_for_review() {
     let at = |id: &str, status: &str, created: &str| {
-        memory(
-            id,
-            id,
-            json!({ "status": status, "project": "p", "created_at": created }),
-        )
+        memory(id, id, json!({ "status": status, "project": "p", "created_at": created }))
     };
     let queue = |memories: &[Value]| {
         let root = Root::with("p", memories);
@@ -174,10 +170,7 @@ fn a_resumed_session_gets_less_and_a_cleared_one_gets_everything() {
     let marked = ack_with_input(root.path(), &["hook", "session-start"], marked.as_bytes());
     assert_eq!(added(marked), whole);
     let short = text_at_start("resume");
-    assert!(
-        short.len() * 2 < whole.len() && !ids(&short).is_empty(),
-        "{short}"
-    );
+    assert!(short.len() * 2 < whole.len() && !ids(&short).is_empty(), "{short}");
     assert!(short.lines().count() < 12, "{short}");
 }
 
@@ -204,10 +197,7 @@ fn copilot_is_recognised_by_its_fields_and_gets_its_own_format() {
             "sessionId": "s", "timestamp": 1_790_000_000_000_i64, "cwd": folder,
             "source": source, "initialPrompt": "hello",
         });
-        for arguments in [
-            &["session-start"][..],
-            &["session-start", "--client", "copilot"],
-        ] {
+        for arguments in [&["session-start"][..], &["session-start", "--client", "copilot"]] {
             let answer = hook(root.path(), arguments, &sent).json();
             assert_eq!(answer, json!({ "additionalContext": whole }), "{source}");
         }
@@ -239,10 +229,7 @@ fn a_host_that_forgets_the_start_gets_the_full_text_again() {
     // Gemini CLI and its forks send the time; nobody else of this shape does.
     let mut sent = event(&folder, "resume");
     sent["timestamp"] = json!("2026-11-22T10:00:00.000Z");
-    assert_eq!(
-        added(start(root.path(), &sent)),
-        text_at_start("gemini", "startup")
-    );
+    assert_eq!(added(start(root.path(), &sent)), text_at_start("gemini", "startup"));
 }
 
 #[test]
@@ -253,9 +240,7 @@ fn our_own_text_before_a_prompt_is_not_part_of_the_query() {
         let sent = json!({ "hook_event_name": "BeforeAgent", "cwd": folder, "prompt": prompt });
         hook(root.path(), &["user-prompt", "--client", "gemini"], &sent).ok()
     };
-    let ours = told(&root, &folder, "startup")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;");
+    let ours = told(&root, &folder, "startup").replace('<', "&lt;").replace('>', "&gt;");
     let after_ours = |prompt: &str| format!("<hook_context>{ours}</hook_context>\n\n{prompt}");
     let alone = ask(QUESTION);
     assert_contains!(alone, "lock_timeout");
@@ -274,13 +259,7 @@ fn the_plugin_prints_nothing_if_the_settings_also_call_the_hook() {
         command.arg("--root").arg(root.path()).args(arguments);
         run_with_input(&mut command, sent.as_bytes()).out
     };
-    let plugin = [
-        "hook",
-        "session-start",
-        "--client",
-        "claude-code",
-        "--plugin",
-    ];
+    let plugin = ["hook", "session-start", "--client", "claude-code", "--plugin"];
     let alone = session_start(&plugin);
     assert_contains!(alone, "ledger-api");
     home.yes(&["connect", "claude-code"]);
@@ -292,10 +271,7 @@ fn the_plugin_prints_nothing_if_the_settings_also_call_the_hook() {
     let hook = json!({ "type": "command", "command": "ack-memory hook session-start" });
     let settings = json!({ "hooks": { "SessionStart": [{ "hooks": [hook] }] } });
     std::fs::create_dir_all(folder.join(".claude")).unwrap();
-    write_file(
-        folder.join(".claude/settings.local.json"),
-        settings.to_string(),
-    );
+    write_file(folder.join(".claude/settings.local.json"), settings.to_string());
     assert_eq!(session_start(&plugin), "");
 }
 
@@ -389,12 +365,7 @@ fn a_person_reads_why_a_session_has_no_memories() {
     };
     for (root, named) in [(&settings, &file), (&garbage, &store)] {
         for client in ["claude-code", "codex", "gemini", "qwen", "droid"] {
-            let out = asked(
-                root,
-                client,
-                "session-start",
-                &event(root.path(), "startup"),
-            );
+            let out = asked(root, client, "session-start", &event(root.path(), "startup"));
             let answer: Value = serde_json::from_str(&out).unwrap();
             assert_eq!(keys_of(answer.as_object().unwrap()), ["systemMessage"]);
             let line = answer["systemMessage"].as_str().unwrap();
@@ -422,11 +393,7 @@ fn the_queue_is_mentioned_once_in_a_session() {
     let root = Root::with("p", &[titled("a", "A"), memory("b", "B", old)]);
     let folder = project(&root, "p", "main");
     for client in ["claude-code", "codex", "gemini"] {
-        let compact = if client == "gemini" {
-            "compress"
-        } else {
-            "compact"
-        };
+        let compact = if client == "gemini" { "compress" } else { "compact" };
         for source in ["startup", "clear", compact, "resume"] {
             let arguments = ["session-start", "--client", client];
             let line = message(hook(root.path(), &arguments, &event(&folder, source)));
@@ -497,11 +464,7 @@ fn a_store_that_is_locked_delays_a_session_by_less_than_a_second() {
     let began = Instant::now();
     let outcome = start(root.path(), &event(&project(&root, "p", "main"), "startup"));
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    assert!(
-        began.elapsed() < Duration::from_millis(1_500),
-        "{:?}",
-        began.elapsed()
-    );
+    assert!(began.elapsed() < Duration::from_millis(1_500), "{:?}", began.elapsed());
 }
 
 #[test]
@@ -592,11 +555,7 @@ fn a_prompt_gets_only_near_memories() {
     // Much of a memory may be about something else than its title.
     let title = "borrow of a moved value: the payload was taken by the retry closure";
     let about = "The team met in Lisbon for the yearly review of its budgets. ".repeat(8);
-    let story = memory(
-        "story",
-        title,
-        json!({ "narrative": about, "project": "platform" }),
-    );
+    let story = memory("story", title, json!({ "narrative": about, "project": "platform" }));
     root.store("story", &[story]);
     let prompt = format!("error[E0382]: {title}");
     assert_contains!(ask("UserPromptSubmit", &prompt), "id story");
@@ -617,13 +576,7 @@ fn a_prompt_gets_only_near_memories() {
 fn a_person_sees_what_a_session_would_start_with_and_where_its_tokens_come_from() {
     let root = Root::new();
     let of = |id: &str, title: &str| memory(id, title, json!({ "project": "shop" }));
-    root.store(
-        "shop",
-        &[
-            of("s-1", "Retries need jitter"),
-            of("s-2", "Fonts come from disk"),
-        ],
-    );
+    root.store("shop", &[of("s-1", "Retries need jitter"), of("s-2", "Fonts come from disk")]);
     root.store("team", &[of("t-1", "The lock is held by two")]);
     let folder = root.path().join("shop");
     std::fs::create_dir(&folder).unwrap();
@@ -634,12 +587,7 @@ fn a_person_sees_what_a_session_would_start_with_and_where_its_tokens_come_from(
     };
     let shown = preview(&["hook", "session-start"]);
     assert_contains!(shown, "a new session in shop starts with 3 memories: ");
-    assert_contains!(
-        shown,
-        "  scope shop, 2 memories",
-        "  scope team, 1 memory",
-        "explains them"
-    );
+    assert_contains!(shown, "  scope shop, 2 memories", "  scope team, 1 memory", "explains them");
     assert_eq!(preview(&["context", "--preview"]), shown);
     // It is what the host gets.
     let text = told(&root, &folder, "startup");
@@ -648,19 +596,11 @@ fn a_person_sees_what_a_session_would_start_with_and_where_its_tokens_come_from(
     let json = crate::cli::run(command.current_dir(&folder)).json();
     assert_eq!(json["text"], text);
     let sources = json["sources"].as_array().unwrap();
-    let sum: u64 = sources
-        .iter()
-        .map(|source| source["tokens"].as_u64().unwrap())
-        .sum();
+    let sum: u64 = sources.iter().map(|source| source["tokens"].as_u64().unwrap()).sum();
     assert!(sum > 0 && sum < json["tokens"].as_u64().unwrap(), "{json}");
     // Nothing is approved: the person reads why, and which command changes that.
     let empty = Root::with("inbox", &[unreviewed("w", "Tune it")]);
     let mut command = terminal.command(empty.path(), &["hook", "session-start"]);
     let shown = terminal.run(command.current_dir(&folder), "").out;
-    assert_contains!(
-        shown,
-        "starts without memories",
-        "you see: ",
-        "ack-memory review"
-    );
+    assert_contains!(shown, "starts without memories", "you see: ", "ack-memory review");
 }

@@ -25,12 +25,7 @@ impl Shell {
         });
         let title = "Killed with exit code 137: make release needs more memory";
         let mut memories = vec![memory("oom", title, killed)];
-        let subjects = [
-            "the invoices",
-            "retries of the mailer",
-            "a slow report",
-            "buttons",
-        ];
+        let subjects = ["the invoices", "retries of the mailer", "a slow report", "buttons"];
         for (number, subject) in subjects.iter().cycle().take(60).enumerate() {
             let fact = format!("decided in week {number}, after make and cargo were compared");
             let title = format!("About {subject}, part {number}");
@@ -38,10 +33,7 @@ impl Shell {
             memories.push(memory(&id, &title, json!({ "facts": [fact] })));
         }
         bulk(&root, "ledger", &memories);
-        Self {
-            root,
-            home: Home::new(),
-        }
+        Self { root, home: Home::new() }
     }
 
     fn call(&self, client: &str, sent: &Value) -> Outcome {
@@ -94,18 +86,12 @@ fn a_memory_that_explains_an_error_arrives_once_a_session() {
 
 #[test]
 fn a_memory_about_the_error_arrives_rather_than_one_that_mentions_it() {
-    let shell = Shell {
-        root: Root::samples(),
-        home: Home::new(),
-    };
+    let shell = Shell { root: Root::samples(), home: Home::new() };
     let sent = json!({
         "session_id": "s", "hook_event_name": "PostToolUseFailure", "tool_name": "Bash",
         "tool_input": { "command": "docker run worker" }, "error": "Exit code 137\nKilled",
     });
-    assert_contains!(
-        shell.call("claude-code", &sent).out,
-        "Exit code 137 is SIGKILL"
-    );
+    assert_contains!(shell.call("claude-code", &sent).out, "Exit code 137 is SIGKILL");
 }
 
 #[test]

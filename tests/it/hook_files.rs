@@ -33,11 +33,7 @@ impl Desk {
         for variable in ["XDG_RUNTIME_DIR", "XDG_CACHE_HOME"] {
             command.env_remove(variable);
         }
-        command
-            .arg("--root")
-            .arg(self.root.path())
-            .arg("hook")
-            .args(hook);
+        command.arg("--root").arg(self.root.path()).arg("hook").args(hook);
         run_with_input(&mut command, sent.to_string().as_bytes())
     }
 
@@ -98,12 +94,7 @@ fn copilot_gets_memories_about_a_file_in_its_own_format() {
         ("s", "view", json!({ "path": path }), false),
         ("s", "edit", edit.clone(), true),
         ("s", "edit", edit.clone(), false),
-        (
-            "t",
-            "create",
-            json!({ "path": path, "file_text": "x" }),
-            true,
-        ),
+        ("t", "create", json!({ "path": path, "file_text": "x" }), true),
         ("u", "edit", json!(edit.to_string()), true),
     ] {
         let outcome = desk.call(&hook, &sent(session, tool, arguments));
@@ -119,8 +110,7 @@ fn copilot_gets_memories_about_a_file_in_its_own_format() {
     }
     // A cleared session is told again.
     let start = json!({ "sessionId": "s", "cwd": desk.top, "source": "new" });
-    desk.call(&["session-start", "--client", "copilot"], &start)
-        .ok();
+    desk.call(&["session-start", "--client", "copilot"], &start).ok();
     assert_ne!(desk.call(&hook, &sent("s", "edit", edit)).out, "");
 }
 
@@ -152,9 +142,7 @@ fn memories_about_a_file_are_shown_once_per_session() {
     let told = std::thread::scope(|scope| {
         let call = || !desk.added("s3", "src/pay/payout.rs").is_empty();
         let calls: Vec<_> = (0..8).map(|_| scope.spawn(call)).collect();
-        let told = calls
-            .into_iter()
-            .map(|call| usize::from(call.join().unwrap()));
+        let told = calls.into_iter().map(|call| usize::from(call.join().unwrap()));
         told.sum::<usize>()
     });
     assert_eq!(told, 1);
@@ -239,10 +227,7 @@ fn the_text_before_an_edit_is_short() {
         .collect();
     let desk = Desk::new(&memories);
     let text = desk.added("s", "src/a.rs");
-    assert!(
-        !ids(&text).is_empty() && text::tokens(&text) <= 400,
-        "{text}"
-    );
+    assert!(!ids(&text).is_empty() && text::tokens(&text) <= 400, "{text}");
 }
 
 #[test]
@@ -310,10 +295,7 @@ fn other_tools_hosts_and_broken_input_get_no_output() {
     });
     let outcome = desk.call(&["pre-tool-use", "--client", "codex"], &codex);
     assert_eq!(ids(&context(&outcome)), ["exact"]);
-    write_file(
-        desk.root.scope_folder("ledger").join("memory.db"),
-        vec![0xA5; 4096],
-    );
+    write_file(desk.root.scope_folder("ledger").join("memory.db"), vec![0xA5; 4096]);
     let outcome = desk.call(&["pre-tool-use"], &desk.edit("t", "src/a.rs"));
     assert_eq!((outcome.code, outcome.out.as_str()), (Some(0), ""));
     assert_eq!(outcome.err.lines().count(), 1, "{outcome:?}");

@@ -56,17 +56,12 @@ impl Http {
     }
 
     pub fn with(root: &Path, arguments: &[&str], change: impl FnOnce(&mut Command)) -> Self {
-        let home = tempfile::Builder::new()
-            .prefix("ack-home-")
-            .tempdir()
-            .unwrap();
+        let home = tempfile::Builder::new().prefix("ack-home-").tempdir().unwrap();
         let mut command = command(root, home.path(), arguments);
         change(&mut command);
         let mut child = command.spawn().unwrap();
         let url = first_line(&mut child);
-        let address = url
-            .strip_prefix("http://")
-            .and_then(|rest| rest.strip_suffix("/mcp"));
+        let address = url.strip_prefix("http://").and_then(|rest| rest.strip_suffix("/mcp"));
         let Some(address) = address else {
             panic!("no address but {url:?}: {}", errors(&mut child));
         };
@@ -92,13 +87,7 @@ impl Http {
 
     /// Sends a message; the status and the body of the answer.
     pub fn post(&self, message: &Value, headers: &[(&str, &str)]) -> (u16, String) {
-        post(
-            &self.agent,
-            &self.url,
-            self.token.as_deref(),
-            message.to_string().as_bytes(),
-            headers,
-        )
+        post(&self.agent, &self.url, self.token.as_deref(), message.to_string().as_bytes(), headers)
     }
 
     #[track_caller]
@@ -124,10 +113,7 @@ impl Http {
             "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "0" },
             "io.modelcontextprotocol/clientCapabilities": {},
         });
-        let mut headers = vec![
-            ("MCP-Protocol-Version", "2026-07-28"),
-            ("Mcp-Method", method),
-        ];
+        let mut headers = vec![("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", method)];
         headers.extend(named.as_deref().map(|name| ("Mcp-Name", name)));
         self.request_with(method, params, &headers)
     }
@@ -211,9 +197,7 @@ pub fn post(
 }
 
 fn kill(child: &Child, name: &str) {
-    let status = Command::new("kill")
-        .args([&format!("-{name}"), &child.id().to_string()])
-        .status();
+    let status = Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status();
     assert!(status.unwrap().success());
 }
 
@@ -263,30 +247,18 @@ fn both_protocol_versions_are_answered_as_over_standard_input() {
     let (status, body) = http.post(&asked, &[]);
     assert_eq!((status, body.as_str()), (202, ""));
     let discovered = http.stateless("server/discover", json!({}));
-    assert_contains!(
-        discovered["result"]["supportedVersions"].to_string(),
-        "2026-07-28"
-    );
+    assert_contains!(discovered["result"]["supportedVersions"].to_string(), "2026-07-28");
     let call = |tool: &str, arguments: Value| {
-        (
-            "tools/call",
-            json!({ "name": tool, "arguments": arguments }),
-        )
+        ("tools/call", json!({ "name": tool, "arguments": arguments }))
     };
     for (method, params) in [
         ("tools/list", json!({})),
         call("query_memories", json!({ "query": "deadlock" })),
         call("get_memory", json!({ "id": "nothing" })),
         call("list_scopes", json!({})),
-        call(
-            "get_context",
-            json!({ "project_path": "/nowhere/ledger-api" }),
-        ),
+        call("get_context", json!({ "project_path": "/nowhere/ledger-api" })),
         ("resources/list", json!({})),
-        (
-            "resources/read",
-            json!({ "uri": "memory://scope/ledger-api" }),
-        ),
+        ("resources/read", json!({ "uri": "memory://scope/ledger-api" })),
     ] {
         let wanted = stdio.request(method, params.clone());
         // Over HTTP, the paths of the server's machine are left out.
@@ -324,10 +296,7 @@ fn only_the_full_token_is_accepted_and_health_reveals_nothing() {
         assert_eq!(status, 401, "{wrong:?}: {body}");
         assert_lacks!(body, SECRET, "tools");
     }
-    let head = format!(
-        "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Length: 0\r\n\r\n",
-        http.address
-    );
+    let head = format!("POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Length: 0\r\n\r\n", http.address);
     assert_contains!(http.raw(&head).to_lowercase(), "www-authenticate: bearer");
     http.token = Some(SECRET.to_owned());
     assert_eq!(http.post(&call, &[]).0, 200);
@@ -374,11 +343,7 @@ fn a_token_is_created_at_first_use_private_and_never_shown() {
     assert_eq!(status.code(), Some(0));
     assert_contains!(stderr, "created just now", shown);
     assert_lacks!(stderr, token);
-    assert_eq!(
-        before,
-        fingerprint(root.path()),
-        "the server wrote under its root"
-    );
+    assert_eq!(before, fingerprint(root.path()), "the server wrote under its root");
 }
 
 #[test]
@@ -390,22 +355,17 @@ fn the_token_comes_from_a_file_or_the_environment_and_bad_ones_are_refused() {
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
     let path = file.to_str().unwrap();
     // The flag takes precedence over the environment.
-    let http = Http::with(
-        root.path(),
-        &["--http", "127.0.0.1:0", "--token-file", path],
-        |command| {
+    let http =
+        Http::with(root.path(), &["--http", "127.0.0.1:0", "--token-file", path], |command| {
             command.env("ACK_MEM_TOKEN", "another-secret-than-that");
-        },
-    );
+        });
     http.request("tools/list", json!({}));
     assert!(!kept(http.home.path()).exists());
     let (_, _, stderr) = http.signal("TERM");
     assert_contains!(stderr, "others may read the token", "chmod 600");
-    for (content, reason) in [
-        ("", "is empty"),
-        ("short", "at least 16"),
-        ("a secret with blanks", "visible ASCII"),
-    ] {
+    for (content, reason) in
+        [("", "is empty"), ("short", "at least 16"), ("a secret with blanks", "visible ASCII")]
+    {
         write_file(&file, content);
         for in_the_file in [true, false] {
             let flags = ["--http", "127.0.0.1:0", "--token-file", path];
@@ -498,10 +458,9 @@ fn invalid_messages_and_methods_get_an_explanation() {
     assert!(status == 200 || status == 404, "{status}");
     assert_contains!(body, "-32601");
     let authorization = format!("Bearer {SECRET}");
-    for (url, status, allowed) in [
-        (http.url.clone(), 405, Some("POST")),
-        (http.url.replace("/mcp", "/"), 404, None),
-    ] {
+    for (url, status, allowed) in
+        [(http.url.clone(), 405, Some("POST")), (http.url.replace("/mcp", "/"), 404, None)]
+    {
         let get = http.agent.get(&url).header("Authorization", &authorization);
         let mut answer = get.call().unwrap();
         let body = answer.body_mut().read_to_string().unwrap();
@@ -511,10 +470,7 @@ fn invalid_messages_and_methods_get_an_explanation() {
         let body: Value = serde_json::from_str(&body).unwrap();
         assert!(body["error"]["message"].is_string(), "{body}");
     }
-    let delete = http
-        .agent
-        .delete(&http.url)
-        .header("Authorization", &authorization);
+    let delete = http.agent.delete(&http.url).header("Authorization", &authorization);
     assert_eq!(delete.call().unwrap().status().as_u16(), 405);
     // A body that is too long is refused before it is sent.
     let response = http.raw(&format!(
@@ -528,12 +484,7 @@ fn invalid_messages_and_methods_get_an_explanation() {
 #[test]
 fn a_signal_lets_running_requests_finish_and_closes_idle_connections() {
     let root = Root::new();
-    let row = |row| {
-        titled(
-            &format!("m-{row}"),
-            &format!("Memory {row} about lock{}", row % 97),
-        )
-    };
+    let row = |row| titled(&format!("m-{row}"), &format!("Memory {row} about lock{}", row % 97));
     crate::query::bulk(&root, "load", &(0..4_000).map(row).collect::<Vec<_>>());
     for signal in ["TERM", "INT", "HUP"] {
         let http = Http::start(root.path());
@@ -543,13 +494,7 @@ fn a_signal_lets_running_requests_finish_and_closes_idle_connections() {
         let url = http.url.clone();
         let under_way = std::thread::spawn(move || {
             let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "query_memories", "arguments": { "query": "lock5" } } });
-            post(
-                &agent(),
-                &url,
-                Some(SECRET),
-                body.to_string().as_bytes(),
-                &[],
-            )
+            post(&agent(), &url, Some(SECRET), body.to_string().as_bytes(), &[])
         });
         std::thread::sleep(Duration::from_millis(60));
         let address = http.address;
@@ -575,11 +520,7 @@ fn serve_errors_state_the_next_step() {
     let address = taken.local_addr().unwrap().to_string();
     let (code, stderr) = refused(&["--http", &address, "--no-token"], None);
     assert_eq!(code, Some(1), "{stderr}");
-    assert_contains!(
-        stderr,
-        &format!("`{address}` is in use"),
-        "--http 127.0.0.1:PORT"
-    );
+    assert_contains!(stderr, &format!("`{address}` is in use"), "--http 127.0.0.1:PORT");
     let (_, stderr) = refused(&["--json", "--http", &address, "--no-token"], None);
     let body: Value = serde_json::from_str(&stderr).unwrap();
     assert_eq!(body["code"], "cannot_serve");
@@ -603,25 +544,14 @@ fn with_json_a_program_learns_where_the_server_is() {
     let root = Root::samples();
     let home = tempfile::tempdir().unwrap();
     for (arguments, token_file) in [
-        (
-            ["--json", "--http", "0"].as_slice(),
-            json!(kept(home.path())),
-        ),
-        (
-            &["--json", "--http", "localhost:0", "--no-token"],
-            Value::Null,
-        ),
+        (["--json", "--http", "0"].as_slice(), json!(kept(home.path()))),
+        (&["--json", "--http", "localhost:0", "--no-token"], Value::Null),
     ] {
-        let mut child = command(root.path(), home.path(), arguments)
-            .spawn()
-            .unwrap();
+        let mut child = command(root.path(), home.path(), arguments).spawn().unwrap();
         let line = first_line(&mut child);
         let ready: Value = serde_json::from_str(&line).unwrap();
         assert_eq!(ready["token_file"], token_file, "{ready}");
-        let health = agent()
-            .get(ready["health"].as_str().unwrap())
-            .call()
-            .unwrap();
+        let health = agent().get(ready["health"].as_str().unwrap()).call().unwrap();
         assert_eq!(health.status().as_u16(), 200);
         assert!(ready["url"].as_str().unwrap().ends_with("/mcp"), "{ready}");
         kill(&child, "TERM");

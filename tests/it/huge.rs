@@ -21,13 +21,9 @@ fn store(mebibytes: usize) -> Root {
     let path = root.store("one", &memories);
     let connection = Connection::open(&path).unwrap();
     // 16 bytes per repetition.
-    let text = format!(
-        "replace(hex(zeroblob({})), '00', 'sixteen letters ')",
-        mebibytes << 16
-    );
-    connection.sql(&format!(
-        "UPDATE memories SET narrative = 'zebra ' || {text} WHERE id = 'huge'"
-    ));
+    let text = format!("replace(hex(zeroblob({})), '00', 'sixteen letters ')", mebibytes << 16);
+    connection
+        .sql(&format!("UPDATE memories SET narrative = 'zebra ' || {text} WHERE id = 'huge'"));
     root
 }
 
@@ -37,11 +33,7 @@ fn a_large_value_is_truncated_and_its_row_is_reported() {
     let service = root.service();
     let answer = service.query_memories(&words("zebra")).unwrap();
     assert_eq!(ids(&answer), ["huge"], "its beginning is found");
-    assert!(
-        has_note(&answer, NoteKind::RepairedValues),
-        "{:?}",
-        answer.notes
-    );
+    assert!(has_note(&answer, NoteKind::RepairedValues), "{:?}", answer.notes);
     assert_eq!(service.query_memories(&words("marker")).unwrap().total, 2);
     assert_eq!(fetched(&service, "huge")["facts"], json!(["kept"]));
     // A change to another field of such a row is seen.
@@ -50,10 +42,7 @@ fn a_large_value_is_truncated_and_its_row_is_reported() {
     let shown = ids(&service.query_memories(&words("giraffe")).unwrap());
     assert_eq!(shown, ["huge"]);
     writer.sql("UPDATE memories SET status = 'rejected' WHERE id = 'huge'");
-    let by_words = QueryRequest {
-        mode: Some(ack_api::Mode::Lexical),
-        ..words("giraffe")
-    };
+    let by_words = QueryRequest { mode: Some(ack_api::Mode::Lexical), ..words("giraffe") };
     assert!(ids(&service.query_memories(&by_words).unwrap()).is_empty());
     let shown = get(&service, "huge").unwrap_err().code();
     assert_eq!(shown, "memory_not_served");
@@ -68,10 +57,7 @@ fn peak(root: &Root) -> u64 {
     server.initialize("2025-06-18");
     for (tool, arguments) in [
         ("query_memories", json!({ "query": "marker" })),
-        (
-            "get_memory",
-            json!({ "id": "huge", "include": ["timeline", "history", "links"] }),
-        ),
+        ("get_memory", json!({ "id": "huge", "include": ["timeline", "history", "links"] })),
         ("list_scopes", json!({})),
         ("get_context", json!({})),
     ] {
@@ -82,26 +68,15 @@ fn peak(root: &Root) -> u64 {
         }
     }
     let status = read_text(format!("/proc/{}/status", server.id()));
-    let peak = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))
-        .unwrap();
-    peak.trim()
-        .trim_end_matches(" kB")
-        .trim()
-        .parse::<u64>()
-        .unwrap()
-        >> 10
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    peak.trim().trim_end_matches(" kB").trim().parse::<u64>().unwrap() >> 10
 }
 
 #[test]
 fn an_oversized_value_takes_no_memory() {
     let (little, much) = (peak(&store(0)), peak(&store(200)));
     println!("peak: {little} MiB, with a value of 200 MiB {much} MiB");
-    assert!(
-        much < little + 60,
-        "{much} MiB where it takes {little} without the value"
-    );
+    assert!(much < little + 60, "{much} MiB where it takes {little} without the value");
 }
 
 #[test]
@@ -121,9 +96,6 @@ fn a_note_of_nothing_but_signs_takes_little_memory() {
     for sign in ["[", "…", "é", "[[", "<!--", "`"] {
         let much = notes(&sign.repeat((7 << 20) / sign.len()));
         println!("peak: {little} MiB, with 7 MiB of {sign} {much} MiB");
-        assert!(
-            much < little + 120,
-            "{sign}: {much} MiB where it takes {little}"
-        );
+        assert!(much < little + 120, "{sign}: {much} MiB where it takes {little}");
     }
 }

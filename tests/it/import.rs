@@ -58,12 +58,10 @@ impl Case {
     /// Id, title and status of every row, by id.
     fn rows(&self) -> Vec<(String, String, String)> {
         let store = self.store();
-        let mut statement = store
-            .prepare("SELECT id, title, status FROM memories ORDER BY id")
-            .unwrap();
-        let rows = statement
-            .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
-            .unwrap();
+        let mut statement =
+            store.prepare("SELECT id, title, status FROM memories ORDER BY id").unwrap();
+        let rows =
+            statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
         rows.map(Result::unwrap).collect()
     }
 }
@@ -175,9 +173,8 @@ fn a_repeated_import_adds_nothing_and_derived_ids_are_stable() {
 #[test]
 fn one_bad_line_means_that_nothing_is_written() {
     let case = Case::new();
-    let mut all: Vec<Value> = (0..1000)
-        .map(|number| json!({ "title": format!("Memory {number}") }))
-        .collect();
+    let mut all: Vec<Value> =
+        (0..1000).map(|number| json!({ "title": format!("Memory {number}") })).collect();
     all[499] = json!({ "title": "x", "status": "active" });
     let text = lines(&all);
     case.file(&text);
@@ -185,20 +182,14 @@ fn one_bad_line_means_that_nothing_is_written() {
     let error = case.import(&text, &[]).fails(1);
     assert_contains!(error, "line 500: `status` is `active`");
     assert_contains!(error, "1 of 1,000 lines was refused", "--skip-refused");
-    assert_eq!(
-        paths(case.folder.path()),
-        before,
-        "a folder or file was left"
-    );
+    assert_eq!(paths(case.folder.path()), before, "a folder or file was left");
     let report = case.report(&text, &["--skip-refused"]);
     assert_eq!(counts(&report), (999, 0, 0, 1));
     assert_eq!(report["refused"][0]["line"], 500);
     assert_eq!(case.rows().len(), 999);
     // An existing store is left as it is.
     let before = fingerprint(&case.root());
-    let error = case
-        .import("{\"title\":\"Good\"}\n{\"titel\":\"Bad\"}", &[])
-        .fails(1);
+    let error = case.import("{\"title\":\"Good\"}\n{\"titel\":\"Bad\"}", &[]).fails(1);
     assert_contains!(error, "line 2", "did you mean `title`");
     assert_eq!(fingerprint(&case.root()), before);
 }
@@ -221,9 +212,7 @@ fn each_refused_line_is_reported_with_its_reason() {
         (11, "`id` is `ab`"),
         (12, "a JSON array, not an object"),
     ] {
-        let reason = error
-            .lines()
-            .find(|text| text.starts_with(&format!("line {line}: ")));
+        let reason = error.lines().find(|text| text.starts_with(&format!("line {line}: ")));
         assert!(
             reason.is_some_and(|reason| reason.contains(parts)),
             "line {line}: {parts} is not in {reason:?}"
@@ -252,10 +241,7 @@ fn with_json_an_error_is_nothing_but_the_error_body() {
 #[test]
 fn changed_content_is_refused_and_replaced_with_update() {
     let case = Case::new();
-    let [one, two] = [
-        json!({ "id": "a", "title": "One" }),
-        json!({ "id": "b", "title": "Two" }),
-    ];
+    let [one, two] = [json!({ "id": "a", "title": "One" }), json!({ "id": "b", "title": "Two" })];
     case.add(&[one, two.clone()], &[]);
     let changed = lines(&[json!({ "id": "a", "title": "One, corrected" }), two]);
     assert_contains!(case.import(&changed, &[]).fails(1), "line 1", "--update");
@@ -273,18 +259,11 @@ fn a_dry_run_writes_nothing() {
     let output = case.import(&text, &["--dry-run"]).ok();
     let told = "1 memory would be added, 0 replaced, 0 unchanged; 0 lines refused\n";
     assert!(output.starts_with(told), "{output}");
-    assert_eq!(
-        paths(case.folder.path()),
-        before,
-        "a folder or file was left"
-    );
+    assert_eq!(paths(case.folder.path()), before, "a folder or file was left");
 
     case.import(&text, &[]).ok();
     let before = fingerprint(&case.root());
-    let more = lines(&[
-        json!({ "id": "a", "title": "Changed" }),
-        json!({ "title": "More" }),
-    ]);
+    let more = lines(&[json!({ "id": "a", "title": "Changed" }), json!({ "title": "More" })]);
     let report = case.report(&more, &["--dry-run", "--update"]);
     assert_eq!(counts(&report), (1, 1, 0, 0));
     assert_eq!(fingerprint(&case.root()), before);
@@ -335,11 +314,7 @@ fn an_import_writes_to_the_store_that_the_manifest_names() {
     if outcome.code == Some(0) {
         let query = ["query", "xylophone", "--scope", "linked", "--json"];
         let answer = ack(root.path(), &query).json();
-        assert_eq!(
-            answer["total"], 1,
-            "imported, and nobody finds it: {}",
-            outcome.out
-        );
+        assert_eq!(answer["total"], 1, "imported, and nobody finds it: {}", outcome.out);
     } else {
         assert!(!root.path().join("scopes/linked/memory.db").exists());
     }
@@ -404,9 +379,7 @@ fn an_update_keeps_fields_that_the_line_does_not_set() {
                        confidence, reviewed_by, created_at, status";
         let sql = format!("SELECT {columns} FROM memories");
         case.store()
-            .query_row(&sql, [], |row| {
-                (0..15).map(|column| row.get(column)).collect()
-            })
+            .query_row(&sql, [], |row| (0..15).map(|column| row.get(column)).collect())
             .unwrap()
     };
     let before = row();
@@ -473,10 +446,7 @@ fn bytes_that_are_no_text_and_lines_that_are_too_long_are_refused_by_number() {
 #[test]
 fn a_repeated_line_counts_once_and_an_id_with_two_contents_is_refused() {
     let case = Case::new();
-    let [twice, x] = [
-        json!({ "id": "a", "title": "One" }),
-        json!({ "title": "x" }),
-    ];
+    let [twice, x] = [json!({ "id": "a", "title": "One" }), json!({ "title": "x" })];
     let report = case.report(lines(&[twice.clone(), twice.clone(), x.clone(), x]), &[]);
     assert_eq!(counts(&report), (2, 0, 0, 0));
     let two = lines(&[twice, json!({ "id": "a", "title": "Two" })]);
@@ -489,10 +459,7 @@ fn an_unusable_file_or_name_is_reported() {
     let file = case.file(lines(&[json!({ "title": "One" })]));
     let file = file.to_str().unwrap();
     let import = |scope: &str, file: &str| ack(&case.root(), &["import", "--scope", scope, file]);
-    assert_contains!(
-        import("new", "no-such-file.jsonl").fails(1),
-        "no-such-file.jsonl"
-    );
+    assert_contains!(import("new", "no-such-file.jsonl").fails(1), "no-such-file.jsonl");
     let folder = case.folder.path().to_str().unwrap().to_owned();
     assert!(import("new", &folder).fails(2).contains(&folder));
     for name in ["../x", "a/b", ".x", "..", "a b", ""] {
@@ -536,18 +503,12 @@ fn two_concurrent_imports_lose_nothing_that_they_report() {
         if output.status.success() {
             reported.push(number);
         } else {
-            println!(
-                "import {number} failed: {}",
-                String::from_utf8_lossy(&output.stderr)
-            );
+            println!("import {number} failed: {}", String::from_utf8_lossy(&output.stderr));
         }
     }
     let rows = case.rows();
     for number in &reported {
-        let there = rows
-            .iter()
-            .filter(|(id, ..)| id.starts_with(&format!("{number}-")))
-            .count();
+        let there = rows.iter().filter(|(id, ..)| id.starts_with(&format!("{number}-"))).count();
         assert_eq!(there, 50, "import {number} reported success");
     }
     assert_eq!(rows.len(), reported.len() * 50, "a failed import left rows");
@@ -568,9 +529,8 @@ fn a_killed_import_leaves_nothing_or_everything() {
     let took = started.elapsed();
     println!("an import of {ROWS} lines takes {took:?}");
     let mut outcomes = Vec::new();
-    for (existing, step) in [false, true]
-        .into_iter()
-        .flat_map(|existing| (1..=8).map(move |step| (existing, step)))
+    for (existing, step) in
+        [false, true].into_iter().flat_map(|existing| (1..=8).map(move |step| (existing, step)))
     {
         let case = Case::new();
         let before = usize::from(existing);

@@ -55,12 +55,7 @@ fn words_find_the_right_note_first_in_languages_without_spaces_and_with_compound
         for note in &notes {
             let query = json!({ "query": note.questions[0], "limit": 10, "mode": mode });
             let found = result_ids(&service.find(query));
-            assert_eq!(
-                found.first(),
-                Some(&note.id),
-                "{mode}: {:?}",
-                note.questions
-            );
+            assert_eq!(found.first(), Some(&note.id), "{mode}: {:?}", note.questions);
         }
     }
 }

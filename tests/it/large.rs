@@ -20,10 +20,8 @@ struct Random(u64);
 
 impl Random {
     fn below(&mut self, bound: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % bound
     }
 
@@ -33,13 +31,9 @@ impl Random {
             "deploy", "timeout", "cache", "lock", "thread", "config", "build", "retry", "query",
             "server", "memory", "token", "docker", "branch", "schema", "queue",
         ];
-        const SYLLABLES: [&str; 12] = [
-            "ba", "ke", "lo", "mi", "nu", "par", "qui", "ros", "sta", "tem", "ul", "ver",
-        ];
-        let rank = self
-            .below(3_000)
-            .min(self.below(3_000))
-            .min(self.below(3_000));
+        const SYLLABLES: [&str; 12] =
+            ["ba", "ke", "lo", "mi", "nu", "par", "qui", "ros", "sta", "tem", "ul", "ver"];
+        let rank = self.below(3_000).min(self.below(3_000)).min(self.below(3_000));
         WORDS.get(rank).map_or_else(
             || {
                 let (a, b, c) = (rank % 12, rank / 12 % 12, rank / 144 % 24);
@@ -50,10 +44,7 @@ impl Random {
     }
 
     fn text(&mut self, words: usize) -> String {
-        (0..words)
-            .map(|_| self.word())
-            .collect::<Vec<_>>()
-            .join(" ")
+        (0..words).map(|_| self.word()).collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -157,10 +148,7 @@ fn decisions_about_a_large_scope_take_effect_at_once() {
         &searching,
         &json!({ "query": "docker queue", "status": "staging", "limit": 3 }),
     ));
-    let served = ids(&query(
-        &searching,
-        &json!({ "query": "docker queue", "limit": 3 }),
-    ));
+    let served = ids(&query(&searching, &json!({ "query": "docker queue", "limit": 3 })));
     decide(&folder, "memory.db", &staged[0], "approve", json!({}));
     decide(&folder, "memory.db", &served[0], "reject", json!({}));
     let edit =
@@ -179,10 +167,7 @@ fn decisions_about_a_large_scope_take_effect_at_once() {
         assert_lacks!(all.to_string(), &served[0]; "what was rejected is gone");
         let shown = &ids(&query(service, &json!({ "query": "zeppelins helium" })))[0];
         assert_eq!(*shown, served[1]);
-        let shown = ids(&query(
-            service,
-            &json!({ "query": "helium", "project": "airship" }),
-        ));
+        let shown = ids(&query(service, &json!({ "query": "helium", "project": "airship" })));
         assert_eq!(shown, [served[1].as_str()]);
         let old = ids(&query(
             service,
@@ -227,10 +212,7 @@ fn a_large_scope_answers_like_one_in_memory() {
     for (question, first) in [
         (json!({ "query": "E99999" }), "new"),
         (json!({ "query": "zeppelin helium" }), "m00010"),
-        (
-            json!({ "query": "airship balloon gas", "mode": "semantic", "limit": 1 }),
-            "new",
-        ),
+        (json!({ "query": "airship balloon gas", "mode": "semantic", "limit": 1 }), "new"),
     ] {
         assert_eq!(ids(&query(&searching, &question))[0], first, "{question}");
     }
@@ -238,9 +220,7 @@ fn a_large_scope_answers_like_one_in_memory() {
         let arguments = json!({ "query": gone, "mode": "lexical", "status": "all" });
         let answer = query(&searching, &arguments);
         assert!(
-            !ids(&answer)
-                .iter()
-                .any(|id| id == "m04711" || id == "m00042"),
+            !ids(&answer).iter().any(|id| id == "m04711" || id == "m00042"),
             "{gone}: {answer}"
         );
     }
@@ -251,9 +231,7 @@ fn a_table_gets_indexes_only_if_it_is_searched_on_disk() {
     let root = Root::new();
     let _store = bulk(&root, "alpha", &memories());
     build(&root);
-    let indexes = root
-        .path()
-        .join("scopes/alpha/lance/memories.lance/_indices");
+    let indexes = root.path().join("scopes/alpha/lance/memories.lance/_indices");
     assert!(!indexes.exists(), "all of it is held in memory");
     let problems = |service: &Service| {
         let answer = service.scopes(json!({}));
@@ -263,21 +241,14 @@ fn a_table_gets_indexes_only_if_it_is_searched_on_disk() {
     let found = problems(&searching).to_string();
     assert_contains!(found, "`ack-memory index --scope alpha` makes them");
     let answer = query(&searching, &json!({ "query": "retry queue" }));
-    assert!(
-        !answer["results"].as_array().unwrap().is_empty(),
-        "and nothing is missing meanwhile"
-    );
+    assert!(!answer["results"].as_array().unwrap().is_empty(), "and nothing is missing meanwhile");
     searched(&root, build);
     assert!(indexes.is_dir());
     let (searching, _) = both(&root);
     let arguments = json!({ "query": "retry queue", "mode": "hybrid" });
     let answer = query(&searching, &arguments);
     assert_contains!(answer["notes"].to_string(), "best_matches_only");
-    assert!(
-        problems(&searching).as_array().is_none_or(Vec::is_empty),
-        "{}",
-        problems(&searching)
-    );
+    assert!(problems(&searching).as_array().is_none_or(Vec::is_empty), "{}", problems(&searching));
 }
 
 #[test]
@@ -293,14 +264,9 @@ fn filters_never_cost_results_of_a_large_scope() {
             json!({ "project": "nobody" }),
         ] {
             let mut question = json!({ "query": "deploy the server config with a token", "mode": mode, "limit": 30, "max_tokens": 20_000 });
-            question
-                .as_object_mut()
-                .unwrap()
-                .extend(filter.as_object().unwrap().clone());
-            let (found, expected) = (
-                ids(&query(&searching, &question)),
-                ids(&query(&holding, &question)),
-            );
+            question.as_object_mut().unwrap().extend(filter.as_object().unwrap().clone());
+            let (found, expected) =
+                (ids(&query(&searching, &question)), ids(&query(&holding, &question)));
             assert_eq!(found, expected, "{question}");
         }
     }
@@ -356,15 +322,9 @@ fn a_filter_far_from_the_best_matches_still_fills_its_page() {
         let answer = query(&searching, &question);
         assert_contains!(answer["notes"].to_string(), "best_matches_only"; "{mode}");
         // The table can decide the first one by itself, and not the second one.
-        for filter in [
-            json!({ "project": "servers" }),
-            json!({ "files": ["src/servers/*.rs"] }),
-        ] {
+        for filter in [json!({ "project": "servers" }), json!({ "files": ["src/servers/*.rs"] })] {
             let mut within = question.clone();
-            within
-                .as_object_mut()
-                .unwrap()
-                .extend(filter.as_object().unwrap().clone());
+            within.as_object_mut().unwrap().extend(filter.as_object().unwrap().clone());
             let answer = query(&searching, &within);
             let found = ids(&answer);
             assert_eq!(found.len(), 50, "{within}: {answer}");
@@ -416,9 +376,7 @@ fn copy(from: &std::path::Path, to: &std::path::Path) {
 
 /// Cuts every file under a folder to half.
 fn truncate(folder: &std::path::Path) {
-    let files = walkdir::WalkDir::new(folder)
-        .into_iter()
-        .map(Result::unwrap);
+    let files = walkdir::WalkDir::new(folder).into_iter().map(Result::unwrap);
     for entry in files.filter(|entry| entry.file_type().is_file()) {
         let length = entry.metadata().unwrap().len();
         std::fs::File::options()

@@ -101,25 +101,13 @@ impl EntryPoints {
                 });
                 let mut trusting = service.limited(None);
                 trusting.config.max_status.value = MaxStatus::All;
-                services.push(ConfiguredService {
-                    trusting,
-                    service,
-                    current,
-                    pinned,
-                });
+                services.push(ConfiguredService { trusting, service, current, pinned });
             }
         }
         let plain = Server::within(root.path(), project_folder(root.path(), 0));
         let other_tools = Server::with(root.path(), &["--surface", "siftcoder"]);
         let http = Http::start(root.path());
-        Self {
-            root,
-            services,
-            plain,
-            other_tools,
-            http,
-            cases: BTreeMap::new(),
-        }
+        Self { root, services, plain, other_tools, http, cases: BTreeMap::new() }
     }
 
     fn count(&mut self, entry_point: &'static str) {
@@ -155,11 +143,7 @@ impl EntryPoints {
     fn ask_service(&mut self, plan: &Plan, stored_rows: &[StoredRow], draws: &mut RandomSource) {
         let number = draws.below(self.services.len());
         let asked = &self.services[number];
-        let seen = Plan {
-            current: asked.current,
-            pinned: asked.pinned,
-            ..plan.clone()
-        };
+        let seen = Plan { current: asked.current, pinned: asked.pinned, ..plan.clone() };
         let caller = [Caller::Agent, Caller::TrustedAgent, Caller::Owner][draws.below(3)];
         let service = match caller {
             Caller::TrustedAgent => &asked.trusting,
@@ -222,11 +206,7 @@ impl EntryPoints {
                 }
             }
         };
-        let question = Question {
-            caller,
-            tool,
-            arguments: &arguments,
-        };
+        let question = Question { caller, tool, arguments: &arguments };
         inspect(&seen, root, stored_rows, &question, &mut answer);
         self.count(entry_point);
     }
@@ -244,13 +224,7 @@ impl EntryPoints {
                 let uri = format!("memory://scope/{scope}/memory/{some_id}");
                 let arguments = json!({ "scope": scope, "id": some_id });
                 let params = json!({ "uri": uri });
-                (
-                    "resources",
-                    "resources/read",
-                    params,
-                    "get_memory",
-                    arguments,
-                )
+                ("resources", "resources/read", params, "get_memory", arguments)
             }
             1 if draws.below(2) == 0 => {
                 let (method, params) = [
@@ -266,13 +240,7 @@ impl EntryPoints {
                 let uri = format!("memory://scope/{scope}");
                 let arguments = json!({ "scope": scope });
                 let params = json!({ "uri": uri });
-                (
-                    "resources",
-                    "resources/read",
-                    params,
-                    "list_scopes",
-                    arguments,
-                )
+                ("resources", "resources/read", params, "list_scopes", arguments)
             }
             2 => {
                 let (_, asked) = request(&draws.bytes(), plan, &self.root);
@@ -364,25 +332,14 @@ impl EntryPoints {
                 (get, "get_memory", json!({ "id": some_id }))
             }
             1 => (found("scopes --json"), "list_scopes", json!({})),
-            2 => (
-                found("query certificate --long"),
-                "query_memories",
-                json!({}),
-            ),
+            2 => (found("query certificate --long"), "query_memories", json!({})),
             3 => (found("review --list"), REVIEW, json!({})),
             4 => (found("review --list --json"), REVIEW, json!({})),
             5 => (found("context --json"), "get_context", json!({})),
             6 | 7 => {
                 let scope = SCOPES[draws.below(SCOPES.len())];
                 let target = target.to_str().unwrap();
-                let publish = vec![
-                    "publish",
-                    scope,
-                    "--yes",
-                    "--skip-held",
-                    "--to-folder",
-                    target,
-                ];
+                let publish = vec!["publish", scope, "--yes", "--skip-held", "--to-folder", target];
                 (publish, CHOSEN, json!({ "scope": scope }))
             }
             _ => {
@@ -398,11 +355,7 @@ impl EntryPoints {
         let out = parsed.unwrap_or_else(|_| json!(outcome.out));
         let mut answer = json!([out, outcome.err, texts_below(published.path())]);
         let seen = seen_by(plan, Some(2));
-        let question = Question {
-            caller: Caller::Owner,
-            tool,
-            arguments: &arguments,
-        };
+        let question = Question { caller: Caller::Owner, tool, arguments: &arguments };
         inspect(&seen, &self.root, stored_rows, &question, &mut answer);
         self.count(match command_line[0] {
             "publish" => "publishing",
@@ -439,20 +392,12 @@ impl EntryPoints {
 
 /// A plan as a process sees it that is in the folder of a scope's project, and pinned to none.
 fn seen_by(plan: &Plan, current: Option<usize>) -> Plan {
-    Plan {
-        current,
-        pinned: None,
-        ..plan.clone()
-    }
+    Plan { current, pinned: None, ..plan.clone() }
 }
 
 /// The question of an agent without special rights.
 fn agents<'a>(tool: &'static str, arguments: &'a Value) -> Question<'a> {
-    Question {
-        caller: Caller::Agent,
-        tool,
-        arguments,
-    }
+    Question { caller: Caller::Agent, tool, arguments }
 }
 
 /// The folder of a scope's project, or one with the name of a project that one memory names.
@@ -510,10 +455,7 @@ fn no_entry_point_shows_unapproved_memories() {
         let mut plan = strategy.new_tree(&mut runner).unwrap().current();
         let numbers = plan.memories.len();
         for scope in SCOPES {
-            let log = entry_points
-                .root
-                .scope_folder(scope)
-                .join("decisions.jsonl");
+            let log = entry_points.root.scope_folder(scope).join("decisions.jsonl");
             let _ = std::fs::remove_file(log);
         }
         fill(&entry_points.root, &plan);
@@ -525,12 +467,7 @@ fn no_entry_point_shows_unapproved_memories() {
                         stored_rows: &[StoredRow],
                         draws: &mut RandomSource| {
             states += 1;
-            entry_points.ask(
-                plan,
-                stored_rows,
-                draws,
-                states.is_multiple_of(STATES_PER_PROCESS),
-            );
+            entry_points.ask(plan, stored_rows, draws, states.is_multiple_of(STATES_PER_PROCESS));
         };
         next(&mut entry_points, &plan, &stored_rows, &mut draws);
 
@@ -570,15 +507,8 @@ fn no_entry_point_shows_unapproved_memories() {
 
         decide(&plan, &entry_points.root, &mut stored_rows, after);
         // The last line is still being written: nobody can tell which memory it is about.
-        let log = entry_points
-            .root
-            .scope_folder(SCOPES[0])
-            .join("decisions.jsonl");
-        let mut log = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(log)
-            .unwrap();
+        let log = entry_points.root.scope_folder(SCOPES[0]).join("decisions.jsonl");
+        let mut log = OpenOptions::new().create(true).append(true).open(log).unwrap();
         write!(log, "{{\"id\":\"ack_mk").unwrap();
         next(&mut entry_points, &plan, &stored_rows, &mut draws);
         if reported.elapsed() > Duration::from_secs(60) {
@@ -586,18 +516,10 @@ fn no_entry_point_shows_unapproved_memories() {
             eprintln!("{} cases in {:?}", entry_points.total(), began.elapsed());
         }
     }
-    eprintln!(
-        "{} cases over {states} states in {:?}",
-        entry_points.total(),
-        began.elapsed()
-    );
+    eprintln!("{} cases over {states} states in {:?}", entry_points.total(), began.elapsed());
     for (entry_point, count) in &entry_points.cases {
         eprintln!("  {count:>9}  {entry_point}");
     }
     let asked_count = entry_points.cases.len();
-    assert!(
-        asked_count >= 15,
-        "an entry point was not asked: {:?}",
-        entry_points.cases
-    );
+    assert!(asked_count >= 15, "an entry point was not asked: {:?}", entry_points.cases);
 }

@@ -117,11 +117,7 @@ fn store() -> (Root, Vec<(&'static str, String, String)>) {
             .map(|turn| format!("In case {turn} the {words} mattered more than {last}. {filler}"))
             .collect();
         let title = format!("Long notes {number}0 on {words}");
-        memories.push(memory(
-            &format!("long-{number:03}"),
-            &title,
-            json!({ "narrative": long }),
-        ));
+        memories.push(memory(&format!("long-{number:03}"), &title, json!({ "narrative": long })));
     }
     assert!(memories.len() >= 300, "{}", memories.len());
     bulk(&root, "alpha", &memories);
@@ -141,9 +137,7 @@ fn an_identifier_ranks_its_memory_first_whatever_stands_around_it() {
         "thread panicked at {}:42:7",
     ] {
         let with_line = around.ends_with("{}:42:7");
-        let asked = targets
-            .iter()
-            .filter(|(kind, ..)| !with_line || *kind == "path");
+        let asked = targets.iter().filter(|(kind, ..)| !with_line || *kind == "path");
         let missed: Vec<_> = asked
             .filter(|(_, name, id)| {
                 found(&service, &around.replace("{}", name)).first() != Some(id)
@@ -233,9 +227,7 @@ fn words_of_every_script_are_found() {
         데이터베이스 연결 오류 / - / 데이터베이스|오류
         Σφάλμα σύνδεσης στη βάση / - / σφαλμα|ΣΦΆΛΜΑ
         Database connection pool is exhausted / - / exhausted";
-    let notes = notes
-        .lines()
-        .map(|line| line.trim().split(" / ").collect::<Vec<_>>());
+    let notes = notes.lines().map(|line| line.trim().split(" / ").collect::<Vec<_>>());
     let notes: Vec<Vec<&str>> = notes.collect();
     let of = |note: &Vec<&str>| memory(note[0], note[0], json!({ "narrative": note[1] }));
     let root = Root::with("alpha", &notes.iter().map(of).collect::<Vec<_>>());
@@ -245,10 +237,7 @@ fn words_of_every_script_are_found() {
             // By meaning, a note in another language may say the same.
             let query = json!({ "query": words, "mode": "lexical" });
             assert_eq!(result_ids(&service.find(query))[0], note[0], "{words}");
-            assert!(
-                found(&service, words).contains(&note[0].to_owned()),
-                "{words}"
-            );
+            assert!(found(&service, words).contains(&note[0].to_owned()), "{words}");
         }
     }
 }
@@ -297,16 +286,12 @@ fn a_typo_is_corrected() {
         let typos = words.split(' ').flat_map(|word| {
             let begins = |typo: &String| typo.chars().next() == word.chars().next();
             let all = typos(word).into_iter();
-            all.filter(move |typo| begins(typo) != in_the_first)
-                .map(move |typo| (word, typo))
+            all.filter(move |typo| begins(typo) != in_the_first).map(move |typo| (word, typo))
         });
         let all: Vec<_> = typos.collect();
         let finds =
             |word: &str, typo: &str| found(&service, typo).first().is_some_and(|id| id == word);
-        let missed: Vec<_> = all
-            .iter()
-            .filter(|(word, typo)| !finds(word, typo))
-            .collect();
+        let missed: Vec<_> = all.iter().filter(|(word, typo)| !finds(word, typo)).collect();
         assert!(
             missed.len() * share <= all.len(),
             "{} of {} typos do not find the word: {missed:?}",
@@ -322,10 +307,7 @@ fn a_typo_is_not_corrected_to_words_of_unreviewed_memories() {
     let others = "serializatioz serializatiom serializatiov serializatioa".split(' ');
     let waiting = others.map(|word| unreviewed(word, &format!("About {word}")));
     let reviewed = [titled("a", "About serialization")];
-    root.store(
-        "alpha",
-        &reviewed.into_iter().chain(waiting).collect::<Vec<_>>(),
-    );
+    root.store("alpha", &reviewed.into_iter().chain(waiting).collect::<Vec<_>>());
     assert_eq!(found(&root.service(), "serializatiox"), ["a"]);
 }
 
@@ -477,10 +459,8 @@ api.internal.net https://api.internal.net:9443/v1/health api.internal.network";
 
 #[test]
 fn an_identifier_finds_those_that_contain_it_and_those_it_contains() {
-    let composites: Vec<Vec<&str>> = COMPOSITES
-        .lines()
-        .map(|line| line.split(' ').collect())
-        .collect();
+    let composites: Vec<Vec<&str>> =
+        COMPOSITES.lines().map(|line| line.split(' ').collect()).collect();
     // A store with some of the three of each line.
     let service_of = |columns: &[usize]| {
         let root = Root::new();
@@ -505,10 +485,9 @@ fn an_identifier_finds_those_that_contain_it_and_those_it_contains() {
     let (short_only, _short) = service_of(&[0, 2]);
     for (number, line) in composites.iter().enumerate() {
         let (short, long) = (format!("short{number}"), format!("long{number}"));
-        for (typed, own, other, other_only) in [
-            (line[0], &short, &long, &long_only),
-            (line[1], &long, &short, &short_only),
-        ] {
+        for (typed, own, other, other_only) in
+            [(line[0], &short, &long, &long_only), (line[1], &long, &short, &short_only)]
+        {
             for query in [typed.to_owned(), format!("what about {typed} again")] {
                 for mode in ["lexical", "hybrid"] {
                     let found = best(&both, &query, mode);

@@ -56,10 +56,7 @@ fn the_other_scopes_still_answer_in_the_light_build() {
     names_the_build(&report);
     let report: Value = serde_json::from_str(&report.out).unwrap();
     let findings = report["findings"].as_array().unwrap();
-    let team = findings
-        .iter()
-        .find(|finding| finding["subject"] == "team")
-        .unwrap();
+    let team = findings.iter().find(|finding| finding["subject"] == "team").unwrap();
     assert_eq!(team["advice"], json!([INSTALL]));
 }
 

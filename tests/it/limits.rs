@@ -19,9 +19,7 @@ fn large() -> Root {
         let mut connection = Connection::open(root.store(scope, &[])).unwrap();
         let transaction = connection.transaction().unwrap();
         for row in 0..850 {
-            let words: Vec<String> = (0..150)
-                .map(|word| format!("w{row:03}x{word:03}"))
-                .collect();
+            let words: Vec<String> = (0..150).map(|word| format!("w{row:03}x{word:03}")).collect();
             let (id, title) = (format!("{scope}-{row}"), format!("Memory {row} of {scope}"));
             transaction.sql_with("INSERT INTO memories (id, title, narrative, status, created_at) VALUES (?1, ?2, ?3, 'approved', '2026-01-01T00:00:00Z')", params![id, title, words.join(" ")]);
         }
@@ -32,20 +30,14 @@ fn large() -> Root {
 
 fn bounded(root: &Root) -> Service {
     let config = Config::at(root.path()).unwrap();
-    Service::new(Config {
-        index_bytes: BOUND,
-        ..config
-    })
+    Service::new(Config { index_bytes: BOUND, ..config })
 }
 
 /// Bytes of each scope's index, in the order of [`SCOPES`].
 fn index_sizes(service: &Service) -> [usize; 3] {
     let found = service.registry.discover().scopes;
     SCOPES.map(|name| {
-        found
-            .iter()
-            .find(|scope| scope.name == name)
-            .map_or(0, |scope| service.index_bytes(scope))
+        found.iter().find(|scope| scope.name == name).map_or(0, |scope| service.index_bytes(scope))
     })
 }
 
@@ -70,14 +62,8 @@ fn least_recently_used_indexes_are_evicted_and_answers_stay_correct() {
         ask(&service, Some(scope), row);
     }
     let [first, second, third] = index_sizes(&service);
-    assert!(
-        first + second <= BOUND && second + third <= BOUND,
-        "two fit: {first} {second}"
-    );
-    assert!(
-        second + third + second > BOUND,
-        "three do not: {second} {third}"
-    );
+    assert!(first + second <= BOUND && second + third <= BOUND, "two fit: {first} {second}");
+    assert!(second + third + second > BOUND, "three do not: {second} {third}");
 
     // The next request finds three, and only the most recently used index stays in addition to what
     // it needs.
@@ -90,10 +76,7 @@ fn least_recently_used_indexes_are_evicted_and_answers_stay_correct() {
     ask(&service, Some("first"), 13);
     ask(&service, Some("first"), 14);
     let [first, second, third] = index_sizes(&service);
-    assert!(
-        first > 0 && second > 0 && third == 0,
-        "{first} {second} {third}"
-    );
+    assert!(first > 0 && second > 0 && third == 0, "{first} {second} {third}");
 
     // A request that needs all of them has all of them.
     ask(&service, None, 15);
@@ -112,11 +95,7 @@ fn requests_at_the_same_time_keep_the_indexes_that_they_read() {
             let service = &service;
             threads.spawn(move || {
                 (0..6).for_each(|turn| {
-                    ask(
-                        service,
-                        (turn % 2 == 0).then_some(*scope),
-                        number * 6 + turn,
-                    )
+                    ask(service, (turn % 2 == 0).then_some(*scope), number * 6 + turn)
                 })
             });
         }
@@ -129,9 +108,8 @@ fn requests_at_the_same_time_keep_the_indexes_that_they_read() {
 #[test]
 fn an_index_does_not_grow_with_repeated_changes() {
     let root = Root::new();
-    let memories: Vec<_> = (0..100)
-        .map(|n| titled(&format!("m{n}"), &format!("The first title of {n}")))
-        .collect();
+    let memories: Vec<_> =
+        (0..100).map(|n| titled(&format!("m{n}"), &format!("The first title of {n}"))).collect();
     let writer = bulk(&root, "busy", &memories);
     let service = bounded(&root);
     let mut sizes = Vec::new();
@@ -142,11 +120,7 @@ fn an_index_does_not_grow_with_repeated_changes() {
         assert_eq!(changed.unwrap(), 1);
         let answer = service.find(json!({ "query": format!("number{turn}"), "mode": "lexical" }));
         let shown = &answer["results"][0]["title"];
-        assert_eq!(
-            *shown,
-            title.as_str(),
-            "one row at a time, each found at once"
-        );
+        assert_eq!(*shown, title.as_str(), "one row at a time, each found at once");
         if turn % 100 == 99 {
             sizes.push(service.index_bytes(&service.registry.discover().scopes[0]));
         }

@@ -32,17 +32,13 @@ fn read(mode: &str) -> (Root, PathBuf, Service) {
 /// Adds an approved memory, as another process.
 fn add(other: &mut Other, id: &str, title: &str) {
     let values = format!("VALUES ('{id}', '{title}', 'approved')");
-    other.sql(&format!(
-        "INSERT INTO memories (id, title, status) {values}"
-    ));
+    other.sql(&format!("INSERT INTO memories (id, title, status) {values}"));
 }
 
 /// Whether the notes say once that a store is locked, and which.
 #[track_caller]
 fn check_locked(notes: &[Note], times: usize) {
-    let locks = notes
-        .iter()
-        .filter(|note| note.kind == NoteKind::StoreLocked);
+    let locks = notes.iter().filter(|note| note.kind == NoteKind::StoreLocked);
     let scopes: Vec<_> = locks.map(|note| note.scope.as_deref()).collect();
     assert_eq!(scopes, vec![Some("one"); times]);
 }
@@ -66,10 +62,7 @@ fn without_delay<T>(others: Duration, ask: impl Fn() -> T + Sync) -> T {
 }
 
 fn query(service: &Service) -> QueryResponse {
-    let request = QueryRequest {
-        detail: None,
-        ..words("marker torn")
-    };
+    let request = QueryRequest { detail: None, ..words("marker torn") };
     service.query_memories(&request).unwrap()
 }
 
@@ -159,9 +152,7 @@ fn commits_of_a_writer_that_keeps_its_lock_are_visible() {
     for mode in ["delete", "truncate", "persist"] {
         let (root, path, service) = read(mode);
         let mut other = Other::open(&path);
-        other.sql(&format!(
-            "PRAGMA journal_mode = {mode}; PRAGMA locking_mode = exclusive"
-        ));
+        other.sql(&format!("PRAGMA journal_mode = {mode}; PRAGMA locking_mode = exclusive"));
         for number in 0..3 {
             let id = format!("n{number}");
             add(&mut other, &id, "another marker");

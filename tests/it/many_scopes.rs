@@ -33,10 +33,7 @@ fn many(scopes: usize) -> Root {
 fn two(number: usize) -> [Value; 2] {
     let payout = "The payout job retries a locked database";
     let invoices = "Invoices are rounded half to even";
-    [
-        titled(&format!("a{number}"), payout),
-        titled(&format!("b{number}"), invoices),
-    ]
+    [titled(&format!("a{number}"), payout), titled(&format!("b{number}"), invoices)]
 }
 
 fn insert_into(path: &Path, id: &str, title: &str) {
@@ -47,11 +44,7 @@ fn insert_into(path: &Path, id: &str, title: &str) {
 /// per token, which is still more than tokenizers count.
 fn tokens(answer: &Value) -> usize {
     let json = answer.to_string();
-    if json.len() < 600 {
-        json.len() / 3
-    } else {
-        text::tokens(&json)
-    }
+    if json.len() < 600 { json.len() / 3 } else { text::tokens(&json) }
 }
 
 fn ids(service: &Service, query: &str) -> Vec<String> {
@@ -98,10 +91,7 @@ fn answers_stay_within_their_limit_with_many_scopes() {
         // The first scope of a page is there whatever its size.
         let cost = tokens(&answer);
         let is_alone = answer["scopes"].as_array().unwrap().len() == 1;
-        assert!(
-            cost <= bound || is_alone,
-            "list_scopes: {cost} of {bound} tokens"
-        );
+        assert!(cost <= bound || is_alone, "list_scopes: {cost} of {bound} tokens");
     }
     let error = service.refused("get_memory", json!({ "id": "nothing" }));
     assert!(json!(error).to_string().len() < 2_000, "{error:?}");
@@ -175,10 +165,7 @@ fn a_changed_store_is_noticed_by_the_next_query() {
     fs::copy(&plain, &copy).unwrap();
     write(&copy, "r2");
     fs::rename(&copy, &replaced).unwrap();
-    assert!(
-        finds("payout came later", "r2") && !finds("payout", "r1"),
-        "a replaced file"
-    );
+    assert!(finds("payout came later", "r2") && !finds("payout", "r1"), "a replaced file");
     fs::remove_file(&link).unwrap();
     std::os::unix::fs::symlink(&elsewhere[1], &link).unwrap();
     let linked = service.find(json!({ "scope": "linked" }));
@@ -198,12 +185,7 @@ fn added_and_removed_scopes_and_manifests_are_noticed() {
         let listed = service.scopes(json!({}))["scopes"].clone();
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let named = |scope: &Value| (text(&scope["name"]).unwrap(), text(&scope["description"]));
-        listed
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(named)
-            .collect::<Vec<_>>()
+        listed.as_array().unwrap().iter().map(named).collect::<Vec<_>>()
     };
     let one = |description: Option<&str>| ("one".to_owned(), description.map(str::to_owned));
     sleep(SETTLED);

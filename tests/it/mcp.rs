@@ -66,14 +66,7 @@ impl Server {
                 }
             }
         });
-        Self {
-            child,
-            input,
-            lines,
-            waiting: HashMap::new(),
-            next: 0,
-            meta: None,
-        }
+        Self { child, input, lines, waiting: HashMap::new(), next: 0, meta: None }
     }
 
     /// A server after the handshake (for protocol versions that have one).
@@ -178,10 +171,9 @@ impl Server {
                     assert!(before.is_none(), "answered twice: {before:?}");
                 }
                 Some(_) => {}
-                None => panic!(
-                    "no answer to request {id}; exit status {:?}",
-                    self.child.try_wait()
-                ),
+                None => {
+                    panic!("no answer to request {id}; exit status {:?}", self.child.try_wait())
+                }
             }
         }
     }
@@ -237,10 +229,7 @@ impl Server {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;
             }
-            assert!(
-                started.elapsed() < TIMEOUT,
-                "the server outlives its standard input"
-            );
+            assert!(started.elapsed() < TIMEOUT, "the server outlives its standard input");
             std::thread::sleep(Duration::from_millis(1));
         };
         let took = started.elapsed();
@@ -295,16 +284,10 @@ fn the_four_tools_are_listed_small_flat_and_read_only() {
         assert_eq!(input["type"], "object", "{name}");
         assert_eq!(input["additionalProperties"], false, "{name}");
         let combined = ["anyOf", "oneOf", "allOf", "$ref", "$defs"];
-        assert!(
-            !combined.iter().any(|key| input.contains_key(*key)),
-            "{name}: {input:?}"
-        );
+        assert!(!combined.iter().any(|key| input.contains_key(*key)), "{name}: {input:?}");
         for (argument, schema) in input["properties"].as_object().unwrap() {
             assert!(schema["type"].is_string(), "{name}.{argument}: {schema}");
-            assert!(
-                schema["description"].is_string(),
-                "{name}.{argument}: {schema}"
-            );
+            assert!(schema["description"].is_string(), "{name}.{argument}: {schema}");
             assert_ne!(schema["type"], "object", "{name}.{argument} is not flat");
         }
         assert_eq!(
@@ -364,10 +347,7 @@ fn the_instructions_are_those_of_the_configuration() {
     assert_contains!(text, "learned, reviewed by people.");
     assert_lacks!(text, "diary"; "a private scope that is not current is not named");
     // A store that cannot be read delays no handshake.
-    write_file(
-        root.scope_folder("broken").join("memory.db"),
-        vec![0xA5; 4096],
-    );
+    write_file(root.scope_folder("broken").join("memory.db"), vec![0xA5; 4096]);
     assert!(hello(&root).starts_with("Search with query_memories"));
     // A server that is pinned to a scope that does not exist searches nothing.
     let said = ["the scope gone, which does not exist", "Only the scope two"];
@@ -398,15 +378,9 @@ fn invalid_arguments_get_our_codes_and_no_structured_content() {
         query(json!({ "query": "x", "status": "rejected" }), invalid),
         query(json!({ "since": "2026-02-30" }), invalid),
         query(json!({ "query": "x", "scope": "ledgr-api" }), no_scope),
-        query(
-            json!({ "query": "x", "cursor": "nonsense" }),
-            "invalid_cursor",
-        ),
+        query(json!({ "query": "x", "cursor": "nonsense" }), "invalid_cursor"),
         get(json!({}), invalid),
-        get(
-            json!({ "id": "ack_a41f0c_2025-11-24_01" }),
-            "memory_not_found",
-        ),
+        get(json!({ "id": "ack_a41f0c_2025-11-24_01" }), "memory_not_found"),
         get(json!({ "id": "x", "include": ["everything"] }), invalid),
         ("list_scopes", json!({ "scope": "../platform" }), no_scope),
         ("get_context", json!({ "max_memories": 51 }), invalid),
@@ -435,10 +409,7 @@ fn an_unknown_tool_or_method_is_a_protocol_error() {
     assert_eq!(error("no/such/method", json!({}))["code"], -32601);
     // A long name is quoted in part, like that of a tool.
     let long = error(&"m".repeat(3_000), json!({}));
-    assert!(
-        long["message"].as_str().unwrap().chars().count() <= 80,
-        "{long}"
-    );
+    assert!(long["message"].as_str().unwrap().chars().count() <= 80, "{long}");
     error("tools/call", json!({ "arguments": {} }));
     let asked = json!({ "name": "list_scopes", "arguments": ["scope"] });
     error("tools/call", asked);
@@ -454,14 +425,8 @@ fn a_root_without_scopes_says_how_to_start() {
     assert_contains!(body.message, "nothing` (flag --root) does not exist");
     // The model is not given a command that writes.
     let hint = body.hint.unwrap();
-    assert!(
-        hint.starts_with("correct the path") && !hint.contains("import"),
-        "{hint}"
-    );
+    assert!(hint.starts_with("correct the path") && !hint.contains("import"), "{hint}");
     let answer = server.call("list_scopes", json!({}));
     assert_lacks!(answer.to_string(), "ack-memory import");
-    assert!(
-        !root.path().join("nothing").exists(),
-        "the server made its root"
-    );
+    assert!(!root.path().join("nothing").exists(), "the server made its root");
 }

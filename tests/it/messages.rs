@@ -116,10 +116,7 @@ fn eval_takes_the_ids_that_query_prints_and_says_what_is_wrong_with_a_line() {
     write_file(&file, r#"{"text": "xylophone", "relevant": ["one"]}"#);
     let table = ack(root.path(), &["eval", file.to_str().unwrap()]).ok();
     let heading: Vec<&str> = table.lines().next().unwrap().split_whitespace().collect();
-    assert_eq!(
-        heading,
-        ["queries", "Recall@5", "Recall@10", "MRR@10", "nDCG@10"]
-    );
+    assert_eq!(heading, ["queries", "Recall@5", "Recall@10", "MRR@10", "nDCG@10"]);
     // A prefix of an id, with and without the prefix of its program.
     for id in ["one", "ack_one", "ack_one_1"] {
         let line = json!({ "text": "xylophone", "relevant": [id] });
@@ -142,10 +139,7 @@ fn eval_takes_the_ids_that_query_prints_and_says_what_is_wrong_with_a_line() {
         {"text": "x", "relevant": [], "filter": {"since": "last week"}} => line 1: `filter.since`: last week is not a day
         {"text": "x", "relevant": "a"} => line 1: `relevant`: invalid type
         {"text": "x" => line 1: not a JSON object: see column"#;
-    let wrong = wrong
-        .lines()
-        .skip(1)
-        .map(|line| line.trim().split_once(" => ").unwrap());
+    let wrong = wrong.lines().skip(1).map(|line| line.trim().split_once(" => ").unwrap());
     for (text, expected) in wrong.chain([("\n", "the file has no queries")]) {
         let answer: serde_json::Value = serde_json::from_str(&eval(text).fails(2)).unwrap();
         let message = answer["message"].as_str().unwrap();

@@ -36,11 +36,7 @@ fn refused(root: &Root, arguments: &[&str]) -> String {
 fn ids_that_mean_nothing_or_several_memories_are_refused_with_a_hint() {
     let root = lessons();
     let message = refused(&root, &["approve", "les-0009"]);
-    assert_contains!(
-        message,
-        "no memory has the id `les-0009`",
-        "did you mean `les-0001`"
-    );
+    assert_contains!(message, "no memory has the id `les-0009`", "did you mean `les-0001`");
     let message = refused(&root, &["approve", "les-0"]);
     assert_contains!(
         message,
@@ -49,9 +45,7 @@ fn ids_that_mean_nothing_or_several_memories_are_refused_with_a_hint() {
         "give more of the id"
     );
     let many = Root::new();
-    let store: Vec<Value> = (10..22)
-        .map(|n| titled(&format!("m-{n}"), "Lesson"))
-        .collect();
+    let store: Vec<Value> = (10..22).map(|n| titled(&format!("m-{n}"), "Lesson")).collect();
     many.store("alpha", &store);
     assert_contains!(refused(&many, &["reject", "m-"]), " and 4 more");
     assert!(log(&root, "alpha").is_empty());
@@ -83,10 +77,7 @@ fn a_decision_that_was_made_already_is_named_and_not_written_again() {
 #[test]
 fn a_memory_replaces_neither_itself_nor_what_replaced_it() {
     let root = lessons();
-    let message = refused(
-        &root,
-        &["replace", "les-0001", "--by", "les-0001", "--merge"],
-    );
+    let message = refused(&root, &["replace", "les-0001", "--by", "les-0001", "--merge"]);
     assert_contains!(message, "it is the same memory", "name another memory");
     decide(root.path(), &["replace", "les-0001", "--by", "les-0002"]).ok();
     let message = refused(&root, &["replace", "les-0002", "--by", "les-0001"]);
@@ -97,10 +88,7 @@ fn a_memory_replaces_neither_itself_nor_what_replaced_it() {
     let message = refused(&root, &["replace", "les-0104", "--by", "les-0001"]);
     assert_contains!(message, "`les-0002` replaced it");
     decide(root.path(), &["reject", "les-0104"]).ok();
-    let message = refused(
-        &root,
-        &["replace", "les-0003", "--by", "les-0104", "--merge"],
-    );
+    let message = refused(&root, &["replace", "les-0003", "--by", "les-0104", "--merge"]);
     assert_contains!(message, "it was rejected");
 }
 
@@ -131,10 +119,7 @@ fn a_memory_of_another_scope_is_found_there() {
     let root = lessons();
     root.store("beta", &[titled("b-1", "Elsewhere")]);
     decide(root.path(), &["reject", "les-0002"]).ok();
-    for (id, status) in [
-        ("les-0001", "waits for review"),
-        ("les-0002", "is rejected"),
-    ] {
+    for (id, status) in [("les-0001", "waits for review"), ("les-0002", "is rejected")] {
         let message = refused(&root, &["approve", id, "--scope", "beta"]);
         let named =
             format!("scope `beta` has no memory `{id}`; it is in scope `alpha` and {status}");
@@ -153,10 +138,7 @@ fn a_memory_of_another_scope_is_found_there() {
     );
     let message = refused(&root, &["approve", "memory://scope/gamma/memory/x"]);
     assert_contains!(message, "there is no scope `gamma`");
-    assert_contains!(
-        decide(root.path(), &["approve", address]).ok(),
-        "approved  les-0001"
-    );
+    assert_contains!(decide(root.path(), &["approve", address]).ok(), "approved  les-0001");
 }
 
 #[test]
@@ -169,15 +151,7 @@ fn a_blank_reason_is_none() {
         let again = decide(root.path(), &["reject", id, "--because", blank]);
         assert_contains!(again.err, "is rejected already");
     }
-    let kept = [
-        "replace",
-        "les-0003",
-        "--by",
-        "les-0104",
-        "--because",
-        " why ",
-        "--json",
-    ];
+    let kept = ["replace", "les-0003", "--by", "les-0104", "--because", " why ", "--json"];
     let dry = decide(root.path(), &[&kept[..], &["--dry-run"]].concat()).json();
     let made = decide(root.path(), &kept).json();
     for message in [dry, made] {

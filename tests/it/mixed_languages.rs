@@ -109,21 +109,14 @@ fn a_question_in_another_language_without_a_certain_answer_says_what_to_write() 
         let answer = service.find(json!({ "query": question }));
         let list = "Use list_scopes to check available scopes";
         if result_ids(&answer).is_empty() {
-            assert_eq!(
-                answer["suggestions"],
-                json!([IN_ENGLISH, list]),
-                "{question}"
-            );
+            assert_eq!(answer["suggestions"], json!([IN_ENGLISH, list]), "{question}");
             empty += 1;
         } else {
             assert_eq!(answer["suggestions"], json!([IN_ENGLISH]), "{question}");
             uncertain += 1;
         }
     }
-    assert!(
-        empty > 0 && uncertain > 0,
-        "{empty} empty, {uncertain} uncertain"
-    );
+    assert!(empty > 0 && uncertain > 0, "{empty} empty, {uncertain} uncertain");
     let tokens = crate::tokens::cost(IN_ENGLISH);
     assert!(tokens <= 35, "{tokens}");
     // In English, and for a person.
@@ -177,10 +170,7 @@ Dump and restore, then reindex.
         ("error E0502 borrow", None),
         ("postgres 17 upgrade", None),
         ("postgres upgrade 2026", None),
-        (
-            "the process exits with code 137 after 98765 ms when the kernel runs out of memory",
-            None,
-        ),
+        ("the process exits with code 137 after 98765 ms when the kernel runs out of memory", None),
     ] {
         let answer = service.find(json!({ "query": question }));
         assert!(!result_ids(&answer).is_empty(), "{question}");
@@ -200,22 +190,13 @@ fn of_a_question_of_one_word_the_memories_that_have_it_come_first() {
     let notes = [
         titled("ko", "데이터베이스"),
         titled("en", "Database"),
-        titled(
-            "ja",
-            "本番のデータベースは毎晩バックアップを取り、復元を月に一度試す",
-        ),
-        titled(
-            "de",
-            "Vor der Wartung wird die Datenbank für eine Stunde nur gelesen",
-        ),
+        titled("ja", "本番のデータベースは毎晩バックアップを取り、復元を月に一度試す"),
+        titled("de", "Vor der Wartung wird die Datenbank für eine Stunde nur gelesen"),
     ];
     bulk(&root, "alpha", &notes);
     let service = root.service();
-    for (word, id) in [
-        ("データベース", "ja"),
-        ("Datenbank", "de"),
-        ("데이터베이스", "ko"),
-    ] {
+    for (word, id) in [("データベース", "ja"), ("Datenbank", "de"), ("데이터베이스", "ko")]
+    {
         let found = result_ids(&service.find(json!({ "query": word })));
         assert_eq!(found[0], id, "{word}: {found:?}");
         assert!(found.contains(&"en".to_owned()), "{word}: {found:?}");

@@ -45,9 +45,7 @@ fn noted(lines: &str) -> Vec<Value> {
 /// The approved memories near a waiting one: their ids, and how it relates to them.
 fn nearest(root: &Root, id: &str) -> Vec<(String, Relation)> {
     let service = root.service().leak();
-    let near = service
-        .nearest_approved(&read(root, id), "alpha", &[])
-        .unwrap();
+    let near = service.nearest_approved(&read(root, id), "alpha", &[]).unwrap();
     let near = near.into_iter().map(|near| (near.memory.id, near.relation));
     near.collect()
 }
@@ -75,11 +73,7 @@ fn a_large_scope_is_scanned_until_its_index_exists() {
     let long = "The parser allocates once for each token. ".repeat(60);
     memories.extend((0..2_500).map(|number| {
         let title = format!("Note {number} about the parser");
-        memory(
-            &format!("other-{number:04}"),
-            &title,
-            json!({ "narrative": long }),
-        )
+        memory(&format!("other-{number:04}"), &title, json!({ "narrative": long }))
     }));
     let path = root.store("alpha", &memories);
     assert!(std::fs::metadata(path).unwrap().len() > 4 << 20);
@@ -134,19 +128,11 @@ fn a_contradiction_is_found_after_more_similar_memories() {
         })
         .collect();
     let waits = |seconds: u32| format!("Webhook deliveries wait {seconds} seconds for an answer.");
-    memories.push(memory(
-        "other",
-        "Deliveries",
-        json!({ "facts": [waits(30)] }),
-    ));
+    memories.push(memory("other", "Deliveries", json!({ "facts": [waits(30)] })));
     // Most words of its title are in no memory: a search would find nothing certain.
     let title = "Kiosk sender note: quokka, grommet, flange, zeppelin, marzipan, thimble";
     let kiosks = "Every kiosk has a note of its sender on the door, whatever its colour.";
-    memories.push(staged(
-        "new",
-        title,
-        json!({ "facts": [kiosks, waits(60)] }),
-    ));
+    memories.push(staged("new", title, json!({ "facts": [kiosks, waits(60)] })));
     root.store("alpha", &memories);
     let near = nearest(&root, "new");
     let (first, relation) = near.first().unwrap();
@@ -187,22 +173,17 @@ fn texts_without_spaces_have_neighbours_and_strangers_have_none() {
 #[test]
 fn a_huge_memory_that_contains_much_of_a_card_is_not_the_same() {
     let root = Root::new();
-    let facts = "relay ledger gateway importer kiosk scheduler"
-        .split(' ')
-        .flat_map(|part| {
-            [
-                format!("The {part} retries a failed call three times with jitter."),
-                format!("The {part} reads its secrets from the vault at start."),
-                format!("The {part} exports metrics on a port of its own."),
-            ]
-        });
+    let facts = "relay ledger gateway importer kiosk scheduler".split(' ').flat_map(|part| {
+        [
+            format!("The {part} retries a failed call three times with jitter."),
+            format!("The {part} reads its secrets from the vault at start."),
+            format!("The {part} exports metrics on a port of its own."),
+        ]
+    });
     let facts: Vec<String> = facts.collect();
     let waiting = json!({ "facts": [facts[0]], "status": "staging" });
     let card = memory("card", "Retries of the relay", waiting);
     let huge = memory("huge", "Runbook of the platform", json!({ "facts": facts }));
     root.store("alpha", &[huge, card]);
-    assert_eq!(
-        near(&root, "card"),
-        [("huge".to_owned(), RelationKind::Differs)]
-    );
+    assert_eq!(near(&root, "card"), [("huge".to_owned(), RelationKind::Differs)]);
 }

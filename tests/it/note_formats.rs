@@ -91,10 +91,7 @@ fn the_card_shows_the_objections_of_the_author() {
         card["marks"].clone()
     };
     assert_eq!(marks("a"), json!(["its header says `deprecated`"]));
-    assert_eq!(
-        marks("b"),
-        json!(["past 2020-01-01, the day its author set"])
-    );
+    assert_eq!(marks("b"), json!(["past 2020-01-01, the day its author set"]));
     assert_eq!(marks("c"), json!([]));
     assert_eq!(marks("own"), json!(["its header says `Obsolete`"]));
 }
@@ -159,18 +156,12 @@ fn broken_lines_of_a_graph_are_reported_and_skipped() {
         r#"{"type":"entity","name":"deploy","entityType":"rule","observations":["on Tuesday"]}"#;
     let deep = "[".repeat(100_000);
     for (line, reason) in [
-        (
-            r#"{"type":"entity","name":"torn","entit"#,
-            "invalid JSON at column 37",
-        ),
+        (r#"{"type":"entity","name":"torn","entit"#, "invalid JSON at column 37"),
         ("garbage", "invalid JSON at column 1"),
         ("null", "it is neither an entity nor a relation"),
         (r#"{"type":"entity"}"#, "an entity needs a `name`"),
         (r#"{"type":"entity","name":5}"#, "an entity needs a `name`"),
-        (
-            r#"{"type":"relation","from":"a"}"#,
-            "a relation needs `from` and `to`",
-        ),
+        (r#"{"type":"relation","from":"a"}"#, "a relation needs `from` and `to`"),
         (deep.as_str(), "invalid JSON at column"),
     ] {
         write_file(&file, format!("{good}\n{line}\nnull\n\n"));
@@ -208,12 +199,7 @@ fn a_graph_may_be_larger_than_a_note_and_omissions_are_reported_when_it_is_added
     let expected = "is a server-memory store: 0 approved, 10 waiting for review\n";
     assert_contains!(added, expected);
     assert_lacks!(added, "note: ");
-    fs::OpenOptions::new()
-        .write(true)
-        .open(&file)
-        .unwrap()
-        .set_len(65 << 20)
-        .unwrap();
+    fs::OpenOptions::new().write(true).open(&file).unwrap().set_len(65 << 20).unwrap();
     let added = add_scope(Root::new().path(), "graph", &file).ok();
     let named = "note: `memory.jsonl` is larger than 64 MB and was left out\n";
     assert_contains!(added, named);
@@ -231,10 +217,7 @@ fn a_pipe_or_a_device_is_not_a_notes_store() {
     for (path, reason) in [
         (&pipe, "a named pipe"),
         (&device, "a device"),
-        (
-            &text,
-            "is neither server-memory's JSON lines nor an SQLite database",
-        ),
+        (&text, "is neither server-memory's JSON lines nor an SQLite database"),
     ] {
         let root = Root::new();
         let refused = add_scope(root.path(), "f", path);
@@ -248,10 +231,7 @@ fn a_pipe_or_a_device_is_not_a_notes_store() {
 fn deep_folders_and_conflicting_ids_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let inside = folder.path();
-    let deep = (0..40)
-        .map(|n| format!("d{n}"))
-        .collect::<Vec<_>>()
-        .join("/");
+    let deep = (0..40).map(|n| format!("d{n}")).collect::<Vec<_>>().join("/");
     write(inside, &format!("{deep}/lost.md"), "# Lost\n");
     write(inside, "esc.md", "# Plain\n");
     write(inside, "esc\u{1b}[31m.md", "# Coloured\n");

@@ -44,11 +44,7 @@ fn the_items_of_an_index_are_memories_of_their_own() {
     let root = Root::new();
     let added = add_scope(root.path(), "notes", folder.path()).ok();
     assert_contains!(added, "3 waiting for review");
-    let ids = [
-        "MEMORY#ci-cache-cargo",
-        "MEMORY#never-mock-the-database",
-        "MEMORY#use-pnpm",
-    ];
+    let ids = ["MEMORY#ci-cache-cargo", "MEMORY#never-mock-the-database", "MEMORY#use-pnpm"];
     assert_eq!(waiting(&root), ids);
     decide(root.path(), &["approve", "--waiting", "--yes"]).ok();
     assert_eq!(approved(root.path()), ids);
@@ -59,11 +55,7 @@ fn the_items_of_an_index_are_memories_of_their_own() {
     assert_eq!(rule["narrative"], text);
     // A decision is about a text: what was edited waits again, and the rest stays.
     let edited = INDEX.replace("It hid a bug.", "It hid two bugs.");
-    write(
-        folder.path(),
-        "MEMORY.md",
-        edited.replace("# Memory\n", "# Memory\n\nNew.\n"),
-    );
+    write(folder.path(), "MEMORY.md", edited.replace("# Memory\n", "# Memory\n\nNew.\n"));
     assert_eq!(approved(root.path()), [ids[0], ids[2]]);
     assert_eq!(waiting(&root), [ids[1], "MEMORY#new"]);
 }
@@ -145,11 +137,8 @@ fn other_names_and_parts_of_notes_lead_to_the_note() {
     }
     assert_eq!(get(&service, "link-g")["links"][0]["to_id"], "csharp");
     assert!(
-        query(
-            &service,
-            json!({ "query": "Postgres rules", "mode": "lexical" })
-        )
-        .contains(&"ops/pg".to_owned())
+        query(&service, json!({ "query": "Postgres rules", "mode": "lexical" }))
+            .contains(&"ops/pg".to_owned())
     );
     let out = ack(root.path(), &["check", inside.to_str().unwrap()]).out;
     assert_lacks!(out, "dead-link");

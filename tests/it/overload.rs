@@ -70,12 +70,7 @@ impl Flooded {
                 line.clear();
             }
         });
-        let mut server = Self {
-            input: child.stdin.take(),
-            child,
-            answers,
-            last,
-        };
+        let mut server = Self { input: child.stdin.take(), child, answers, last };
         server.write(hello(json!("hello")).as_bytes());
         server.wait(1);
         server.write(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");
@@ -172,12 +167,8 @@ fn excess_requests_wait_in_the_client() {
 #[test]
 fn requests_with_the_same_id_are_answered_in_turn() {
     let mut server = Flooded::start(&Root::samples());
-    server.flood(
-        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n"
-            .repeat(500)
-            .as_bytes(),
-        500,
-    );
+    server
+        .flood("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n".repeat(500).as_bytes(), 500);
     let list = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"list_scopes\"}}\n";
     server.flood(list.repeat(20).as_bytes(), 20);
 }
@@ -198,11 +189,7 @@ fn a_line_with_many_values_takes_little_memory() {
         assert_eq!(answer["id"], 7);
         assert_contains!(answer["error"]["message"], "4,194,304 bytes");
     }
-    for text in [
-        "[".repeat(4_000_000),
-        "{\"a\":".repeat(800_000),
-        "9".repeat(4_000_000),
-    ] {
+    for text in ["[".repeat(4_000_000), "{\"a\":".repeat(800_000), "9".repeat(4_000_000)] {
         server.flood(format!("{text}\n").as_bytes(), 1);
         assert!(server.read_answer()["error"]["code"].is_i64());
     }
@@ -234,10 +221,7 @@ fn a_client_that_does_not_read_answers_is_not_read_from() {
     }
     std::thread::sleep(Duration::from_secs(1));
     stays_small(child.id(), "a client that does not read");
-    assert!(
-        !writer.is_finished(),
-        "everything was read although nothing could be answered"
-    );
+    assert!(!writer.is_finished(), "everything was read although nothing could be answered");
     child.kill().unwrap();
     child.wait().unwrap();
     drop((writer, output));
@@ -275,10 +259,7 @@ fn every_text_argument_has_a_length_limit() {
     let service = root.service();
     let long = "a long name ".repeat(100_000);
     let mut tried = 0;
-    for (tool, name) in ack_memory::internal::tools(&Toolset::default())
-        .iter()
-        .zip(TOOLS)
-    {
+    for (tool, name) in ack_memory::internal::tools(&Toolset::default()).iter().zip(TOOLS) {
         assert_eq!(tool.name, name);
         for (argument, schema) in tool.input_schema["properties"].as_object().unwrap() {
             let kind = schema["type"].to_string();
@@ -310,10 +291,7 @@ fn names_of_resources_and_prompts_are_limited() {
     let long = "x".repeat(1 << 20);
     let read = |uri: &str| ("resources/read", json!({ "uri": uri }));
     let prompt = |name: &str, arguments: Value| {
-        (
-            "prompts/get",
-            json!({ "name": name, "arguments": arguments }),
-        )
+        ("prompts/get", json!({ "name": name, "arguments": arguments }))
     };
     for (method, params) in [
         read(&format!("memory://scope/{long}")),
@@ -409,10 +387,7 @@ fn narrow(runtime: &tokio::runtime::Runtime, address: SocketAddr) -> std::io::Re
 fn clients_without_a_token_that_never_read_do_not_block_others() {
     let root = Root::samples();
     let http = Http::start(root.path());
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let health = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(400);
     let refused = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n".repeat(10);
     let slow = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Slow: ".to_owned();
@@ -447,10 +422,7 @@ fn clients_without_a_token_that_never_read_do_not_block_others() {
         let asked: Vec<(Duration, String)> = (0..20).map(|_| ask(&http, &list)).collect();
         over.store(true, Ordering::Relaxed);
         let slowest = asked.iter().map(|(took, _)| *took).max().unwrap();
-        println!(
-            "{} connections that never read; the slowest answer took {slowest:?}",
-            held.len()
-        );
+        println!("{} connections that never read; the slowest answer took {slowest:?}", held.len());
         for (took, response) in &asked {
             assert!(
                 response.starts_with("HTTP/1.1 200") && response.contains("ledger-api"),

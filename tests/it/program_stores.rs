@@ -49,9 +49,8 @@ fn write(home: &Home, sample: &Sample) -> PathBuf {
 
 fn titles(found: &Value) -> Vec<String> {
     let found = found.as_array().unwrap().iter();
-    let mut titles: Vec<String> = found
-        .map(|memory| memory["title"].as_str().unwrap().to_owned())
-        .collect();
+    let mut titles: Vec<String> =
+        found.map(|memory| memory["title"].as_str().unwrap().to_owned()).collect();
     titles.sort();
     titles
 }
@@ -64,10 +63,7 @@ fn setup_names_each_store_with_its_count_and_changes_nothing() {
     }
     // Instructions alone, empty folders and templates are no stores.
     home.write("src/shop/QWEN.md", "# Rules\n\nUse tabs.\n");
-    home.write(
-        "src/shop/.kilo/rules/memory-bank/brief.md",
-        "# Brief\n\n## Later\n",
-    );
+    home.write("src/shop/.kilo/rules/memory-bank/brief.md", "# Brief\n\n## Later\n");
     fs::create_dir_all(home.path(".openclaw/workspace-empty")).unwrap();
     let before = contents(home.0.path());
     let shown = run(&mut home.in_shop(&["setup", "--dry-run"])).ok();
@@ -81,16 +77,11 @@ fn setup_names_each_store_with_its_count_and_changes_nothing() {
     let stores = answer["stores"].as_array().unwrap();
     assert_eq!(stores.len(), samples().len(), "{answer:#}");
     assert!(stores.iter().all(|store| store["action"] == "would_add"));
-    let commands: Vec<&str> = stores
-        .iter()
-        .map(|store| store["command"].as_str().unwrap())
-        .collect();
+    let commands: Vec<&str> =
+        stores.iter().map(|store| store["command"].as_str().unwrap()).collect();
     for name in "memory-bank-shop goose goose-shop gemini-cli qwen-code-shop".split(' ') {
         let add = format!("ack-memory scopes add {name} ");
-        assert!(
-            commands.iter().any(|it| it.starts_with(&add)),
-            "{name}: {commands:#?}"
-        );
+        assert!(commands.iter().any(|it| it.starts_with(&add)), "{name}: {commands:#?}");
     }
     assert_eq!(contents(home.0.path()), before);
 }
@@ -134,39 +125,14 @@ fn what_a_file_says_about_its_memories_is_kept() {
         (0, "Goals", "type", json!("projectbrief")),
         (0, "Goals", "subtitle", json!("Shop")),
         (0, "Goals", "id", json!("projectbrief#goals")),
-        (
-            2,
-            "Use just build with the xylophone.",
-            "type",
-            json!("development"),
-        ),
-        (
-            2,
-            "Use just build with the xylophone.",
-            "concepts",
-            json!(["build", "workflow"]),
-        ),
+        (2, "Use just build with the xylophone.", "type", json!("development")),
+        (2, "Use just build with the xylophone.", "concepts", json!(["build", "workflow"])),
         (2, "Tests need Redis on port 6380", "concepts", Value::Null),
-        (
-            4,
-            "I prefer pnpm to npm",
-            "id",
-            json!("GEMINI#i-prefer-pnpm-to-npm"),
-        ),
+        (4, "I prefer pnpm to npm", "id", json!("GEMINI#i-prefer-pnpm-to-npm")),
         (7, "Money is in cents", "type", json!("project")),
         (12, "Ana likes short answers", "type", json!("USER")),
-        (
-            14,
-            "Dana reviews the xylophone",
-            "subtitle",
-            json!("People"),
-        ),
-        (
-            14,
-            "The backup moved to the attic",
-            "created_at",
-            json!("2026-11-20T00:00:00Z"),
-        ),
+        (14, "Dana reviews the xylophone", "subtitle", json!("People")),
+        (14, "The backup moved to the attic", "created_at", json!("2026-11-20T00:00:00Z")),
     ] {
         let store = write(&home, &samples()[number]);
         let (root, _service) = serve_notes(&store);
@@ -218,26 +184,17 @@ fn the_memories_of_goose_and_opencode_are_switched_off_and_come_back() {
         .expect("opencode: plugins listed in ~/.config/opencode/opencode.jsonc add")
         .expect("opencode-supermemory@latest and")
         .answer("switch it off? [y/N] ", "y\n");
-    terminal
-        .expect("opencode-mem")
-        .answer("switch it off? [y/N] ", "y\n");
+    terminal.expect("opencode-mem").answer("switch it off? [y/N] ", "y\n");
     terminal
         .expect("~/.config/opencode/plugins/claude-mem.js")
         .expect("move it out of that folder");
-    terminal
-        .expect("goose: its memory is on")
-        .answer("switch it off? [y/N] ", "y\n");
+    terminal.expect("goose: its memory is on").answer("switch it off? [y/N] ", "y\n");
     for _ in 0..2 {
         terminal.answer("[Y/n/d] ", "n\n");
     }
     assert_eq!(terminal.end().0, Some(0));
     let opencode = home.read(".config/opencode/opencode.jsonc");
-    assert_contains!(
-        opencode,
-        "// mine",
-        "opencode-wakatime",
-        "./memory-game/score.ts"
-    );
+    assert_contains!(opencode, "// mine", "opencode-wakatime", "./memory-game/score.ts");
     assert_lacks!(opencode, "supermemory");
     assert_lacks!(opencode, "mem0");
     assert_lacks!(opencode, "opencode-mem");

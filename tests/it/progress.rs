@@ -30,11 +30,7 @@ fn the_first_query_of_a_large_store_shows_progress_at_a_terminal() {
     let root = Root::new();
     large(&root);
     let mut terminal = Terminal::new();
-    for arguments in [
-        &["query", "deploy"][..],
-        &["scopes"],
-        &["approve", "--dry-run", "m-x"],
-    ] {
+    for arguments in [&["query", "deploy"][..], &["scopes"], &["approve", "--dry-run", "m-x"]] {
         let output = terminal.ack(root.path(), arguments).out;
         let at = output.find("reading memories (").unwrap_or_else(|| {
             panic!("{arguments:?} printed nothing: {output}");
@@ -60,9 +56,7 @@ fn an_import_shows_progress_only_at_a_terminal() {
     write_file(&file, &lines);
     let file = file.to_str().unwrap();
     let mut terminal = Terminal::new();
-    let shown = terminal
-        .ack(root.path(), &["import", file, "-s", "one"])
-        .out;
+    let shown = terminal.ack(root.path(), &["import", file, "-s", "one"]).out;
     assert_contains!(shown, "KiB", "left");
     let expected = "3,000 memories were added, 0 replaced, 0 unchanged; 0 lines refused";
     assert_contains!(shown, expected);

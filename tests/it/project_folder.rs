@@ -28,11 +28,7 @@ fn till(manifest: &str, scope: &str) -> Root {
 fn found(root: &Root, path: &str) -> Value {
     let service = root.service_with(|inputs| inputs.home = Some(root.path().join("home")));
     let answer = service.brief(json!({ "project_path": path }));
-    json!([
-        answer["project"]["name"],
-        answer["project"]["scope"],
-        ids(&answer["recent_memories"])
-    ])
+    json!([answer["project"]["name"], answer["project"]["scope"], ids(&answer["recent_memories"])])
 }
 
 /// Spellings of a project's folder.
@@ -69,13 +65,10 @@ fn every_path_in_a_project_is_found_like_its_folder() {
             let root = till(manifest, scope);
             let folder = root.path().join("home/work/till");
             match marker {
-                ".git" => drop(std::fs::rename(
-                    project(&root, "till", "main").join(".git"),
-                    {
-                        std::fs::create_dir_all(&folder).unwrap();
-                        folder.join(".git")
-                    },
-                )),
+                ".git" => drop(std::fs::rename(project(&root, "till", "main").join(".git"), {
+                    std::fs::create_dir_all(&folder).unwrap();
+                    folder.join(".git")
+                })),
                 marker => std::fs::create_dir_all(folder.join(marker)).unwrap(),
             }
             let spellings = spellings(&folder);
@@ -141,9 +134,7 @@ fn the_first_folder_of_a_workspace_that_belongs_to_a_scope_is_the_project() {
     assert!(config.wants_workspace());
     let detected = |config: Config| {
         let answer = call(&ack_memory::Service::new(config), "get_context", json!({})).unwrap();
-        let rule = answer["project"]["detected_by"]
-            .as_str()
-            .unwrap_or_default();
+        let rule = answer["project"]["detected_by"].as_str().unwrap_or_default();
         let rule = rule.replace(root.path().to_str().unwrap(), "ROOT");
         (answer["project"]["name"].clone(), rule)
     };
@@ -155,17 +146,8 @@ fn the_first_folder_of_a_workspace_that_belongs_to_a_scope_is_the_project() {
     let others = config.clone().with_workspace([address(&folders[0])]);
     assert_eq!(detected(others), (json!("web"), String::new()));
     // What is no folder of this machine changes nothing, nor do roots where `-C` says it.
-    let remote = [
-        "https://example.org/till",
-        "vscode-remote://ssh/till",
-        "till",
-    ];
-    assert!(
-        config
-            .clone()
-            .with_workspace(remote.map(str::to_owned))
-            .wants_workspace()
-    );
+    let remote = ["https://example.org/till", "vscode-remote://ssh/till", "till"];
+    assert!(config.clone().with_workspace(remote.map(str::to_owned)).wants_workspace());
     let chosen = config.with_project(&folders[2]);
     assert!(!chosen.wants_workspace());
     let chosen = chosen.with_workspace([address(&folders[1])]);
@@ -182,9 +164,7 @@ fn a_pinned_server_takes_the_folder_of_the_workspace_that_its_scope_claims() {
         inputs.project = None;
         inputs.pinned = Some(Setting::flag("--pin", "shops".to_owned()));
         let folders = folders.into_iter();
-        inputs.workspace = folders
-            .map(|it| Setting::variable("CURSOR_PROJECT_DIR", it))
-            .collect();
+        inputs.workspace = folders.map(|it| Setting::variable("CURSOR_PROJECT_DIR", it)).collect();
     });
     let answer = service.brief(json!({}));
     assert_eq!(answer["project"]["name"], "kiosk");

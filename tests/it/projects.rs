@@ -70,12 +70,8 @@ fn context(service: &Service, folder: &Path) -> (String, String, String) {
 fn projects_of_a_scope_are_kept_apart() {
     let root = Root::new();
     root.manifest("team", "projects = ['web', 'ledger']\npaths = ['src']");
-    let memories = [
-        of("web", "next-font"),
-        of("Ledger", "sqlx"),
-        of("ledger", "tokio"),
-        unnamed("anything"),
-    ];
+    let memories =
+        [of("web", "next-font"), of("Ledger", "sqlx"), of("ledger", "tokio"), unnamed("anything")];
     root.store("team", &memories);
     root.store("other", &[of("ledger", "promoted"), of("kiosk", "vite")]);
     let service = root.service();
@@ -93,11 +89,7 @@ fn projects_of_a_scope_are_kept_apart() {
     let ledger = folder(&root, "code/ledger");
     repository(&ledger, "");
     // What names no project belongs to the scope, and so to each of its projects.
-    check(
-        &service,
-        &ledger,
-        ["ledger", "anything promoted sqlx tokio", "next-font vite"],
-    );
+    check(&service, &ledger, ["ledger", "anything promoted sqlx tokio", "next-font vite"]);
     let (name, own, _) = context(&service, &folder(&root, "code/web"));
     assert_eq!([name, own], ["web", "anything next-font"]);
 }
@@ -107,21 +99,14 @@ fn aliases_are_names_of_the_same_project_in_every_scope() {
     let root = Root::new();
     let settings = "[projects]\nbilling-api = ['billing', 'Billing Service']\nledger = []\n";
     root.manifest("pay", settings);
-    let rows = [
-        of("billing", "a"),
-        of("billing-api", "b"),
-        of("billing_service", "c"),
-        of("ledger", "d"),
-    ];
+    let rows =
+        [of("billing", "a"), of("billing-api", "b"), of("billing_service", "c"), of("ledger", "d")];
     root.store("pay", &rows);
     let memories = [of("billing", "promoted"), of("platform", "p")];
     root.store("platform", &memories);
     // Here the same name belongs to another project.
     root.manifest("shop", "[projects]\nstorefront = ['billing']\n");
-    let store = [
-        of("billing", "shop-billing"),
-        of("storefront", "shop-front"),
-    ];
+    let store = [of("billing", "shop-billing"), of("storefront", "shop-front")];
     root.store("shop", &store);
     let service = root.service();
     for (project, found) in [
@@ -134,15 +119,7 @@ fn aliases_are_names_of_the_same_project_in_every_scope() {
     }
     let clone = folder(&root, "code/billing-service");
     repository(&clone, "");
-    check(
-        &service,
-        &clone,
-        [
-            "billing-api",
-            "a b c promoted",
-            "d p shop-billing shop-front",
-        ],
-    );
+    check(&service, &clone, ["billing-api", "a b c promoted", "d p shop-billing shop-front"]);
     let answer = service.brief(json!({ "project_path": clone }));
     assert_eq!(
         answer["project"]["detected_by"],
@@ -155,12 +132,7 @@ fn in_a_monorepo_the_longest_path_says_which_project_it_is() {
     let root = Root::new();
     let mono = folder(&root, "mono");
     repository(&mono, &remote("git@github.com:org/mono.git"));
-    let memories = [
-        of("mono", "m"),
-        of("web", "w"),
-        of("api", "a"),
-        of("infra", "i"),
-    ];
+    let memories = [of("mono", "m"), of("web", "w"), of("api", "a"), of("infra", "i")];
     root.store("all", &memories);
     let places = "mono mono/web/src mono/services/api mono/deploy/live/x mono/docs".split(' ');
     let places: Vec<PathBuf> = places.map(|path| folder(&root, path)).collect();
@@ -176,22 +148,13 @@ fn in_a_monorepo_the_longest_path_says_which_project_it_is() {
     // A list of paths: the last part names the project.
     let listed = "projects = ['mono', 'web', 'api', 'infra']\npaths = ['ROOT/mono', 'ROOT/mono/web', 'ROOT/mono/services/api', 'ROOT/mono/*/infra-*']";
     let web = "web: w";
-    assert_eq!(
-        current(listed),
-        ["mono: m", web, "api: a", "mono: m", "mono: m"]
-    );
+    assert_eq!(current(listed), ["mono: m", web, "api: a", "mono: m", "mono: m"]);
     // The last part may be an alias.
     let own = "remotes = ['github.com/org/mono']\npaths = ['ROOT/mono/web', 'ROOT/mono/deploy']\n[projects]\nweb = []\ninfra = ['ops', 'deploy']\n";
-    assert_eq!(
-        current(own),
-        ["mono: m", web, "mono: m", "infra: i", "mono: m"]
-    );
+    assert_eq!(current(own), ["mono: m", web, "mono: m", "infra: i", "mono: m"]);
     // Nothing but the names of the folders.
     let names = "projects = ['web', 'api', 'infra']\npaths = ['ROOT/mono']";
-    assert_eq!(
-        current(names),
-        ["mono: m", web, "api: a", "mono: m", "mono: m"]
-    );
+    assert_eq!(current(names), ["mono: m", web, "api: a", "mono: m", "mono: m"]);
 }
 
 #[test]
@@ -205,20 +168,11 @@ fn the_project_is_found_by_its_remote_and_by_the_end_of_a_path() {
             "projects = ['web', 'api']\nremotes = ['github.com/org/web', 'github.com/org/api']",
         ),
         // A path goes before a remote.
-        (
-            "web",
-            "paths = ['ROOT/code/some*']\n[projects]\napi = []\nweb = ['somewhere']\n",
-        ),
+        ("web", "paths = ['ROOT/code/some*']\n[projects]\napi = []\nweb = ['somewhere']\n"),
         // The name before the wildcard.
-        (
-            "some",
-            "projects = ['web', 'some']\npaths = ['ROOT/code/some*']",
-        ),
+        ("some", "projects = ['web', 'some']\npaths = ['ROOT/code/some*']"),
     ] {
-        root.manifest(
-            "all",
-            &manifest.replace("ROOT", root.path().to_str().unwrap()),
-        );
+        root.manifest("all", &manifest.replace("ROOT", root.path().to_str().unwrap()));
         assert_eq!(context(&root.service(), &clone).0, project);
     }
 }
@@ -226,10 +180,7 @@ fn the_project_is_found_by_its_remote_and_by_the_end_of_a_path() {
 #[test]
 fn a_scope_of_one_project_has_it_under_every_name() {
     let root = Root::new();
-    root.store(
-        "ledger-api",
-        &[of("ledger-api", "a"), unnamed("b"), of("kiosk", "k")],
-    );
+    root.store("ledger-api", &[of("ledger-api", "a"), unnamed("b"), of("kiosk", "k")]);
     let clone = folder(&root, "code/Ledger_API");
     repository(&clone, "");
     assert_eq!(context(&root.service(), &clone).1, "a b");
@@ -265,11 +216,7 @@ fn recorded_projects_select_a_scope_as_the_last_rule() {
     let service = root.service();
     let recorded = json!("project `beta` recorded in the store");
     assert_eq!(found(&service, "Beta"), (json!("notes"), recorded));
-    check(
-        &service,
-        &folder(&root, "code/beta"),
-        ["beta", "b b2 n t", "a"],
-    );
+    check(&service, &folder(&root, "code/beta"), ["beta", "b b2 n t", "a"]);
     // A private store is not opened for a name, and nobody vouches for a rejected memory.
     for name in ["gamma", "solo"] {
         assert_eq!(found(&service, name), (Value::Null, Value::Null));
@@ -280,10 +227,7 @@ fn recorded_projects_select_a_scope_as_the_last_rule() {
     assert_eq!(found(&service, "delta").0, "twin");
     write_file(root.path().join("config.toml"), "default_scope = 'twin'");
     let service = root.service();
-    assert_eq!(
-        found(&service, "alpha").1,
-        "project `alpha` recorded in the store"
-    );
+    assert_eq!(found(&service, "alpha").1, "project `alpha` recorded in the store");
     assert_eq!(found(&service, "gamma").1, "default_scope in config.toml");
     // What an owner wrote takes precedence.
     root.manifest("twin", "projects = ['alpha']");
@@ -367,17 +311,10 @@ fn other_projects_of_a_current_private_scope_count_as_cross_project() {
     let root = Root::new();
     let settings = "visibility = 'private'\nprojects = ['dotfiles', 'garden']";
     root.manifest("mine", settings);
-    root.store(
-        "mine",
-        &[of("dotfiles", "d"), of("garden", "g"), unnamed("u")],
-    );
+    root.store("mine", &[of("dotfiles", "d"), of("garden", "g"), unnamed("u")]);
     root.manifest("hidden", "visibility = 'private'");
     root.store("hidden", &[of("dotfiles", "secret")]);
-    check(
-        &root.service(),
-        &folder(&root, "code/dotfiles"),
-        ["dotfiles", "d u", "g"],
-    );
+    check(&root.service(), &folder(&root, "code/dotfiles"), ["dotfiles", "d u", "g"]);
 }
 
 #[test]

@@ -55,11 +55,7 @@ fn damages() -> Vec<(&'static str, Vec<u8>, &'static str)> {
         ("a.md", pointer.to_vec(), "Git LFS pointer"),
         ("a.md", too_large, "larger than 8 MB"),
         ("l.jsonl", second_broken.to_vec(), "line 2 was left out"),
-        (
-            "one.jsonl",
-            b"{\"id\": \"o-1\", \"tit\n".to_vec(),
-            "line 1 was left out",
-        ),
+        ("one.jsonl", b"{\"id\": \"o-1\", \"tit\n".to_vec(), "line 1 was left out"),
     ]
 }
 
@@ -142,18 +138,13 @@ fn flags_for_buckets_are_refused_with_a_folder() {
 fn only_promoted_memories_are_written_to_a_folder_if_asked_for() {
     let root = Root::new();
     let m_2 = json!({ "status": "promoted" });
-    let memories = [
-        titled("m-1", "Merely approved"),
-        memory("m-2", "Promoted to every team", m_2),
-    ];
+    let memories = [titled("m-1", "Merely approved"), memory("m-2", "Promoted to every team", m_2)];
     root.store("n", &memories);
     let out = tempfile::tempdir().unwrap();
     let notes = out.path().join("notes");
     publish(&root, &notes, &["--only-promoted", "--yes"]).ok();
-    let written: String = fs::read_dir(&notes)
-        .unwrap()
-        .map(|entry| read_text(entry.unwrap().path()))
-        .collect();
+    let written: String =
+        fs::read_dir(&notes).unwrap().map(|entry| read_text(entry.unwrap().path())).collect();
     assert_contains!(written, "Promoted to every team");
     assert_lacks!(written, "Merely approved");
 }

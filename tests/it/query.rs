@@ -33,9 +33,7 @@ fn shown_keys(answer: &Value) -> Vec<(String, String)> {
     let hits = answer["results"].as_array().unwrap().iter();
     let entries = hits.flat_map(|hit| [vec![hit.clone()], folded(hit)].concat());
     let text = |value: &Value| value.as_str().unwrap().to_owned();
-    entries
-        .map(|entry| (text(&entry["scope"]), text(&entry["id"])))
-        .collect()
+    entries.map(|entry| (text(&entry["scope"]), text(&entry["id"]))).collect()
 }
 
 /// Every page of a request, with what happens between two pages.
@@ -197,9 +195,7 @@ fn an_incremental_index_answers_like_a_fresh_one() {
 #[test]
 fn a_concise_answer_omits_the_fields_of_a_full_one() {
     let root = Root::new();
-    let facts: Vec<String> = (0..9)
-        .map(|n| format!("fact {n} {}", "long ".repeat(100)))
-        .collect();
+    let facts: Vec<String> = (0..9).map(|n| format!("fact {n} {}", "long ".repeat(100))).collect();
     let more = json!({ "narrative": "The story", "files": ["src/a.rs"], "session": "s", "confidence": 0.5 });
     let mut rest = more.clone();
     rest["facts"] = json!(facts);
@@ -219,10 +215,7 @@ fn a_concise_answer_omits_the_fields_of_a_full_one() {
 fn an_empty_result_has_suggestions() {
     let root = Root::new();
     let first = json!({ "project": "ledger-api", "concepts": ["postgres"] });
-    let memories = [
-        memory("a", "Lock order", first),
-        unreviewed("b", "Unreviewed zeppelin"),
-    ];
+    let memories = [memory("a", "Lock order", first), unreviewed("b", "Unreviewed zeppelin")];
     root.store("alpha", &memories);
     let service = root.service();
     insta::assert_json_snapshot!(service.find(json!({ "query": "nonsense", "project": "ledger-apo", "tags": ["postgress"], "scope": "alpha" })), @r#"
@@ -277,15 +270,9 @@ fn names_that_only_waiting_memories_have_are_found_without_their_text() {
     };
     let similar = "one that waits for review has a similar name";
     let near = suggestion(json!({ "query": "lock", "project": "ledger-ap" }));
-    assert_eq!(
-        near,
-        format!("No memory was learned in project \"ledger-ap\"; {similar}")
-    );
+    assert_eq!(near, format!("No memory was learned in project \"ledger-ap\"; {similar}"));
     let same = suggestion(json!({ "query": "lock", "project": "ledger-api" }));
-    assert_eq!(
-        same,
-        "Every memory that was learned in project \"ledger-api\" waits for review"
-    );
+    assert_eq!(same, "Every memory that was learned in project \"ledger-api\" waits for review");
     let tag = suggestion(json!({ "query": "lock", "tags": ["neovmi"] }));
     assert_eq!(tag, format!("No memory has the tag \"neovmi\"; {similar}"));
     // An empty list is not called a list of the newest.
@@ -383,10 +370,7 @@ fn hidden_matches_are_counted_without_rejected_ones() {
     let service = root.service();
     let count = |status: &str| {
         let answer = service.find(json!({ "query": "lock", "status": status }));
-        (
-            answer["total"].as_u64().unwrap(),
-            answer["hidden"]["by_status"].as_u64().unwrap_or(0),
-        )
+        (answer["total"].as_u64().unwrap(), answer["hidden"]["by_status"].as_u64().unwrap_or(0))
     };
     assert_eq!(count("approved"), (2, 2));
     assert_eq!(count("staging"), (2, 2));
@@ -444,16 +428,11 @@ fn an_agent_that_asks_for_many_results_gets_as_many_and_shorter_ones() {
     for limit in [10, 25, 35, 50] {
         let (results, tokens) = page(limit);
         assert_eq!(results.len(), limit as usize);
-        assert!(
-            tokens <= 4_000.max(limit as usize * 131),
-            "{limit}: {tokens}"
-        );
+        assert!(tokens <= 4_000.max(limit as usize * 131), "{limit}: {tokens}");
     }
     let (many, _) = page(50);
     let facts = |results: &[Value]| {
-        let counts = results
-            .iter()
-            .map(|one| one["facts"].as_array().unwrap().len());
+        let counts = results.iter().map(|one| one["facts"].as_array().unwrap().len());
         counts.sum::<usize>() * 100 / results.len()
     };
     assert!(facts(&many) < facts(&few), "{many:?}");

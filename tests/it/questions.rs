@@ -19,15 +19,9 @@ struct Scene {
 const ASKING: [(&[&str], &str); 5] = [
     (&["connect", "gemini"], "Write this? [y/N] "),
     (&["scopes", "remove", "linked"], "Remove the scope? [y/N] "),
-    (
-        &["publish", "alpha", "--to-folder", "notes"],
-        "Write these files? [y/N] ",
-    ),
+    (&["publish", "alpha", "--to-folder", "notes"], "Write these files? [y/N] "),
     (&["approve", "--waiting"], "Approve 2 memories? [y/N] "),
-    (
-        &["add", "The key is AKIAIOSFODNN7EXAMPLQ"],
-        "Add it all the same? [y/N] ",
-    ),
+    (&["add", "The key is AKIAIOSFODNN7EXAMPLQ"], "Add it all the same? [y/N] "),
 ];
 
 impl Scene {
@@ -45,10 +39,7 @@ impl Scene {
         let store = home.path("elsewhere");
         root.manifest(
             "linked",
-            &format!(
-                "store = \"{}\"\nunreviewed = \"approved\"\n",
-                store.display()
-            ),
+            &format!("store = \"{}\"\nunreviewed = \"approved\"\n", store.display()),
         );
         Self { home, root }
     }
@@ -66,10 +57,7 @@ impl Scene {
     /// The files that a command may write, without what a terminal's commands remember.
     fn files(&self) -> Vec<(PathBuf, u64)> {
         let of_home = contents(&self.home.path(""));
-        of_home
-            .into_iter()
-            .chain(contents(self.root.path()))
-            .collect()
+        of_home.into_iter().chain(contents(self.root.path())).collect()
     }
 }
 
@@ -82,16 +70,8 @@ fn a_word_is_an_answer_and_leaves_nothing_to_the_shell() {
             let mut session = Session::start(scene.command(arguments));
             session.answer(question, &format!("{typed}\necho stray\n"));
             let (code, shown, rest) = session.end_with_rest();
-            assert_eq!(
-                (code, rest.as_str()),
-                (Some(0), ""),
-                "{arguments:?} {typed}: {shown}"
-            );
-            assert_eq!(
-                scene.files() != before,
-                writes,
-                "{arguments:?} {typed}: {shown}"
-            );
+            assert_eq!((code, rest.as_str()), (Some(0), ""), "{arguments:?} {typed}: {shown}");
+            assert_eq!(scene.files() != before, writes, "{arguments:?} {typed}: {shown}");
         }
     }
 }
@@ -107,11 +87,7 @@ fn what_is_no_answer_is_asked_again_and_the_end_of_the_input_is_no() {
             .expect("y: yes, n or Enter: no")
             .answer(question, "\u{4}");
         let (code, shown, rest) = session.end_with_rest();
-        assert_eq!(
-            (code, rest.as_str()),
-            (Some(0), ""),
-            "{arguments:?}: {shown}"
-        );
+        assert_eq!((code, rest.as_str()), (Some(0), ""), "{arguments:?}: {shown}");
         assert_eq!(scene.files(), before, "{arguments:?}: {shown}");
     }
 }
@@ -124,15 +100,8 @@ fn an_interrupt_at_a_question_ends_its_line_and_writes_nothing() {
         let mut session = Session::start(scene.command(arguments));
         session.expect(question).interrupt();
         let (code, shown, rest) = session.end_with_rest();
-        assert_eq!(
-            (code, rest.as_str()),
-            (Some(130), ""),
-            "{arguments:?}: {shown}"
-        );
-        assert!(
-            shown.contains(&format!("{question}\n")),
-            "{arguments:?}: {shown}"
-        );
+        assert_eq!((code, rest.as_str()), (Some(130), ""), "{arguments:?}: {shown}");
+        assert!(shown.contains(&format!("{question}\n")), "{arguments:?}: {shown}");
         assert_eq!(scene.files(), before, "{arguments:?}: {shown}");
     }
 }

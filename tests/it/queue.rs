@@ -38,19 +38,12 @@ fn head(root: &Root) -> String {
 fn the_queue_header_reports_size_age_and_pace() {
     let root = Root::new();
     let ages = [30, 20, 10, 3, 2, 1];
-    let mut memories: Vec<Value> = ages
-        .iter()
-        .enumerate()
-        .map(|(n, days)| waiting(&format!("w{n}"), *days))
-        .collect();
+    let mut memories: Vec<Value> =
+        ages.iter().enumerate().map(|(n, days)| waiting(&format!("w{n}"), *days)).collect();
     memories.extend((0..5).map(|n| reviewed(&format!("done{n}"), "approved", 40, 2)));
     memories.push(reviewed("refused", "rejected", 5, 1));
     memories.push(reviewed("long-ago", "approved", 90, 80));
-    memories.push(memory(
-        "born-approved",
-        "x",
-        json!({ "created_at": days_ago(1) }),
-    ));
+    memories.push(memory("born-approved", "x", json!({ "created_at": days_ago(1) })));
     root.store("alpha", &memories);
     // Four arrived (w3, w4, w5, refused); six were decided; w0 is decided by the log.
     decide(root.path(), &["reject", "w0"]).ok();
@@ -71,14 +64,9 @@ fn the_queue_header_reports_size_age_and_pace() {
 #[test]
 fn a_postponed_memory_leaves_the_queue_until_its_day() {
     let root = Root::new().let_agents_review();
-    root.store(
-        "alpha",
-        &[waiting("now", 3), waiting("later", 9), waiting("past", 5)],
-    );
+    root.store("alpha", &[waiting("now", 3), waiting("later", 9), waiting("past", 5)]);
     decide(root.path(), &["stage", "later", "--until", "2w"]).ok();
-    let in_two_weeks = (Timestamp::now() + (14 * 24).hours())
-        .strftime("%Y-%m-%d")
-        .to_string();
+    let in_two_weeks = (Timestamp::now() + (14 * 24).hours()).strftime("%Y-%m-%d").to_string();
     let found = &log(&root, "alpha")[0];
     assert_eq!(found.until.as_deref(), Some(in_two_weeks.as_str()));
     let heading = head(&root);
@@ -97,11 +85,7 @@ fn a_postponed_memory_leaves_the_queue_until_its_day() {
     write_file(&path, text.replace(&in_two_weeks, &days_ago(0)[..10]));
     // What this program wrote is gone; without the seal nobody knows.
     std::fs::remove_file(path.with_extension("seal")).unwrap();
-    assert!(
-        head(&root).starts_with("3 memories wait"),
-        "{}",
-        head(&root)
-    );
+    assert!(head(&root).starts_with("3 memories wait"), "{}", head(&root));
     // Whole queues are snoozed without naming anything, and one whose text changed is back.
     let words = ["stage", "--waiting", "--yes", "--until", "2099-01-01"];
     decide(root.path(), &words).ok();
@@ -122,9 +106,8 @@ fn a_postponed_memory_leaves_the_queue_until_its_day() {
 fn the_user_is_warned_about_a_queue_that_grows_too_fast() {
     let warning = |waiting_count: usize, decided: usize| {
         let root = Root::new();
-        let mut memories: Vec<Value> = (0..waiting_count)
-            .map(|n| waiting(&format!("w{n}"), 2))
-            .collect();
+        let mut memories: Vec<Value> =
+            (0..waiting_count).map(|n| waiting(&format!("w{n}"), 2)).collect();
         memories.extend((0..decided).map(|n| reviewed(&format!("d{n}"), "approved", 30, 3)));
         memories.push(memory("a", "a", json!({ "project": "p" })));
         root.store("p", &memories);
@@ -191,8 +174,7 @@ fn a_review_for_a_question_has_what_matches_the_best_first() {
         let words = [&["review", "--list", "--json", "--for"], arguments].concat();
         let listed = ack(root.path(), &words).json();
         let ids = listed["waiting"].as_array().unwrap().iter();
-        ids.map(|it| it["id"].as_str().unwrap().to_owned())
-            .collect::<Vec<_>>()
+        ids.map(|it| it["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(listed(&["xylophone deadlock"])[0], "l-2");
     assert_eq!(listed(&["deadlock timeout"])[0], "l-1");
@@ -222,33 +204,17 @@ fn a_person_who_asks_reads_how_many_unreviewed_match_and_what_opens_them() {
     let shown = terminal.plain(root.path(), &["query", "deadlock"]);
     let named = "2 unreviewed match: `ack-memory review --for deadlock`";
     assert_contains!(shown, "A deadlock shows in pg_locks", named);
-    let listed = ack(
-        root.path(),
-        &["review", "--for", "deadlock", "--list", "--json"],
-    )
-    .json();
+    let listed = ack(root.path(), &["review", "--for", "deadlock", "--list", "--json"]).json();
     assert_eq!(listed["total"], 2);
     let shown = terminal.plain(root.path(), &["query", "why a deadlock", "-s", "alpha"]);
-    assert_contains!(
-        shown,
-        "`ack-memory review --for 'why a deadlock' --scope alpha`"
-    );
+    assert_contains!(shown, "`ack-memory review --for 'why a deadlock' --scope alpha`");
     let shown = terminal.plain(root.path(), &["get", "l-2"]);
-    assert_contains!(
-        shown,
-        "1 unreviewed memory matches: `ack-memory review --for l-2`"
-    );
+    assert_contains!(shown, "1 unreviewed memory matches: `ack-memory review --for l-2`");
     let shown = terminal.plain(root.path(), &["get", "l"]);
     assert_contains!(shown, "2 unreviewed match: `ack-memory review --for l`");
     // A filter that `review` lacks, and another status: as before. A pipe gets no more than before.
     let shown = terminal.plain(root.path(), &["query", "deadlock", "--since", "2020-01-01"]);
     assert_lacks!(shown, "review --for");
-    assert_lacks!(
-        terminal.plain(root.path(), &["query", "deadlock", "-a"]),
-        "review --for"
-    );
-    assert_lacks!(
-        ack(root.path(), &["query", "deadlock"]).ok(),
-        "review --for"
-    );
+    assert_lacks!(terminal.plain(root.path(), &["query", "deadlock", "-a"]), "review --for");
+    assert_lacks!(ack(root.path(), &["query", "deadlock"]).ok(), "review --for");
 }

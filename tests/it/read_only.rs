@@ -75,10 +75,7 @@ fn every_state() -> (Root, Vec<Other>) {
         None => run_sql(&claude, CLAUDE_MEM),
     }
     fs::create_dir(root.scope_folder("rollback").join("lance")).unwrap();
-    write_file(
-        root.scope_folder("garbled").join("memory.db"),
-        "no database",
-    );
+    write_file(root.scope_folder("garbled").join("memory.db"), "no database");
     write_file(root.scope_folder("empty").join("memory.db"), "");
     (root, others)
 }
@@ -123,10 +120,7 @@ fn no_reading_subcommand_changes_a_byte() {
     for line in READING.lines() {
         unchanged(&root, line, || {
             let outcome = run(binary(root.path()).args(line.split(' ')));
-            assert!(
-                outcome.code.is_some_and(|code| code < 2),
-                "{line}: {outcome:?}"
-            );
+            assert!(outcome.code.is_some_and(|code| code < 2), "{line}: {outcome:?}");
         });
     }
     unchanged(&root, "serve", || {
@@ -155,19 +149,13 @@ fn a_planned_import_and_a_planned_scope_write_nothing() {
 
 /// A few requests over the protocol, each waited for.
 fn serve(mut command: Command) {
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut server = Server::spawn(command);
     server.initialize("2025-06-18");
     server.request("tools/list", json!({}));
     let include = ["timeline", "links", "history"];
     for (name, arguments) in [
-        (
-            "query_memories",
-            json!({ "query": "marker", "status": "all" }),
-        ),
+        ("query_memories", json!({ "query": "marker", "status": "all" })),
         ("get_memory", json!({ "id": "m2", "include": include })),
         ("list_scopes", json!({})),
         ("get_context", json!({})),
@@ -184,10 +172,7 @@ fn traced(root: &Path, arguments: &str) -> String {
     let log = tempfile::NamedTempFile::new().unwrap();
     let mut command = Command::new("strace");
     command.args("-f -qq -y -s 600 -e trace=%file,%desc -o".split(' '));
-    command
-        .arg(log.path())
-        .arg(env!("CARGO_BIN_EXE_ack-memory"))
-        .args(arguments.split(' '));
+    command.arg(log.path()).arg(env!("CARGO_BIN_EXE_ack-memory")).args(arguments.split(' '));
     command.env("ACK_MEM_PATH", root).current_dir("/");
     if arguments == "serve" {
         serve(command);
@@ -204,20 +189,12 @@ fn change<'a>(line: &'a str, root: &str) -> Option<&'a str> {
         return None;
     }
     let call = line.split_once(' ').map_or(line, |(first, rest)| {
-        if first.bytes().all(|b| b.is_ascii_digit()) {
-            rest
-        } else {
-            line
-        }
+        if first.bytes().all(|b| b.is_ascii_digit()) { rest } else { line }
     });
     let call = call.trim_start();
     let name = call.split('(').next().unwrap_or_default();
     // The first argument of calls on an open file, with its path.
-    let on_file = || {
-        call.split([',', ')'])
-            .next()
-            .is_some_and(|first| first.contains(root))
-    };
+    let on_file = || call.split([',', ')']).next().is_some_and(|first| first.contains(root));
     let changes = match name {
         "open" | "openat" | "openat2" | "creat" => {
             ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "creat("]
@@ -266,9 +243,7 @@ fn the_owner_of_a_log_is_unchanged() {
     let mut other = Other::open(&path);
     other.sql("INSERT INTO memories (id, title, status) VALUES ('m2', 'in the log', 'approved')");
     let beside = [path.with_extension("db-wal"), path.with_extension("db-shm")];
-    if beside
-        .iter()
-        .any(|file| std::os::unix::fs::chown(file, Some(65_534), Some(65_534)).is_err())
+    if beside.iter().any(|file| std::os::unix::fs::chown(file, Some(65_534), Some(65_534)).is_err())
     {
         eprintln!("only root can give a file away: this test did nothing");
         return;

@@ -82,10 +82,7 @@ fn the_projects_of_a_claude_mem_store_have_all_their_rows() {
         ("relay-ex", 69, 9),
         ("nothing", 0, 0),
     ] {
-        let request = QueryRequest {
-            project: Some(project.to_owned()),
-            ..everything()
-        };
+        let request = QueryRequest { project: Some(project.to_owned()), ..everything() };
         let seen = all_ids(&service, &request);
         assert_eq!(count(&seen, "obs-"), observations, "{project}");
         assert_eq!(count(&seen, "sum-"), summaries, "{project}");
@@ -96,12 +93,7 @@ fn the_projects_of_a_claude_mem_store_have_all_their_rows() {
     assert_eq!(scope["memory_count"], 756);
     assert_eq!(scope["counts"]["staging"], 756);
     for project in "ledger-api kiosk-web dotfiles ops-runbook relay-ex".split(' ') {
-        assert!(
-            scope["projects"]
-                .as_array()
-                .unwrap()
-                .contains(&json!(project))
-        );
+        assert!(scope["projects"].as_array().unwrap().contains(&json!(project)));
     }
     let updated = scope["last_updated"].as_str().unwrap();
     assert!(updated.starts_with("2026-11-21"), "{updated}");

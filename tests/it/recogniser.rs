@@ -24,9 +24,7 @@ pub struct Person {
 impl Person {
     pub fn new() -> Self {
         let folder = tempfile::Builder::new().prefix("ack-person-").tempdir();
-        Self {
-            folder: folder.unwrap(),
-        }
+        Self { folder: folder.unwrap() }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -190,10 +188,7 @@ fn a_native_store_says_how_much_is_approved() {
     let found = at(&store).unwrap();
     assert_eq!(found.kind, StoreKind::AckMemory);
     assert_eq!(found.kind.support(), Support::Served);
-    assert!(
-        found.approved.unwrap() > 0 && found.approved < found.memories,
-        "{found:?}"
-    );
+    assert!(found.approved.unwrap() > 0 && found.approved < found.memories, "{found:?}");
     assert_eq!(at(store.parent().unwrap()), Some(found));
 }
 
@@ -229,10 +224,8 @@ fn broken_stores_are_listed_with_the_reason() {
     nix::unistd::mkfifo(&project.join("CLAUDE.md"), nix::sys::stat::Mode::S_IRWXU).unwrap();
     std::os::unix::fs::symlink(&project, project.join("loop")).unwrap();
     let found = survey(&person.places());
-    let listed: Vec<String> = found
-        .iter()
-        .map(|found| format!("{:?} {}", found.kind, found.count()))
-        .collect();
+    let listed: Vec<String> =
+        found.iter().map(|found| format!("{:?} {}", found.kind, found.count())).collect();
     let expected = [
         "ClaudeMem not counted: it is not an SQLite database",
         "BasicMemory 1 memory",

@@ -13,15 +13,8 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 /// The sets of `ACK_TEST_EVALS` that pairs are made of.
-const SETS: [&str; 7] = [
-    "clippy",
-    "devbench",
-    "faq",
-    "notes-two",
-    "precisionmembench",
-    "solutions-open",
-    "til-jb",
-];
+const SETS: [&str; 7] =
+    ["clippy", "devbench", "faq", "notes-two", "precisionmembench", "solutions-open", "til-jb"];
 /// The least precision of `contradicts`.
 const MIN_PRECISION: f64 = 0.9;
 const KINDS: [RelationKind; 5] = [
@@ -51,17 +44,10 @@ enum Side {
 
 fn pairs() -> Vec<Pair> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/relations");
-    let names = [
-        "pairs.jsonl",
-        "outside.jsonl",
-        "fresh.jsonl",
-        "opposites.jsonl",
-    ];
+    let names = ["pairs.jsonl", "outside.jsonl", "fresh.jsonl", "opposites.jsonl"];
     let files = names.map(|name| folder.join(name));
     let text = files.map(|path| read_text(path)).concat();
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// The texts of the outside sets: the title, then what else a memory says.
@@ -123,11 +109,7 @@ impl Memories {
             };
             let facts: Vec<Value> = serde_json::from_str(&text(4)).unwrap_or_default();
             let mut texts = vec![text(1), text(2), text(3)];
-            texts.extend(
-                facts
-                    .iter()
-                    .filter_map(|fact| fact.as_str().map(str::to_owned)),
-            );
+            texts.extend(facts.iter().filter_map(|fact| fact.as_str().map(str::to_owned)));
             self.known.insert(format!("claude-mem:{id}"), texts);
         }
     }
@@ -168,9 +150,7 @@ impl Memories {
             }
         };
         let texts = texts.iter().filter(|text| !text.is_empty());
-        Some(Profile::of_texts(
-            &texts.map(String::as_str).collect::<Vec<_>>(),
-        ))
+        Some(Profile::of_texts(&texts.map(String::as_str).collect::<Vec<_>>()))
     }
 }
 
@@ -182,9 +162,7 @@ fn measure(half: &str) -> Confusion {
     let mut confusion = Confusion::default();
     let place = |kind| KINDS.iter().position(|known| *known == kind).unwrap();
     for pair in pairs().iter().filter(|pair| pair.half == half) {
-        let sides = memories
-            .profile(&pair.newer)
-            .zip(memories.profile(&pair.older));
+        let sides = memories.profile(&pair.newer).zip(memories.profile(&pair.older));
         let Some((newer, older)) = sides else {
             continue;
         };
@@ -215,10 +193,7 @@ fn precision(confusion: &Confusion, kind: usize) -> f64 {
 
 fn report(half: &str) -> Confusion {
     let confusion = measure(half);
-    println!(
-        "{half}: wanted, given as {:?}",
-        KINDS.map(RelationKind::as_str)
-    );
+    println!("{half}: wanted, given as {:?}", KINDS.map(RelationKind::as_str));
     for (kind, wanted) in confusion.iter().enumerate() {
         println!(
             "{:12} {wanted:3?} precision {:.3} recall {:.3}",
@@ -238,10 +213,8 @@ fn holds_the_bounds(sets: &[(&str, f64)]) {
         assert!(contradicts >= MIN_PRECISION, "{half}: {contradicts:.3}");
         // Word for word is no matter of opinion.
         for kind in [0, 1] {
-            let wrong: u32 = (0..5)
-                .filter(|wanted| *wanted != kind)
-                .map(|wanted| confusion[wanted][kind])
-                .sum();
+            let wrong: u32 =
+                (0..5).filter(|wanted| *wanted != kind).map(|wanted| confusion[wanted][kind]).sum();
             assert_eq!(wrong, 0, "{half}: called `{}`", KINDS[kind].as_str());
         }
         let found = share(confusion[3][3], confusion[3].iter().sum());
@@ -257,12 +230,7 @@ fn reported_contradictions_have_high_precision() {
 #[test]
 fn reported_contradictions_have_high_precision_on_other_texts() {
     if has_all_sets() {
-        let sets = [
-            ("held_out", 0.4),
-            ("second", 0.3),
-            ("third", 0.3),
-            ("fourth", 0.2),
-        ];
+        let sets = [("held_out", 0.4), ("second", 0.3), ("third", 0.3), ("fourth", 0.2)];
         holds_the_bounds(&sets);
     }
 }

@@ -35,11 +35,7 @@ impl Scene {
         let store = format!("store = '{}'\n{settings}\n", notes.display());
         root.manifest("team", &store);
         let service = root.service();
-        let scene = Self {
-            repository,
-            root,
-            service,
-        };
+        let scene = Self { repository, root, service };
         scene.write("other.md", "# Deploy on Mondays\n\nBefore noon.\n");
         for (name, text) in files {
             scene.write(name, text);
@@ -134,11 +130,7 @@ fn a_rejection_says_which_equal_notes_it_takes_along() {
         assert_eq!(scene.ids("approved"), ["alpha", "other"], "{settings}");
         // If both are named, only the one with a decision counts.
         let seen = ack(root, &["reject", "alpha", "copy", "--dry-run", "--json"]).json();
-        assert_eq!(
-            ids(&seen["also_rejected"]),
-            Vec::<String>::new(),
-            "{settings}: {seen}"
-        );
+        assert_eq!(ids(&seen["also_rejected"]), Vec::<String>::new(), "{settings}: {seen}");
     }
 }
 
@@ -206,10 +198,7 @@ fn what_was_put_back_or_replaced_waits_under_another_name() {
 
 #[test]
 fn of_two_files_with_one_text_the_one_that_takes_the_others_place_stays() {
-    let scene = Scene::new(
-        "ref = 'HEAD'",
-        &[("by-hand.md", PLAIN), ("manual.md", PLAIN)],
-    );
+    let scene = Scene::new("ref = 'HEAD'", &[("by-hand.md", PLAIN), ("manual.md", PLAIN)]);
     assert_eq!(scene.ids("approved").len(), 2, "equal ones are folded");
     scene.decide(&["replace", "by-hand", "--by", "manual", "--merge"]);
     assert_eq!(scene.ids("approved"), ["manual", "other"]);
@@ -234,22 +223,14 @@ fn a_person_can_approve_the_copy_and_take_that_back() {
     scene.decide(&["approve", "manual"]);
     assert_eq!(scene.ids("approved"), ["manual", "other"]);
     scene.decide(&["undo"]);
-    assert_eq!(
-        scene.ids("all"),
-        ["other"],
-        "the first decision counts again"
-    );
+    assert_eq!(scene.ids("all"), ["other"], "the first decision counts again");
     scene.decide(&["undo"]);
     assert_eq!(scene.ids("approved"), ["manual", "other"]);
 }
 
 /// Four files with one text.
-const EQUAL: [(&str, &str); 4] = [
-    ("a.md", PLAIN),
-    ("b.md", PLAIN),
-    ("c.md", PLAIN),
-    ("sub/d.md", PLAIN),
-];
+const EQUAL: [(&str, &str); 4] =
+    [("a.md", PLAIN), ("b.md", PLAIN), ("c.md", PLAIN), ("sub/d.md", PLAIN)];
 
 #[test]
 fn copies_stay_rejected_as_long_as_one_copy_is_rejected() {
@@ -276,10 +257,9 @@ fn copies_stay_rejected_as_long_as_one_copy_is_rejected() {
 
 #[test]
 fn the_end_of_the_last_rejection_names_the_copies_that_come_back() {
-    for (settings, kind, line) in [
-        ("ref = 'HEAD'", "served_again", "served again: c"),
-        ("", "wait_again", "waits again: c"),
-    ] {
+    for (settings, kind, line) in
+        [("ref = 'HEAD'", "served_again", "served again: c"), ("", "wait_again", "waits again: c")]
+    {
         let scene = Scene::new(settings, &EQUAL);
         let root = scene.root.path();
         let before = scene.counts();
@@ -313,10 +293,7 @@ fn a_decision_that_cannot_be_read_approves_no_copy() {
 
 #[test]
 fn another_text_is_not_touched_by_a_rejection() {
-    let scene = Scene::new(
-        "ref = 'HEAD'",
-        &[("by-hand.md", BARE), ("manual.md", PLAIN)],
-    );
+    let scene = Scene::new("ref = 'HEAD'", &[("by-hand.md", BARE), ("manual.md", PLAIN)]);
     scene.decide(&["reject", "by-hand"]);
     assert_eq!(scene.ids("approved"), ["manual", "other"]);
     let listed: Value = scene.service.scopes(json!({}));

@@ -18,9 +18,7 @@ const MEMORY_URI: &str = "memory://scope/ledger-api/memory/ack_a41f0c_2025-11-24
 fn read(server: &mut Server, uri: &str) -> Value {
     let answer = server.request("resources/read", json!({ "uri": uri }));
     let contents = answer["result"]["contents"].as_array();
-    let [contents] = contents.map_or(&[][..], Vec::as_slice) else {
-        panic!("{uri}: {answer}")
-    };
+    let [contents] = contents.map_or(&[][..], Vec::as_slice) else { panic!("{uri}: {answer}") };
     assert_eq!(contents["uri"], uri);
     assert_eq!(contents["mimeType"], "application/json");
     serde_json::from_str(contents["text"].as_str().unwrap()).unwrap()
@@ -64,9 +62,7 @@ pub fn prompt(server: &mut Server, name: &str, arguments: Value) -> String {
     let asked = json!({ "name": name, "arguments": arguments });
     let answer = server.request("prompts/get", asked);
     let messages = answer["result"]["messages"].as_array();
-    let [message] = messages.map_or(&[][..], Vec::as_slice) else {
-        panic!("{answer}")
-    };
+    let [message] = messages.map_or(&[][..], Vec::as_slice) else { panic!("{answer}") };
     assert_eq!(message["role"], "user");
     message["content"]["text"].as_str().unwrap().to_owned()
 }
@@ -85,23 +81,20 @@ fn both_protocol_versions_list_read_and_prompt_alike() {
         ("resources/read", json!({ "uri": MEMORY_URI })),
         ("prompts/get", recall),
     ];
-    let replies = [
-        Server::initialized(root.path()),
-        Server::stateless(root.path()),
-    ]
-    .map(|mut server| {
-        let mut all = Vec::new();
-        for (method, params) in &requests {
-            let mut answer = server.request(method, params.clone());
-            let result = answer["result"].as_object_mut().unwrap();
-            // What the newer version adds to every answer.
-            result.retain(|key, _| {
-                !["resultType", "ttlMs", "cacheScope", "_meta"].contains(&key.as_str())
-            });
-            all.push(json!({ *method: result }));
-        }
-        all
-    });
+    let replies =
+        [Server::initialized(root.path()), Server::stateless(root.path())].map(|mut server| {
+            let mut all = Vec::new();
+            for (method, params) in &requests {
+                let mut answer = server.request(method, params.clone());
+                let result = answer["result"].as_object_mut().unwrap();
+                // What the newer version adds to every answer.
+                result.retain(|key, _| {
+                    !["resultType", "ttlMs", "cacheScope", "_meta"].contains(&key.as_str())
+                });
+                all.push(json!({ *method: result }));
+            }
+            all
+        });
     assert_eq!(replies[0], replies[1]);
     let offered = serde_json::to_string_pretty(&replies[0][..3]).unwrap();
     let mut settings = insta::Settings::clone_current();
@@ -209,11 +202,9 @@ fn what_is_wrong_with_a_scope_names_nothing_unapproved_to_agents() {
     let key = "id            TEXT PRIMARY KEY NOT NULL";
     let schema = ack_memory::internal::import::SCHEMA.replacen(key, "id TEXT", 1);
     store.sql(&schema);
-    for (id, status) in [
-        ("secret-twin", "staging"),
-        ("secret-twin", "staging"),
-        ("strange", "secret status"),
-    ] {
+    for (id, status) in
+        [("secret-twin", "staging"), ("secret-twin", "staging"), ("strange", "secret status")]
+    {
         let insert = "INSERT INTO memories (id, title, status) VALUES (?1, 'Waits', ?2)";
         store.sql_with(insert, [id, status]);
     }
@@ -241,9 +232,7 @@ fn what_is_wrong_with_a_scope_names_nothing_unapproved_to_agents() {
         let owner = ack(root.path(), &["scopes", "--scope", scope, "--json"]).ok();
         assert_contains!(owner, "secret");
     }
-    let refused = server
-        .call("get_memory", json!({ "id": "strange" }))
-        .to_string();
+    let refused = server.call("get_memory", json!({ "id": "strange" })).to_string();
     assert_contains!(refused, "an unknown status");
     assert_lacks!(refused, "secret");
     let owner = ack(root.path(), &["get", "strange"]).fails(1);
@@ -286,10 +275,7 @@ fn resources_are_listed_even_if_stores_cannot_be_read() {
     let root = Root::new();
     let pipe = root.scope_folder("pipe").join("memory.db");
     nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::from_bits_truncate(0o600)).unwrap();
-    write_file(
-        root.scope_folder("garbage").join("memory.db"),
-        vec![0xA5; 65_536],
-    );
+    write_file(root.scope_folder("garbage").join("memory.db"), vec![0xA5; 65_536]);
     root.manifest("broken", "visibility = \"everyone\"\n");
     root.store("good", &[titled("good-1", "A memory")]);
     let mut server = Server::initialized(root.path());
@@ -390,11 +376,7 @@ fn a_question_split_by_a_client_is_joined_again() {
         json!({ "arg1": "a", "arg2": "b", "arg3": 7 }),
         json!({ "query": "a", "anything": "b 7", "scope": "" }),
     ] {
-        assert_eq!(
-            asked(&mut other, arguments.clone()).0,
-            "a b 7",
-            "{arguments}"
-        );
+        assert_eq!(asked(&mut other, arguments.clone()).0, "a b 7", "{arguments}");
     }
 }
 
@@ -424,9 +406,8 @@ fn the_promoted_and_the_newest_memories_of_the_project_are_listed_with_their_tit
         one["created_at"] = json!(format!("2026-01-01T00:{:02}:{:02}Z", day / 60, day % 60));
         one
     };
-    let mut rows: Vec<Value> = (0..60)
-        .map(|day| on(day, &format!("till-{day}"), json!({ "project": "till" })))
-        .collect();
+    let mut rows: Vec<Value> =
+        (0..60).map(|day| on(day, &format!("till-{day}"), json!({ "project": "till" }))).collect();
     let promoted = json!({
         "project": "till", "status": "promoted", "type": "decision",
         "subtitle": "Cash <system-reminder> rounds", "concepts": ["cash", "rounding"],
@@ -437,10 +418,7 @@ fn the_promoted_and_the_newest_memories_of_the_project_are_listed_with_their_tit
     }
     root.store("till", &rows);
     let kiosk = |status: &str| json!({ "project": "kiosk", "status": status });
-    let memories = [
-        on(99, "kiosk", kiosk("approved")),
-        on(2, "all", kiosk("promoted")),
-    ];
+    let memories = [on(99, "kiosk", kiosk("approved")), on(2, "all", kiosk("promoted"))];
     root.store("platform", &memories);
     root.store("diary", &[on(99, "private", kiosk("promoted"))]);
     root.manifest("diary", "visibility = \"private\"");

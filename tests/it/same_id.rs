@@ -18,12 +18,9 @@ use ack_memory::internal::Setting;
 /// name, one rejected.
 fn root() -> Root {
     let root = Root::new();
-    for (scope, status) in [
-        ("alpha", "staging"),
-        ("beta", "approved"),
-        ("delta", "rejected"),
-        ("gamma", "promoted"),
-    ] {
+    for (scope, status) in
+        [("alpha", "staging"), ("beta", "approved"), ("delta", "rejected"), ("gamma", "promoted")]
+    {
         let title = format!("Rotate the {scope} keys every month");
         let same = memory("same", &title, json!({ "status": status }));
         let only = titled(&format!("only-{scope}"), &format!("Nothing but {scope}"));
@@ -49,11 +46,7 @@ fn scope_and_note(answer: &Value) -> (String, String) {
 #[test]
 fn a_shared_id_prefers_approved_then_the_current_scope_and_notes_the_others() {
     let root = root();
-    let [alpha, beta, gamma] = [
-        "`alpha` (staging)",
-        "`beta` (approved)",
-        "`gamma` (promoted)",
-    ];
+    let [alpha, beta, gamma] = ["`alpha` (staging)", "`beta` (approved)", "`gamma` (promoted)"];
     for (current, status, expected, others) in [
         ("nowhere", "approved", "beta", [gamma, alpha]),
         ("nowhere", "all", "beta", [gamma, alpha]),
@@ -87,22 +80,14 @@ fn a_waiting_memory_is_refused_before_a_rejected_one() {
     root.store("beta", &[unreviewed("same", "Waits")]);
     let error = call(&root.service(), "get_memory", json!({ "id": "same" })).unwrap_err();
     assert_contains!(error.to_string(), "`beta` is `staging`");
-    let read = root
-        .service()
-        .fetch(json!({ "id": "same", "status": "all" }));
+    let read = root.service().fetch(json!({ "id": "same", "status": "all" }));
     assert_eq!(read["scope"], "beta");
 }
 
 #[test]
 fn an_address_names_exactly_one_memory() {
     let root = Root::new();
-    let odd = [
-        "same",
-        "team/2026/01",
-        "100 % sure",
-        "memory://scope/alpha/memory/same",
-        "データ",
-    ];
+    let odd = ["same", "team/2026/01", "100 % sure", "memory://scope/alpha/memory/same", "データ"];
     for scope in ["alpha", "beta", "gamma"] {
         let memories: Vec<Value> = (0..)
             .zip(odd)
@@ -162,10 +147,7 @@ fn an_address_and_another_scope_are_refused_with_both_names() {
     }
     // Of several ids, each has its own reason.
     let answer = service.fetch(json!({ "ids": [given, "same"], "scope": "gamma" }));
-    assert_contains!(
-        answer["missing"][0]["reason"].to_string(),
-        "leave `scope` out"
-    );
+    assert_contains!(answer["missing"][0]["reason"].to_string(), "leave `scope` out");
     assert_eq!(answer["memories"].as_array().unwrap().len(), 1);
     // The same scope is no contradiction, however it is spelled.
     let same = json!({ "id": given, "scope": "Beta" });
@@ -178,24 +160,14 @@ fn an_address_and_another_scope_are_refused_with_both_names() {
 fn like_and_expect_resolve_ids_as_get_memory_does() {
     let root = Root::new();
     let near = |subject: &str| {
-        memory(
-            "same",
-            &format!("{subject} first"),
-            json!({ "status": "approved" }),
-        )
+        memory("same", &format!("{subject} first"), json!({ "status": "approved" }))
     };
     let cats = "Cats sleep on the warm keyboard";
     let ships = "Ships need a harbour with deep water";
     let mut first = near(ships);
     first["status"] = json!("staging");
-    root.store(
-        "alpha",
-        &[first, titled("ships", &format!("{ships} and a pilot"))],
-    );
-    root.store(
-        "beta",
-        &[near(cats), titled("cats", &format!("{cats} and purr"))],
-    );
+    root.store("alpha", &[first, titled("ships", &format!("{ships} and a pilot"))]);
+    root.store("beta", &[near(cats), titled("cats", &format!("{cats} and purr"))]);
     let service = root.service();
     for status in ["approved", "all"] {
         let answer = service.find(json!({ "like": "same", "status": status, "limit": 1 }));
@@ -239,35 +211,21 @@ fn hook_text(root: &Root, hook: &str, event: Value) -> String {
     let out = ack_with_input(root.path(), &["hook", hook], event.to_string().as_bytes()).ok();
     let answer: Value =
         serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out:?}"));
-    answer["hookSpecificOutput"]["additionalContext"]
-        .as_str()
-        .unwrap()
-        .to_owned()
+    answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap().to_owned()
 }
 
 /// The title, id and scope of each memory in a hook's text.
 fn printed_ids(text: &str) -> Vec<(String, String, Option<String>)> {
     let lines: Vec<&str> = text.lines().collect();
-    let ids = lines
-        .iter()
-        .enumerate()
-        .filter_map(|(at, line)| Some((at, line.strip_prefix(">   id ")?)));
+    let ids =
+        lines.iter().enumerate().filter_map(|(at, line)| Some((at, line.strip_prefix(">   id ")?)));
     ids.map(|(at, id)| {
         let id = id.split(" (").next().unwrap();
         let (id, scope) = id
             .split_once(" in scope ")
             .map_or((id, None), |(id, scope)| (id, Some(scope.to_owned())));
-        let title = lines[..at]
-            .iter()
-            .rev()
-            .find(|line| !line.starts_with(">   "))
-            .unwrap();
-        let title = title
-            .trim_start_matches("> ")
-            .split("] ")
-            .last()
-            .unwrap()
-            .to_owned();
+        let title = lines[..at].iter().rev().find(|line| !line.starts_with(">   ")).unwrap();
+        let title = title.trim_start_matches("> ").split("] ").last().unwrap().to_owned();
         (title, id.to_owned(), scope)
     })
     .collect()
@@ -304,11 +262,7 @@ fn an_id_in_hook_output_resolves_to_its_memory() {
         all.iter().any(|(.., scope)| scope.is_none()),
         "an id that one scope holds stands alone: {text}"
     );
-    assert!(
-        all.iter()
-            .any(|(_, id, scope)| id == "twice" && scope.is_some()),
-        "{text}"
-    );
+    assert!(all.iter().any(|(_, id, scope)| id == "twice" && scope.is_some()), "{text}");
     let found = printed_ids(&near);
     assert!(found.len() > 1, "{near}");
     all.extend(found);
@@ -332,19 +286,14 @@ fn an_address_is_found_while_another_program_writes() {
     let (done, wait) = channel();
     std::thread::spawn(move || {
         for _ in 0..300 {
-            let request = GetRequest {
-                id: Some(address("beta", "same")),
-                ..GetRequest::default()
-            };
+            let request = GetRequest { id: Some(address("beta", "same")), ..GetRequest::default() };
             service.get_memory(&request).unwrap();
         }
         done.send(()).unwrap();
     });
     let end = Instant::now() + Duration::from_secs(60);
     for number in 0.. {
-        store
-            .execute("UPDATE memories SET narrative = ?1", [number])
-            .unwrap();
+        store.execute("UPDATE memories SET narrative = ?1", [number]).unwrap();
         match wait.try_recv() {
             Ok(()) => return,
             Err(TryRecvError::Empty) => assert!(Instant::now() < end, "it waits for itself"),

@@ -31,25 +31,13 @@ fn samples() -> PathBuf {
 fn schemas() -> Vec<(&'static str, Value)> {
     vec![
         ("query_memories.input", schema_for!(QueryRequest).to_value()),
-        (
-            "query_memories.output",
-            schema_for!(QueryResponse).to_value(),
-        ),
+        ("query_memories.output", schema_for!(QueryResponse).to_value()),
         ("get_memory.input", schema_for!(GetRequest).to_value()),
         ("get_memory.output", schema_for!(GetResponse).to_value()),
-        (
-            "list_scopes.input",
-            schema_for!(ListScopesRequest).to_value(),
-        ),
-        (
-            "list_scopes.output",
-            schema_for!(ListScopesResponse).to_value(),
-        ),
+        ("list_scopes.input", schema_for!(ListScopesRequest).to_value()),
+        ("list_scopes.output", schema_for!(ListScopesResponse).to_value()),
         ("get_context.input", schema_for!(ContextRequest).to_value()),
-        (
-            "get_context.output",
-            schema_for!(ContextResponse).to_value(),
-        ),
+        ("get_context.output", schema_for!(ContextResponse).to_value()),
         ("scope.resource", schema_for!(ScopeResource).to_value()),
         ("error", schema_for!(ErrorBody).to_value()),
         ("decision", schema_for!(Decision).to_value()),
@@ -61,11 +49,7 @@ fn schemas() -> Vec<(&'static str, Value)> {
 }
 
 fn schema(name: &str) -> Value {
-    schemas()
-        .into_iter()
-        .find(|(known, _)| *known == name)
-        .unwrap()
-        .1
+    schemas().into_iter().find(|(known, _)| *known == name).unwrap().1
 }
 
 fn validator(name: &str) -> Validator {
@@ -79,11 +63,7 @@ fn check(validator: &Validator, value: &impl Serialize, what: &str) {
         .iter_errors(&value)
         .map(|error| format!("{}: {error}", error.instance_path()))
         .collect();
-    assert!(
-        errors.is_empty(),
-        "{what}: {}\n{value:#}",
-        errors.join("; ")
-    );
+    assert!(errors.is_empty(), "{what}: {}\n{value:#}", errors.join("; "));
 }
 
 #[test]
@@ -100,18 +80,12 @@ fn the_schema_files_are_those_of_the_types() {
             stale.push(format!("{name}.json"));
         }
     }
-    assert!(
-        stale.is_empty(),
-        "run with UPDATE_SCHEMAS=1, these differ: {}",
-        stale.join(", ")
-    );
+    assert!(stale.is_empty(), "run with UPDATE_SCHEMAS=1, these differ: {}", stale.join(", "));
 }
 
 #[test]
 fn there_is_no_stale_schema_file() {
-    let known = schemas()
-        .into_iter()
-        .map(|(name, _)| format!("{name}.json"));
+    let known = schemas().into_iter().map(|(name, _)| format!("{name}.json"));
     let there = std::fs::read_dir(folder()).unwrap().map(Result::unwrap);
     let there = there.map(|entry| entry.file_name().into_string().unwrap());
     let there: BTreeSet<String> = there.filter(|name| name.ends_with(".json")).collect();
@@ -123,18 +97,12 @@ fn every_schema_is_a_valid_schema_and_says_what_each_property_is() {
     for (name, schema) in schemas() {
         assert!(jsonschema::meta::is_valid(&schema), "{name}");
         for (property, described) in schema["properties"].as_object().unwrap() {
-            assert!(
-                described["description"].is_string(),
-                "{name}: {property} has no description"
-            );
+            assert!(described["description"].is_string(), "{name}: {property} has no description");
         }
         if name.ends_with(".input") || ["manifest", "config", "import-line"].contains(&name) {
             assert_eq!(schema["additionalProperties"], json!(false), "{name}");
             for combined in ["anyOf", "oneOf", "allOf"] {
-                assert!(
-                    schema.get(combined).is_none(),
-                    "{name} has a root-level {combined}"
-                );
+                assert!(schema.get(combined).is_none(), "{name} has a root-level {combined}");
             }
         }
     }
@@ -148,17 +116,9 @@ fn answers_match_their_schemas() {
     });
     // Asks, checks the arguments and the answer, and returns the answer.
     let ask = |tool: &'static str, arguments: Value| {
-        check(
-            &validator(&format!("{tool}.input")),
-            &arguments,
-            "arguments",
-        );
+        check(&validator(&format!("{tool}.input")), &arguments, "arguments");
         let answer = service.ask(tool, arguments.clone());
-        check(
-            &validator(&format!("{tool}.output")),
-            &answer,
-            &arguments.to_string(),
-        );
+        check(&validator(&format!("{tool}.output")), &answer, &arguments.to_string());
         answer
     };
     let mut ids = BTreeSet::new();
@@ -180,11 +140,7 @@ fn answers_match_their_schemas() {
             ids.insert(["scope", "id"].map(|key| hit[key].as_str().unwrap().to_owned()));
         }
     }
-    assert!(
-        ids.len() > 20,
-        "the queries found only {} memories",
-        ids.len()
-    );
+    assert!(ids.len() > 20, "the queries found only {} memories", ids.len());
     let include = ["timeline", "links", "history"];
     for [scope, id] in ids {
         let one = json!({ "id": id, "scope": scope, "status": "all", "include": include });
@@ -194,11 +150,7 @@ fn answers_match_their_schemas() {
     let answer = ask("get_memory", json!({ "ids": several, "include": include }));
     assert_eq!(answer["memories"].as_array().unwrap().len(), 1);
     assert_eq!(answer["missing"].as_array().unwrap().len(), 1);
-    for scope in [
-        json!({}),
-        json!({ "scope": "platform" }),
-        json!({ "scope": "dana-private" }),
-    ] {
+    for scope in [json!({}), json!({ "scope": "platform" }), json!({ "scope": "dana-private" })] {
         ask("list_scopes", scope);
     }
     let focus = "deadlock between transfers";
@@ -260,14 +212,8 @@ fn the_import_schema_and_the_reader_of_import_lines_agree() {
     for (line, is_good) in [
         (json!({ "title": "x" }), true),
         (json!({ "title": "x", "tags": ["a"], "body": "text" }), true),
-        (
-            json!({ "title": "x", "facts": null, "subtitle": null, "confidence": null }),
-            true,
-        ),
-        (
-            json!({ "title": "x", "confidence": 0.5, "files": ["a.rs"] }),
-            true,
-        ),
+        (json!({ "title": "x", "facts": null, "subtitle": null, "confidence": null }), true),
+        (json!({ "title": "x", "confidence": 0.5, "files": ["a.rs"] }), true),
         (json!({}), false),
         (json!({ "id": "a", "narrative": "no title" }), false),
         (json!({ "title": null }), false),
@@ -279,11 +225,7 @@ fn the_import_schema_and_the_reader_of_import_lines_agree() {
         (json!(["title"]), false),
     ] {
         let read = import_line::parse(&line.to_string(), now);
-        assert_eq!(
-            [read.is_ok(), validator.is_valid(&line)],
-            [is_good; 2],
-            "{line}"
-        );
+        assert_eq!([read.is_ok(), validator.is_valid(&line)], [is_good; 2], "{line}");
     }
 }
 
@@ -298,11 +240,7 @@ fn every_sample_manifest_matches_its_schema() {
         }
         let value: Value = toml::from_str(&read_text(&path)).unwrap();
         check(&validator, &value, &path.display().to_string());
-        check(
-            &validator,
-            &Manifest::load(&path).unwrap(),
-            "as it was read",
-        );
+        check(&validator, &Manifest::load(&path).unwrap(), "as it was read");
         manifests += 1;
     }
     assert_eq!(manifests, 4);

@@ -55,24 +55,16 @@ fn scopes_set_changes_the_named_keys_and_its_undo_restores_every_byte() {
             &["visibility=private"] as &[&str],
             MANIFEST.replace("\n[projects]", "visibility = \"private\"\n\n[projects]"),
         ),
-        (
-            &["description=Money, in cents"],
-            MANIFEST.replace("'Payments'", "\"Money, in cents\""),
-        ),
-        (
-            &["description="],
-            MANIFEST.replace("description = 'Payments'   # shown\n", ""),
-        ),
+        (&["description=Money, in cents"], MANIFEST.replace("'Payments'", "\"Money, in cents\"")),
+        (&["description="], MANIFEST.replace("description = 'Payments'   # shown\n", "")),
         (
             &["projects+=web", "paths=/srv/web"],
             MANIFEST.replace("\n[projects]", "paths = [\"/srv/web\"]\n\n[projects]") + "web = []\n",
         ),
         (
             &["paths=~/src/ledger, /srv/jobs"],
-            MANIFEST.replace(
-                "\n[projects]",
-                "paths = [\"~/src/ledger\", \"/srv/jobs\"]\n\n[projects]",
-            ),
+            MANIFEST
+                .replace("\n[projects]", "paths = [\"~/src/ledger\", \"/srv/jobs\"]\n\n[projects]"),
         ),
     ] {
         for ends in ["\n", "\r\n"] {
@@ -312,9 +304,7 @@ fn a_folder_is_claimed_for_a_scope() {
     root.store("kiosk", &[]);
     let claim = |arguments: &[&str]| {
         let mut command = binary();
-        command
-            .env("HOME", home.path())
-            .current_dir(project.join("deep"));
+        command.env("HOME", home.path()).current_dir(project.join("deep"));
         run(command.arg("--root").arg(root.path()).args(arguments))
     };
     let output = claim(&["scopes", "set", "kiosk", "paths+=."]).ok();
@@ -418,10 +408,7 @@ fn remove_asks_first() {
     drop(claude_mem(&home.path().join(".claude-mem/claude-mem.db")));
     let command = |arguments: &[&str]| {
         let mut command = binary();
-        command
-            .env("HOME", home.path())
-            .env("TERM", "xterm")
-            .args(arguments);
+        command.env("HOME", home.path()).env("TERM", "xterm").args(arguments);
         command
     };
     let manifest = home.path().join(".ack-mem/scopes/claude-mem/scope.toml");

@@ -168,11 +168,7 @@ fn a_folder_without_a_database_is_named_and_other_entries_are_no_scopes() {
     write_file(root.path().join("scopes/notes.txt"), "");
     std::fs::create_dir_all(root.path().join("scopes/backup")).unwrap();
     let answer = root.service().scopes(json!({}));
-    let names = answer["scopes"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|scope| &scope["name"]);
+    let names = answer["scopes"].as_array().unwrap().iter().map(|scope| &scope["name"]);
     assert_eq!(names.collect::<Vec<_>>(), ["backup", "good"]);
     // An empty folder is named with what is missing.
     assert_eq!(answer["scopes"][0]["health"]["state"], "unavailable");
@@ -192,10 +188,7 @@ fn a_folder_that_is_not_read_is_named_by_every_request() {
     }
     root.store("good", &[titled("b", "Deploy rule")]);
     let found = service.find(json!({ "query": "deploy" }));
-    assert_eq!(
-        found["searched"]["skipped"][0]["scope"], "linked",
-        "{found}"
-    );
+    assert_eq!(found["searched"]["skipped"][0]["scope"], "linked", "{found}");
 }
 
 #[test]
@@ -223,11 +216,7 @@ fn only_the_name_of_a_private_scope_is_shown_elsewhere() {
     let root = Root::with("open", &[titled("a", "Deploy rule")]);
     root.store(
         "secret",
-        &[memory(
-            "b",
-            "Deploy secret",
-            json!({ "concepts": ["hush"], "project": "veiled" }),
-        )],
+        &[memory("b", "Deploy secret", json!({ "concepts": ["hush"], "project": "veiled" }))],
     );
     let settings = "visibility = \"private\"\ndescription = \"the merger\"\n";
     root.manifest("secret", settings);
@@ -239,10 +228,7 @@ fn only_the_name_of_a_private_scope_is_shown_elsewhere() {
         ("list_scopes", service.scopes(json!({}))["scopes"].clone()),
         ("query_memories", service.find(json!({ "query": "deploy" }))),
         ("get_context", service.brief(json!({}))["searched"].clone()),
-        (
-            "memory://scopes",
-            json!(service.scopes_resource().unwrap().scopes),
-        ),
+        ("memory://scopes", json!(service.scopes_resource().unwrap().scopes)),
     ] {
         let scopes = answer.as_array().into_iter().flatten();
         for scope in scopes.filter(|scope| scope["name"] != "open") {
@@ -269,10 +255,7 @@ fn only_the_name_of_a_private_scope_is_shown_elsewhere() {
     for answer in [named, current.scopes(json!({}))] {
         let text = scope(&answer, "secret");
         assert_eq!(text["path"], json!(root.scope_folder("secret")));
-        assert_eq!(
-            text["store"],
-            json!(root.scope_folder("secret").join("memory.db"))
-        );
+        assert_eq!(text["store"], json!(root.scope_folder("secret").join("memory.db")));
         assert_eq!(text["description"], "the merger");
         assert_eq!(text["memory_count"], 1);
     }

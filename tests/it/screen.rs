@@ -45,9 +45,8 @@ fn output_at_a_terminal_of_80_columns() {
             command.env("CLAUDE_PROJECT_DIR", "/nowhere/ledger-api");
         }
         let outcome = terminal.run(&mut command, "");
-        let marked = without_progress(&outcome.out)
-            .replace("\u{1b}[4m", "_")
-            .replace("\u{1b}[1m", "");
+        let marked =
+            without_progress(&outcome.out).replace("\u{1b}[4m", "_").replace("\u{1b}[1m", "");
         let plain = anstream::adapter::strip_str(&marked).to_string();
         for line in plain.lines() {
             let width = textwrap::core::display_width(&line.replace('_', ""));
@@ -77,10 +76,7 @@ fn matched_words_are_marked_and_the_title_is_bold() {
 fn numbers_open_the_results_of_the_last_query_at_this_terminal() {
     let root = Root::new();
     let titles = ["Tune", "Oil", "Sell"].map(|verb| format!("{verb} the xylophone"));
-    root.store(
-        "music",
-        &titles.clone().map(|title| titled(&title[..3], &title)),
-    );
+    root.store("music", &titles.clone().map(|title| titled(&title[..3], &title)));
     let before = fingerprint(root.path());
     let mut terminal = Terminal::new();
     let none = terminal.ack(root.path(), &["get", "1"]);
@@ -166,24 +162,15 @@ fn without_a_terminal_nothing_is_kept_or_wrapped() {
     )
     .ok();
     assert_eq!(recall_files(&terminal), Vec::<std::path::PathBuf>::new());
-    assert!(
-        output.lines().any(|line| line.chars().count() > 100),
-        "{output}"
-    );
+    assert!(output.lines().any(|line| line.chars().count() > 100), "{output}");
     assert_contains!(output, "next page: --cursor ");
 }
 
 #[test]
 fn the_doctor_reports_the_state_and_the_next_steps() {
     let root = Root::with("ledger", &[titled("m-1", "Deploy rule")]);
-    root.store(
-        "inbox",
-        &[unreviewed("m-2", "One"), unreviewed("m-3", "Two")],
-    );
-    write_file(
-        root.scope_folder("team").join("memory.db"),
-        vec![0xA5; 4096],
-    );
+    root.store("inbox", &[unreviewed("m-2", "One"), unreviewed("m-3", "Two")]);
+    write_file(root.scope_folder("team").join("memory.db"), vec![0xA5; 4096]);
     let mut terminal = Terminal::new();
     let home = terminal.home.path().to_owned();
     let file = |path: &str, text: &str| {
@@ -289,11 +276,7 @@ fn no_line_is_longer_than_a_narrow_terminal() {
     let narrative = "The strings of the xylophone are bars of wood, and they\nare tuned by hand.\n\n- short\n- list";
     let memories = [
         memory(long, "Tune it", json!({ "stale_after": "2026-06-01" })),
-        memory(
-            "m-3",
-            title,
-            json!({ "status": "staging", "type": "gotcha" }),
-        ),
+        memory("m-3", title, json!({ "status": "staging", "type": "gotcha" })),
         memory("m-2", "Oil it", json!({ "narrative": narrative })),
     ];
     root.store("music", &memories);
@@ -306,10 +289,9 @@ fn no_line_is_longer_than_a_narrow_terminal() {
         let output = terminal.plain(root.path(), &["query", "it"]);
         assert_contains!(output, "stale: past");
         assert!(output.lines().all(|line| fits(line, columns)), "{output}");
-        for (arguments, part) in [
-            (&["scopes"][..], "2 approved, 1 waiting"),
-            (&["review", "--list"], "approved: "),
-        ] {
+        for (arguments, part) in
+            [(&["scopes"][..], "2 approved, 1 waiting"), (&["review", "--list"], "approved: ")]
+        {
             let output = terminal.plain(root.path(), arguments);
             let joined = output.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(joined.contains(part), "{output}");

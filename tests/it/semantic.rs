@@ -61,10 +61,7 @@ fn vectors_are_those_of_the_pipeline_that_made_the_artifact() {
         encoder.english_tokens(text, &mut tokens);
         // A query is truncated, a memory is not; the references are whole texts.
         let Some(vector) = encoder.encode_english(&tokens) else {
-            assert!(
-                expected.iter().all(|value| *value == 0.0),
-                "{text:?} has no vector"
-            );
+            assert!(expected.iter().all(|value| *value == 0.0), "{text:?} has no vector");
             continue;
         };
         for (a, b) in vector.iter().zip(&expected) {
@@ -78,14 +75,8 @@ fn a_note_in_a_script_that_the_encoder_does_not_know_is_found_by_its_words() {
     let root = Root::new();
     let notes = [
         titled("lock", "Another writer holds SQLite's write lock"),
-        titled(
-            "weekly",
-            "Εβδομαδιαία αναφορά: μετακινήσαμε τη database σε άλλον δίσκο",
-        ),
-        titled(
-            "weekly-2",
-            "Εβδομαδιαία αναφορά: μετακινήσαμε τη database σε νέο δίσκο",
-        ),
+        titled("weekly", "Εβδομαδιαία αναφορά: μετακινήσαμε τη database σε άλλον δίσκο"),
+        titled("weekly-2", "Εβδομαδιαία αναφορά: μετακινήσαμε τη database σε νέο δίσκο"),
     ];
     bulk(&root, "alpha", &notes);
     let service = root.service();
@@ -121,10 +112,7 @@ fn semantic_search_finds_memories_without_shared_words_and_modes_use_their_legs(
     let service = root.service();
     let question = "the server has no free database handles left";
     let semantic = service.find(json!({ "query": question, "mode": "semantic" }));
-    assert!(
-        ["pool", "limit"].contains(&result_ids(&semantic)[0].as_str()),
-        "{semantic:#}"
-    );
+    assert!(["pool", "limit"].contains(&result_ids(&semantic)[0].as_str()), "{semantic:#}");
     assert_eq!(
         result_ids(&semantic).len(),
         4,
@@ -133,13 +121,7 @@ fn semantic_search_finds_memories_without_shared_words_and_modes_use_their_legs(
     let arguments = json!({ "query": "overflowing boxes", "mode": "lexical", "explain": true });
     let lexical = service.find(arguments);
     assert_eq!(result_ids(&lexical), ["css"]);
-    assert_eq!(
-        lexical["results"][0]["explanation"]["legs"]
-            .as_array()
-            .unwrap()
-            .len(),
-        1
-    );
+    assert_eq!(lexical["results"][0]["explanation"]["legs"].as_array().unwrap().len(), 1);
     let unknown = service.find(json!({ "query": "\u{1f980}", "mode": "semantic" }));
     assert!(result_ids(&unknown).is_empty());
     let kinds = [&unknown["notes"][0]["kind"], &unknown["notes"][1]["kind"]];
@@ -149,14 +131,7 @@ fn semantic_search_finds_memories_without_shared_words_and_modes_use_their_legs(
 #[test]
 fn if_nothing_is_near_the_nearest_are_shown_and_expect_explains_the_others() {
     let root = Root::new();
-    let titles = [
-        "Coffee",
-        "Bicycle",
-        "Trains",
-        "Painting",
-        "Mountains",
-        "Soup",
-    ];
+    let titles = ["Coffee", "Bicycle", "Trains", "Painting", "Mountains", "Soup"];
     let memories = titles.map(|title| titled(&title.to_lowercase(), title));
     root.store("alpha", &memories);
     let service = root.service();
@@ -214,21 +189,10 @@ fn like_and_related_show_neighbours_that_may_be_shown_and_never_the_memory_itsel
     let staged = find(json!({ "like": "staged" }));
     assert_eq!(staged[0], "limit");
     assert!(!has(&staged, "staged"), "{staged:?}");
-    assert!(has(
-        &find(json!({ "like": "limit", "status": "all" })),
-        "staged"
-    ));
-    assert!(has(
-        &find(json!({ "like": "pool", "query": "flex" })),
-        "css"
-    ));
+    assert!(has(&find(json!({ "like": "limit", "status": "all" })), "staged"));
+    assert!(has(&find(json!({ "like": "pool", "query": "flex" })), "css"));
     // An agent that may not see it does not learn what is near it.
-    let withheld = call_as(
-        &service,
-        "query_memories",
-        json!({ "like": "staged" }),
-        true,
-    );
+    let withheld = call_as(&service, "query_memories", json!({ "like": "staged" }), true);
     assert_eq!(withheld.unwrap_err().code(), "memory_not_served");
     // Nothing far away is shown, and nothing far away counts as hidden.
     let near_css = service.find(json!({ "like": "css" }));
@@ -241,10 +205,7 @@ fn like_and_related_show_neighbours_that_may_be_shown_and_never_the_memory_itsel
     let related = ids(&detail["related"]);
     assert_eq!(related[0], "limit", "{detail:#}");
     assert_eq!(detail["related"][0]["scope"], "beta", "{detail:#}");
-    assert!(
-        !has(&related, "staged") && !has(&related, "pool"),
-        "{related:?}"
-    );
+    assert!(!has(&related, "staged") && !has(&related, "pool"), "{related:?}");
     assert!(detail["related"][0]["similarity"].as_f64().unwrap() > 0.2);
 }
 
@@ -253,11 +214,7 @@ fn expect_reports_the_stage_that_dropped_a_memory() {
     let root = root();
     let older = json!({ "superseded_by": "deadlock" });
     let older = memory("older", "Row locks, an older note", older);
-    bulk(
-        &root,
-        "alpha",
-        &[rejected("gone", "Row locks are waited for"), older],
-    );
+    bulk(&root, "alpha", &[rejected("gone", "Row locks are waited for"), older]);
     let service = root.service();
     for (id, stage, mut arguments) in [
         ("deadlock", "returned", json!({})),
@@ -267,11 +224,7 @@ fn expect_reports_the_stage_that_dropped_a_memory() {
         ("older", "superseded", json!({})),
         ("deadlock", "filtered", json!({ "type": "bugfix" })),
         ("css", "not_retrieved", json!({ "mode": "lexical" })),
-        (
-            "css",
-            "behind_page",
-            json!({ "mode": "semantic", "limit": 1 }),
-        ),
+        ("css", "behind_page", json!({ "mode": "semantic", "limit": 1 })),
     ] {
         arguments["query"] = json!("row locks");
         arguments["expect"] = json!(id);

@@ -19,11 +19,7 @@ fn root() -> Root {
         let waits = format!("Deploy of {scope} waits");
         let staging = json!({ "project": scope, "status": "staging" });
         let memories = [
-            memory(
-                &format!("{scope}-1"),
-                &approved,
-                json!({ "project": scope }),
-            ),
+            memory(&format!("{scope}-1"), &approved, json!({ "project": scope })),
             memory(&format!("{scope}-2"), &waits, staging),
         ];
         root.store(scope, &memories);
@@ -50,11 +46,7 @@ fn with_mei(arguments: &[&str]) -> (Root, PathBuf, String) {
 
 /// Adds a client to the file of tokens; its token.
 fn add(file: &Path, name: &str, arguments: &[&str]) -> String {
-    let outcome = token(
-        None,
-        name,
-        &[&["--file", file.to_str().unwrap()], arguments].concat(),
-    );
+    let outcome = token(None, name, &[&["--file", file.to_str().unwrap()], arguments].concat());
     let errors = outcome.err.clone();
     let token = outcome.ok().trim().to_owned();
     assert_lacks!(read_text(file), &token);
@@ -63,12 +55,7 @@ fn add(file: &Path, name: &str, arguments: &[&str]) -> String {
 }
 
 fn serve(root: &Root, tokens: &Path, more: &[&str]) -> Http {
-    let tokens = [
-        "--http",
-        "127.0.0.1:0",
-        "--tokens",
-        tokens.to_str().unwrap(),
-    ];
+    let tokens = ["--http", "127.0.0.1:0", "--tokens", tokens.to_str().unwrap()];
     Http::with(root.path(), &[&tokens, more].concat(), |_| {})
 }
 
@@ -76,13 +63,7 @@ fn serve(root: &Root, tokens: &Path, more: &[&str]) -> Http {
 fn ask(server: &Http, token: &str, method: &str, params: Value) -> (u16, String) {
     let message = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
     let body = message.to_string();
-    post(
-        &server.agent,
-        &server.url,
-        Some(token),
-        body.as_bytes(),
-        &[],
-    )
+    post(&server.agent, &server.url, Some(token), body.as_bytes(), &[])
 }
 
 fn query(server: &Http, token: &str, arguments: Value) -> (u16, String) {
@@ -131,21 +112,12 @@ fn a_client_sees_only_its_scopes_at_every_entry_point() {
         ("initialize", client),
         ("tools/list", json!({})),
         call("query_memories", json!({ "query": "deploy" })),
-        call(
-            "query_memories",
-            json!({ "query": "deploy", "status": "all" }),
-        ),
+        call("query_memories", json!({ "query": "deploy", "status": "all" })),
         call("query_memories", json!({})),
-        call(
-            "get_memory",
-            json!({ "ids": ["secretlab-1", "platform-1"] }),
-        ),
+        call("get_memory", json!({ "ids": ["secretlab-1", "platform-1"] })),
         call("get_memory", by_address),
         call("list_scopes", json!({})),
-        call(
-            "get_context",
-            json!({ "project_path": "/home/me/secretlab" }),
-        ),
+        call("get_context", json!({ "project_path": "/home/me/secretlab" })),
         call("get_context", platform),
         ("resources/list", json!({})),
         ("resources/read", json!({ "uri": "memory://scopes" })),
@@ -282,16 +254,11 @@ fn readiness_says_that_the_tokens_are_broken_or_none() {
     assert_eq!(get(&server, "/ready", None).0, 200);
     let good = read_text(&tokens);
     for (text, reason) in [
-        (
-            format!("{good}\n[broken"),
-            "the file of tokens cannot be used",
-        ),
+        (format!("{good}\n[broken"), "the file of tokens cannot be used"),
         (String::new(), "names no client"),
     ] {
         write_file(&tokens, text);
-        until("it is not ready", || {
-            get(&server, "/ready", None).1.contains(reason)
-        });
+        until("it is not ready", || get(&server, "/ready", None).1.contains(reason));
         let (status_code, body) = get(&server, "/ready", None);
         assert_eq!(status_code, 503, "{body}");
         assert_lacks!(body, "tokens.toml", "broken");
@@ -316,15 +283,11 @@ fn readiness_reports_when_the_server_can_answer() {
     assert_eq!(status, 503, "{body}");
     assert_contains!(body, "there is no scope");
     empty.store("late", &[titled("late-1", "It came later")]);
-    until("the scope is seen", || {
-        get(&server, "/ready", None).0 == 200
-    });
+    until("the scope is seen", || get(&server, "/ready", None).0 == 200);
     let root = root();
     let arguments = ["--http", "127.0.0.1:0", "--no-token", "--warm"];
     let server = Http::with(root.path(), &arguments, |_| {});
-    until("the indexes are made", || {
-        get(&server, "/ready", None).0 == 200
-    });
+    until("the indexes are made", || get(&server, "/ready", None).0 == 200);
     let (status, body) = get(&server, "/ready", None);
     assert!(status == 200 && !body.contains("platform"), "{body}");
 }
@@ -351,11 +314,7 @@ fn a_new_token_is_labelled_and_what_cannot_work_is_reported() {
         "Authorization: Bearer TOKEN"
     );
     assert_lacks!(made.err, "no scope `platform`");
-    assert_eq!(
-        made.ok().lines().count(),
-        1,
-        "a script reads the token alone"
-    );
+    assert_eq!(made.ok().lines().count(), 1, "a script reads the token alone");
     let printed = token(&["--scopes", "platform"]);
     let said = "a secret that is shown only now";
     assert_contains!(printed.err, "add this to the token file", said);

@@ -33,8 +33,7 @@ fn added(output: &str) -> String {
 #[track_caller]
 fn context(root: &Root) -> Value {
     let folder = project(root, SCOPE, "main");
-    root.service()
-        .brief(json!({ "project_path": folder, "max_memories": 50 }))
+    root.service().brief(json!({ "project_path": folder, "max_memories": 50 }))
 }
 
 /// A session with a title and an overview that differ from all others.
@@ -102,26 +101,12 @@ fn a_session_is_shown_only_with_an_approved_memory() {
 #[test]
 fn an_overview_is_shown_if_every_row_is_approved_and_marked_unreviewed() {
     let (root, store) = five();
-    let tells = |root: &Root| {
-        context(root)
-            .to_string()
-            .contains("canary overview s-mixed")
-    };
+    let tells = |root: &Root| context(root).to_string().contains("canary overview s-mixed");
     assert!(!tells(&root));
-    for odd in [
-        "'rejected'",
-        "'staging'",
-        "'draft'",
-        "NULL",
-        "''",
-        "x'617070726f766564'",
-        "1",
-    ] {
+    for odd in ["'rejected'", "'staging'", "'draft'", "NULL", "''", "x'617070726f766564'", "1"] {
         store.sql("UPDATE memories SET status = 'approved'");
         assert!(tells(&root));
-        store.sql(&format!(
-            "UPDATE memories SET status = {odd} WHERE id = 'waits'"
-        ));
+        store.sql(&format!("UPDATE memories SET status = {odd} WHERE id = 'waits'"));
         assert!(!tells(&root), "{odd}");
     }
     store.sql("DELETE FROM memories WHERE id NOT IN ('ok', 'mixed')");

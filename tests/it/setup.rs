@@ -33,9 +33,7 @@ fn setup_leads_to_a_first_answer_with_a_few_keys() {
         .expect("t  trust 1: agents can use them now")
         .answer("claude-mem [t/r/s/T/R/S] ", "t\n");
     terminal.expect("added: ack-memory scopes add claude-mem --store ");
-    terminal
-        .expect("Serena memories: 1 memory")
-        .answer("[t/r/s/T/R/S] ", "s\n");
+    terminal.expect("Serena memories: 1 memory").answer("[t/r/s/T/R/S] ", "s\n");
     terminal.expect("gemini: ~/.gemini/settings.json");
     // What one must know comes before the question.
     terminal.expect("trust").expect("[Y/n/d] ").press("d\n");
@@ -55,9 +53,7 @@ fn setup_leads_to_a_first_answer_with_a_few_keys() {
     let before = contents(home.0.path());
     let mut terminal = Session::start(home.in_shop(&["setup"]));
     terminal.expect("already exists as scope `claude-mem`");
-    terminal
-        .expect("Serena memories: 1 memory")
-        .answer("[t/r/s/T/R/S] ", "s\n");
+    terminal.expect("Serena memories: 1 memory").answer("[t/r/s/T/R/S] ", "s\n");
     terminal.expect("gemini: already connected");
     terminal.expect("windsurf: ").answer("[Y/n/d] ", "n\n");
     assert_eq!(terminal.end().0, Some(0));
@@ -89,14 +85,8 @@ fn scripts_get_safe_defaults_and_one_report() {
     let again = run(&mut home.in_shop(&["setup", "--yes"])).ok();
     assert_contains!(again, "already exists as", "already connected");
     // The command that makes them visible is printed, and works.
-    let trust = again
-        .lines()
-        .find(|line| line.contains("scopes set"))
-        .unwrap();
-    assert_eq!(
-        trust.trim(),
-        "ack-memory scopes set serena-shop unreviewed=approved"
-    );
+    let trust = again.lines().find(|line| line.contains("scopes set")).unwrap();
+    assert_eq!(trust.trim(), "ack-memory scopes set serena-shop unreviewed=approved");
     assert_contains!(again, "ack-memory review");
     assert_eq!(contents(home.0.path()), before);
 }
@@ -133,9 +123,7 @@ fn a_word_is_an_answer_and_anything_else_shows_the_answers() {
         .expect("t or Enter: trust, r: review first, s: skip, ")
         .answer("[t/r/s/T/R/S] ", "trust\n");
     // What is typed ahead answers nothing.
-    terminal
-        .expect("Serena memories: 1 memory")
-        .answer("[t/r/s/T/R/S] ", "skip\ny\n");
+    terminal.expect("Serena memories: 1 memory").answer("[t/r/s/T/R/S] ", "skip\ny\n");
     terminal.expect("gemini: ").expect("[Y/n/d] ").press("no\n");
     terminal.expect("windsurf: ").answer("[Y/n/d] ", "N\n");
     let (code, screen) = terminal.end();
@@ -145,10 +133,7 @@ fn a_word_is_an_answer_and_anything_else_shows_the_answers() {
     assert!(!home.path(".ack-mem/scopes/serena-shop").exists());
     assert_lacks!(home.read(".gemini/settings.json"), "ack-memory");
     // Long lines are broken between words, and a command so that it can be copied.
-    for line in screen
-        .lines()
-        .filter(|line| !line.contains(":") || line.contains("added"))
-    {
+    for line in screen.lines().filter(|line| !line.contains(":") || line.contains("added")) {
         assert!(line.len() <= 80, "{line:?}");
     }
     assert_contains!(screen, " \\\n");
@@ -158,8 +143,7 @@ fn a_word_is_an_answer_and_anything_else_shows_the_answers() {
 fn without_stores_the_next_steps_are_shown() {
     let empty = Home::new();
     let mut bare = empty.prepared(binary());
-    bare.env("PATH", empty.path("bin"))
-        .current_dir(empty.0.path());
+    bare.env("PATH", empty.path("bin")).current_dir(empty.0.path());
     let output = run(bare.args(["setup", "--yes"])).ok();
     assert_contains!(
         output,
@@ -245,10 +229,7 @@ fn gated() -> Home {
     let home = Home::new();
     home.write("src/shop/README.md", "");
     home.write(".claude/settings.json", PLUGIN);
-    home.write(
-        ".claude/projects/-src-shop/memory/MEMORY.md",
-        "- Use tabs\n",
-    );
+    home.write(".claude/projects/-src-shop/memory/MEMORY.md", "- Use tabs\n");
     home.write(".cursor/hooks.json", HOOKS);
     home.write(".cursor/mcp.json", SERVERS);
     home.write(".codex/config.toml", CODEX);
@@ -267,9 +248,7 @@ fn switch_all_off(home: &Home) {
         "-    \"notes\": {",
         "hook cursor context",
     ] {
-        terminal
-            .expect(shown)
-            .answer("switch it off? [y/N] ", "y\n");
+        terminal.expect(shown).answer("switch it off? [y/N] ", "y\n");
         terminal.expect("the way back: ack-memory disconnect ");
     }
     for _ in ["claude-code", "codex", "cursor"] {
@@ -280,12 +259,8 @@ fn switch_all_off(home: &Home) {
 
 fn assert_all_off(home: &Home) {
     let settings = home.read(".claude/settings.json");
-    for part in [
-        "thedotmack\": false",
-        "\"x@y\": true",
-        "\"autoMemoryEnabled\": false",
-        "// mine",
-    ] {
+    for part in ["thedotmack\": false", "\"x@y\": true", "\"autoMemoryEnabled\": false", "// mine"]
+    {
         assert_contains!(settings, part);
     }
     let hooks = home.json(".cursor/hooks.json")["hooks"].clone();
@@ -347,9 +322,7 @@ fn enter_and_scripts_leave_on_what_enters_sessions() {
     terminal
         .expect("it also shows them to agents itself, unreviewed")
         .answer("auto-memory [t/r/s/T/R/S] ", "s\n");
-    terminal
-        .expect("nobody reviewed, about 1000")
-        .expect("records nothing there either");
+    terminal.expect("nobody reviewed, about 1000").expect("records nothing there either");
     for _ in 0..6 {
         terminal.answer("switch it off? [y/N] ", "\n");
     }
@@ -362,19 +335,15 @@ fn enter_and_scripts_leave_on_what_enters_sessions() {
     let others = answer["unreviewed"].as_array().unwrap();
     assert_eq!(others.len(), 6, "{answer}");
     assert!(others.iter().all(|other| other["action"] == "left_on"));
-    assert_contains!(
-        home.read(".claude/settings.json"),
-        "\"claude-mem@thedotmack\": true"
-    );
+    assert_contains!(home.read(".claude/settings.json"), "\"claude-mem@thedotmack\": true");
 }
 
 #[test]
 fn what_somebody_else_switched_off_is_not_switched_on() {
     let home = gated();
     run(&mut home.in_shop(&["connect", "claude-code", "--yes"])).ok();
-    let off = home
-        .read(".claude/settings.json")
-        .replace("thedotmack\": true", "thedotmack\": false");
+    let off =
+        home.read(".claude/settings.json").replace("thedotmack\": true", "thedotmack\": false");
     home.write(".claude/settings.json", &off);
     run(&mut home.in_shop(&["disconnect", "claude-code", "--yes"])).ok();
     assert_eq!(
@@ -385,24 +354,15 @@ fn what_somebody_else_switched_off_is_not_switched_on() {
 
 /// A clone of a team's repository: one note is merged, and one is only in the working tree.
 fn clone(home: &Home) {
-    home.write(
-        "origin/docs/memory/index.md",
-        "---\nokf_version: \"0.2\"\n---\n",
-    );
-    home.write(
-        "origin/docs/memory/ci.md",
-        "---\ntype: gotcha\n---\n# Xylophone in CI\n",
-    );
+    home.write("origin/docs/memory/index.md", "---\nokf_version: \"0.2\"\n---\n");
+    home.write("origin/docs/memory/ci.md", "---\ntype: gotcha\n---\n# Xylophone in CI\n");
     let origin = home.path("origin");
     git(&origin, &["init", "-q", "-b", "trunk"]);
     git(&origin, &["add", "."]);
     git(&origin, &["commit", "-q", "-m", "notes"]);
     fs::create_dir_all(home.path("src")).unwrap();
     git(&home.path("src"), &["clone", "-q", "../origin", "shop"]);
-    home.write(
-        "src/shop/docs/memory/new.md",
-        "---\ntype: gotcha\n---\n# Xylophone unmerged\n",
-    );
+    home.write("src/shop/docs/memory/new.md", "---\ntype: gotcha\n---\n# Xylophone unmerged\n");
 }
 
 #[test]
@@ -421,19 +381,11 @@ fn a_clone_joins_its_team_with_one_key_and_never_by_itself() {
         let told = start(&root, &event(&shop, "startup"));
         assert_lacks!(told.out.to_lowercase(), "xylophone");
         let line = message(told).unwrap();
-        assert_contains!(
-            line,
-            "notes of its team in `docs/memory`",
-            "setup`, run here"
-        );
+        assert_contains!(line, "notes of its team in `docs/memory`", "setup`, run here");
         assert_eq!(message(start(&root, &event(&shop, "resume"))), None);
     }
     let plan = run(&mut home.in_shop(&["setup", "--yes"])).ok();
-    assert_contains!(
-        plan,
-        "to join: ack-memory scopes add shop",
-        "--ref origin/trunk"
-    );
+    assert_contains!(plan, "to join: ack-memory scopes add shop", "--ref origin/trunk");
     assert!(!home.path(".ack-mem/scopes/shop").exists());
 
     let mut terminal = Session::start(home.in_shop(&["setup"]));

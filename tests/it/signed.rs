@@ -55,8 +55,7 @@ impl Signed {
     /// Writes the list of signers, and names it in the manifest.
     fn allow(&self, list: &str) {
         write_file(self.root.path().join("allowed_signers"), list);
-        self.root
-            .manifest("alpha", "signers = \"../../allowed_signers\"\n");
+        self.root.manifest("alpha", "signers = \"../../allowed_signers\"\n");
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
@@ -180,10 +179,7 @@ fn only_listed_keys_for_this_purpose_scope_and_time_count() {
     let [ana, bob] = ["ana", "bob"].map(|name| signed.public_key(name));
     for (list, counts) in [
         (format!("bob {bob}ana {ana}"), true),
-        (
-            format!("# ana\n\n* namespaces=\"git,ack-memory\" {ana}"),
-            true,
-        ),
+        (format!("# ana\n\n* namespaces=\"git,ack-memory\" {ana}"), true),
         (format!("ana valid-after=\"20200101Z\" {ana}"), true),
         (format!("bob {bob}"), false),
         (format!("ana namespaces=\"git\" {ana}"), false),
@@ -216,11 +212,9 @@ fn only_listed_keys_for_this_purpose_scope_and_time_count() {
         ssh_keygen(&["-q", "-Y", "sign", "-n", namespace, "-f", key, file]);
         read_text(signature)
     };
-    for (namespace, scope, counts) in [
-        ("ack-memory", "alpha", true),
-        ("file", "alpha", false),
-        ("ack-memory", "beta", false),
-    ] {
+    for (namespace, scope, counts) in
+        [("ack-memory", "alpha", true), ("file", "alpha", false), ("ack-memory", "beta", false)]
+    {
         let mut forged = line.clone();
         forged["signature"] = json!(sign(namespace, scope));
         let decision = decisions(&text)[0];

@@ -69,10 +69,7 @@ impl Run {
     fn next(call: &Call, answer: &Value) -> Option<(Value, String)> {
         let arguments = &call.params["arguments"];
         let next = answer["result"]["structuredContent"]["next_cursor"].as_str()?;
-        arguments
-            .get("like")
-            .is_none()
-            .then(|| (arguments.clone(), next.to_owned()))
+        arguments.get("like").is_none().then(|| (arguments.clone(), next.to_owned()))
     }
 
     /// Whether one more call may be made.
@@ -134,13 +131,8 @@ impl Run {
         };
         let known = self.gone.read().unwrap();
         for place in text.match_indices("mem-").map(|(place, _)| place) {
-            let number = text
-                .get(place + 4..place + 11)
-                .and_then(|digits| digits.parse().ok());
-            if number
-                .and_then(|number: usize| known.get(&number))
-                .is_some_and(|at| *at < gone)
-            {
+            let number = text.get(place + 4..place + 11).and_then(|digits| digits.parse().ok());
+            if number.and_then(|number: usize| known.get(&number)).is_some_and(|at| *at < gone) {
                 let around = &text[text.floor_char_boundary(place.saturating_sub(200))
                     ..text.floor_char_boundary(place + 60)];
                 self.fault(format!(
@@ -153,9 +145,7 @@ impl Run {
 }
 
 fn from_environment(variable: &str, default: usize) -> usize {
-    std::env::var(variable)
-        .ok()
-        .map_or(default, |value| value.parse().unwrap())
+    std::env::var(variable).ok().map_or(default, |value| value.parse().unwrap())
 }
 
 // The writer and the indexer.
@@ -207,9 +197,7 @@ fn write(run: &Run, stores: Vec<Connection>) {
             let known = connection.changes() > 0 && turn % 3 == 0;
             connection.sql("COMMIT");
             let mut gone = run.gone.write().unwrap();
-            for lost in [Some(live.start + number), known.then_some(any + 1)]
-                .into_iter()
-                .flatten()
+            for lost in [Some(live.start + number), known.then_some(any + 1)].into_iter().flatten()
             {
                 let so_far = gone.len();
                 gone.entry(lost).or_insert(so_far);
@@ -231,10 +219,7 @@ fn index(run: &Run, root: &Path) {
         let mut command = binary(root);
         let output = command.args(["index", "--all"]).output().unwrap();
         if cfg!(feature = "table") && !output.status.success() {
-            run.fault(format!(
-                "index: {}",
-                String::from_utf8_lossy(&output.stderr)
-            ));
+            run.fault(format!("index: {}", String::from_utf8_lossy(&output.stderr)));
         }
         std::thread::sleep(Duration::from_secs(3));
     }
@@ -249,15 +234,8 @@ fn binary(root: &Path) -> Command {
     for (variable, _) in ack_memory::internal::ENVIRONMENT {
         command.env_remove(variable);
     }
-    command
-        .arg("--root")
-        .arg(root)
-        .current_dir(root)
-        .env("HOME", root);
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null());
+    command.arg("--root").arg(root).current_dir(root).env("HOME", root);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     command
 }
 
@@ -282,26 +260,14 @@ struct Alone {
 
 impl Alone {
     fn start(root: &Path, stateless: bool) -> Self {
-        let mut child = binary(root)
-            .arg("serve")
-            .stdin(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = binary(root).arg("serve").stdin(Stdio::piped()).spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
         let (sender, lines) = channel();
         std::thread::spawn(move || {
-            output
-                .lines()
-                .map_while(Result::ok)
-                .try_for_each(|line| sender.send(line))
+            output.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
         });
-        let mut client = Self {
-            process: Process(child),
-            lines,
-            stateless,
-            next: 0,
-            waiting: HashMap::new(),
-        };
+        let mut client =
+            Self { process: Process(child), lines, stateless, next: 0, waiting: HashMap::new() };
         if !stateless {
             let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "soak", "version": "0" } });
             client.line(&json!({ "jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": hello }));
@@ -322,8 +288,7 @@ impl Alone {
         }
         self.next += 1;
         let id = self.next;
-        self.waiting
-            .insert(id, (call.clone(), run.calls_done(), take_back));
+        self.waiting.insert(id, (call.clone(), run.calls_done(), take_back));
         self.line(
             &json!({ "jsonrpc": "2.0", "id": id, "method": call.method, "params": call.params }),
         );
@@ -345,14 +310,10 @@ impl Alone {
         };
         let answer: Value = serde_json::from_str(&line).unwrap_or_default();
         if answer["jsonrpc"] != "2.0" {
-            run.fault(format!(
-                "a line on standard output that is no message: {line}"
-            ));
+            run.fault(format!("a line on standard output that is no message: {line}"));
             return true;
         }
-        let Some((call, gone, _)) = answer["id"]
-            .as_i64()
-            .and_then(|id| self.waiting.remove(&id))
+        let Some((call, gone, _)) = answer["id"].as_i64().and_then(|id| self.waiting.remove(&id))
         else {
             run.fault(format!("an answer to nothing, or the second one: {line}"));
             return true;
@@ -364,26 +325,15 @@ impl Alone {
 
     /// Requests that have to be answered and were not.
     fn open_requests(&self) -> usize {
-        self.waiting
-            .values()
-            .filter(|(.., taken_back)| !taken_back)
-            .count()
+        self.waiting.values().filter(|(.., taken_back)| !taken_back).count()
     }
 
     /// More requests at once than a server reads before it has answered some.
     fn flood(&mut self, run: &Run) {
         // The stateless protocol has no `ping`.
-        let method = if self.stateless {
-            "server/discover"
-        } else {
-            "ping"
-        };
+        let method = if self.stateless { "server/discover" } else { "ping" };
         for _ in 0..FLOOD {
-            let call = Call {
-                method,
-                params: json!({}),
-                expected: Expected::Answer,
-            };
+            let call = Call { method, params: json!({}), expected: Expected::Answer };
             self.send(run, call, false);
         }
     }
@@ -412,8 +362,7 @@ impl Alone {
                 under_way = self.open_requests();
             }
             // A request that was cancelled is answered at most once; it is not waited for.
-            self.waiting
-                .retain(|id, (.., taken_back)| !*taken_back || *id + 2_000 > self.next);
+            self.waiting.retain(|id, (.., taken_back)| !*taken_back || *id + 2_000 > self.next);
         }
         while self.open_requests() > 0 {
             if !self.take(run, &mut cursor, TIMEOUT) {
@@ -430,18 +379,10 @@ impl Alone {
         for _ in 0..40 {
             let arguments = json!({ "query": random.words(200), "limit": 50, "detail": "full", "status": "all" });
             let params = json!({ "name": "query_memories", "arguments": arguments });
-            let call = Call {
-                method: "tools/call",
-                params,
-                expected: Expected::Either,
-            };
+            let call = Call { method: "tools/call", params, expected: Expected::Either };
             self.send(run, call, true);
         }
-        let call = Call {
-            method: "tools/list",
-            params: json!({}),
-            expected: Expected::Answer,
-        };
+        let call = Call { method: "tools/list", params: json!({}), expected: Expected::Answer };
         self.send(run, call, false);
         while self.open_requests() > 0 {
             if !self.take(run, &mut None, TIMEOUT) {
@@ -532,9 +473,8 @@ fn eight_clients_a_writer_and_an_indexer_leave_no_trace() {
         })
         .collect();
 
-    let mut clients: Vec<Alone> = (0..OWN_SERVER_CLIENTS)
-        .map(|number| Alone::start(root.path(), number % 2 == 1))
-        .collect();
+    let mut clients: Vec<Alone> =
+        (0..OWN_SERVER_CLIENTS).map(|number| Alone::start(root.path(), number % 2 == 1)).collect();
     let http = binary(root.path())
         .args(["serve", "--http", "127.0.0.1:0"])
         .env("ACK_MEM_TOKEN", TOKEN)
@@ -581,11 +521,8 @@ fn eight_clients_a_writer_and_an_indexer_leave_no_trace() {
                 scope.spawn(move || together(run, address, 7 + number * 1_000_003))
             })
             .collect();
-        let ended: Vec<bool> = alone
-            .into_iter()
-            .chain(together)
-            .map(|client| client.join().is_ok())
-            .collect();
+        let ended: Vec<bool> =
+            alone.into_iter().chain(together).map(|client| client.join().is_ok()).collect();
         over.store(true, Ordering::Relaxed);
         run.writing.store(false, Ordering::Relaxed);
         let figures = watch.join().unwrap();
@@ -608,9 +545,7 @@ fn eight_clients_a_writer_and_an_indexer_leave_no_trace() {
         faults.extend(grown);
         let (descriptors, threads) = figures.maxima();
         if descriptors > MAX_DESCRIPTORS || threads > MAX_THREADS {
-            faults.push(format!(
-                "{verdict}: {descriptors} descriptors, {threads} threads"
-            ));
+            faults.push(format!("{verdict}: {descriptors} descriptors, {threads} threads"));
         }
     }
     for (name, pid) in &processes {
@@ -623,11 +558,6 @@ fn eight_clients_a_writer_and_an_indexer_leave_no_trace() {
         assert!(client.process.0.wait().unwrap().success());
     }
     drop(http);
-    assert!(
-        faults.is_empty(),
-        "{} faults:\n{}",
-        faults.len(),
-        faults.join("\n")
-    );
+    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
     assert!(calls > 0);
 }

@@ -15,12 +15,7 @@ use crate::support::{Ask, Root, memory, rows, run_sql, write_file};
 
 /// The memories of an answer.
 fn hits(answer: &Value) -> impl Iterator<Item = &Value> {
-    let lists = [
-        "results",
-        "memories",
-        "recent_memories",
-        "cross_project_learnings",
-    ];
+    let lists = ["results", "memories", "recent_memories", "cross_project_learnings"];
     let lists = lists.into_iter();
     lists.filter_map(|list| answer[list].as_array()).flatten()
 }
@@ -40,9 +35,7 @@ pub fn marks(service: &Service, tool: &'static str, arguments: Value) -> Vec<(St
 
 fn expected(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
     let pairs = pairs.iter();
-    pairs
-        .map(|(id, mark)| ((*id).to_owned(), (*mark).to_owned()))
-        .collect()
+    pairs.map(|(id, mark)| ((*id).to_owned(), (*mark).to_owned())).collect()
 }
 
 #[test]
@@ -95,11 +88,7 @@ fn a_memory_that_a_newer_approved_one_contradicts_is_marked() {
     let root = Root::new();
     let at = |id: &str, title: &str, status: &str, day: u32| {
         let created = format!("2026-01-{day:02}T00:00:00Z");
-        memory(
-            id,
-            title,
-            json!({ "status": status, "created_at": created, "project": "p" }),
-        )
+        memory(id, title, json!({ "status": status, "created_at": created, "project": "p" }))
     };
     let memories = [
         at("old", "The pool holds ten connections", "approved", 1),
@@ -119,10 +108,7 @@ fn a_memory_that_a_newer_approved_one_contradicts_is_marked() {
         ("query_memories", json!({})),
         ("query_memories", json!({ "status": "all" })),
         ("get_memory", json!({ "ids": ["old", "new", "fine"] })),
-        (
-            "get_context",
-            json!({ "project_path": root.path().join("work/p") }),
-        ),
+        ("get_context", json!({ "project_path": root.path().join("work/p") })),
     ] {
         let answer = service.ask(tool, arguments.clone());
         let hits: Vec<&Value> = hits(&answer).collect();

@@ -36,9 +36,7 @@ fn marked(root: &Root, folder: &Path) -> Vec<String> {
 /// The keys of what can be done about a memory.
 fn keys(shown: &Value) -> Vec<&str> {
     let actions = shown["actions"].as_array().unwrap().iter();
-    actions
-        .map(|action| action["key"].as_str().unwrap())
-        .collect()
+    actions.map(|action| action["key"].as_str().unwrap()).collect()
 }
 
 #[test]
@@ -68,10 +66,7 @@ fn stale_memories_are_decided_by_keys_and_kept_ones_are_marked_again_only_for_ne
     };
     let (gone, both) = (number("gone"), number("both"));
     let shown = &cards[gone];
-    assert_eq!(
-        shown["card"]["marks"][0],
-        "not in the working tree: src/refund.rs:10"
-    );
+    assert_eq!(shown["card"]["marks"][0], "not in the working tree: src/refund.rs:10");
     assert_eq!(keys(shown), ["a", "r"]);
     assert_eq!(shown["actions"][0]["label"], "Keep");
     let choose = |number: usize, choice: &Value| {
@@ -96,10 +91,7 @@ fn stale_memories_are_decided_by_keys_and_kept_ones_are_marked_again_only_for_ne
     assert_eq!(marked(&root, &folder), Vec::<String>::new());
     let kept = &log(&root, "shop")[0];
     assert_eq!(kept.verdict, Verdict::Approve);
-    assert_eq!(
-        kept.despite.as_deref(),
-        Some("not in the working tree: src/refund.rs:10")
-    );
+    assert_eq!(kept.despite.as_deref(), Some("not in the working tree: src/refund.rs:10"));
     decide(root.path(), &["undo"]).ok();
     assert_eq!(marked(&root, &folder), ["both", "gone"]);
 }
@@ -237,15 +229,10 @@ fn project(approved: usize) -> (Root, PathBuf) {
     let made = |id: &str, day: usize, status: &str| {
         let title = format!("Lesson {id} of the {}th shelf", day * 7);
         let created = format!("2026-01-{day:02}T00:00:00Z");
-        memory(
-            id,
-            &title,
-            json!({ "status": status, "project": "shop", "created_at": created }),
-        )
+        memory(id, &title, json!({ "status": status, "project": "shop", "created_at": created }))
     };
-    let mut memories: Vec<Value> = (0..approved)
-        .map(|n| made(&format!("a{n}"), n + 1, "approved"))
-        .collect();
+    let mut memories: Vec<Value> =
+        (0..approved).map(|n| made(&format!("a{n}"), n + 1, "approved")).collect();
     memories.push(made("new", 20, "staging"));
     memories.push(memory(
         "older",
@@ -269,9 +256,7 @@ fn project(approved: usize) -> (Root, PathBuf) {
 /// The ids of the memories that the next session starts with or without, by what changes about them.
 fn next_session(session: &Page, changes: &[&str]) -> Vec<String> {
     let answer = session.tell("/session", json!({ "number": 0 }));
-    let lines = answer["lines"]
-        .as_array()
-        .unwrap_or_else(|| panic!("{answer}"));
+    let lines = answer["lines"].as_array().unwrap_or_else(|| panic!("{answer}"));
     let is_wanted = |line: &&Value| changes.contains(&line["change"].as_str().unwrap());
     let wanted = lines.iter().filter(is_wanted).cloned().collect();
     ids(&Value::Array(wanted))
@@ -281,10 +266,7 @@ fn next_session(session: &Page, changes: &[&str]) -> Vec<String> {
 fn the_next_session_of_another_project_counts_what_is_not_saved_yet() {
     let root = Root::new();
     let lessons = (0..9).map(|n| {
-        let (title, word) = (
-            format!("Lesson {n}"),
-            ["tin", "oak", "wax"][n % 3].repeat(n + 1),
-        );
+        let (title, word) = (format!("Lesson {n}"), ["tin", "oak", "wax"][n % 3].repeat(n + 1));
         let status = if n < 7 { "approved" } else { "staging" };
         let created = format!("2026-01-0{}T00:00:00Z", n + 1);
         let more = json!({
@@ -298,19 +280,15 @@ fn the_next_session_of_another_project_counts_what_is_not_saved_yet() {
     assert_eq!(next_session(&session, &["leaves"]), ["a1"]);
     let answer = session.tell("/session", json!({ "number": 0 }));
     assert_eq!(answer["project"], "elsewhere");
-    assert_contains!(
-        answer["says"].as_str().unwrap(),
-        "Still found by search. Session start: "
-    );
+    assert_contains!(answer["says"].as_str().unwrap(), "Still found by search. Session start: ");
     // The other one that waits is approved, and not saved.
     session.choose(1, json!({ "do": "approve" }));
     assert_eq!(next_session(&session, &["leaves"]), ["a2"]);
     assert_eq!(next_session(&session, &["enters"]), ["a7"]);
     // Nothing of it reaches an agent.
-    let started = root.service().session_brief(&BriefRequest {
-        own: MEMORIES_AT_START,
-        ..BriefRequest::default()
-    });
+    let started = root
+        .service()
+        .session_brief(&BriefRequest { own: MEMORIES_AT_START, ..BriefRequest::default() });
     assert_lacks!(format!("{started:?}"), "a7");
 }
 
@@ -329,19 +307,11 @@ fn a_memory_that_is_approved_and_not_saved_is_a_neighbour_like_a_saved_one() {
     assert_eq!(near(), json!([]));
     session.choose(0, json!({ "do": "approve" }));
     let found = near();
-    assert_eq!(
-        (&found[0]["id"], &found[0]["held"]),
-        (&json!("w0"), &json!(true)),
-        "{found}"
-    );
+    assert_eq!((&found[0]["id"], &found[0]["held"]), (&json!("w0"), &json!(true)), "{found}");
     assert_eq!(found[0]["label"], "duplicate");
     assert_eq!(keys(&found[0]), ["m", "d", "="]);
     session.get("/back");
-    assert_eq!(
-        near(),
-        json!([]),
-        "a decision that was undone is no neighbour"
-    );
+    assert_eq!(near(), json!([]), "a decision that was undone is no neighbour");
 }
 
 #[test]
@@ -351,10 +321,7 @@ fn the_card_shows_hidden_and_displaced_memories_and_the_origin() {
         let desk = Desk::open_with(&root, &["-C", folder.to_str().unwrap()]);
         let session = desk.enter();
         let card = session.card(0);
-        assert_eq!(
-            card["actions"][0]["label"], "Approve, hides 1 older",
-            "{card}"
-        );
+        assert_eq!(card["actions"][0]["label"], "Approve, hides 1 older", "{card}");
         assert_eq!(card["card"]["session_title"], "The night of the shelves");
         let leaves = next_session(&session, &["leaves"]);
         assert_eq!(leaves == ["a2"], pushed_out, "{leaves:?}");
@@ -366,21 +333,9 @@ fn the_predicted_displaced_memories_are_those_missing_after_approval() {
     let dated = |at: &str| json!({ "project": "shop", "created_at": at });
     let cases = [
         // The newest; as old, but a decision; old; a copy of an existing one.
-        (
-            "Shelves are counted at night",
-            "2026-02-20T00:00:00Z",
-            "bugfix",
-        ),
-        (
-            "Shelves are counted at night",
-            "2024-01-01T00:00:00Z",
-            "decision",
-        ),
-        (
-            "Shelves are counted at night",
-            "2024-01-01T00:00:00Z",
-            "bugfix",
-        ),
+        ("Shelves are counted at night", "2026-02-20T00:00:00Z", "bugfix"),
+        ("Shelves are counted at night", "2024-01-01T00:00:00Z", "decision"),
+        ("Shelves are counted at night", "2024-01-01T00:00:00Z", "bugfix"),
         ("Lesson 5 of the shop", "2026-02-20T00:00:00Z", "bugfix"),
     ];
     let mut predicted = Vec::new();
@@ -422,10 +377,7 @@ fn the_predicted_displaced_memories_are_those_missing_after_approval() {
         store.sql("UPDATE memories SET status = 'approved' WHERE id = 'new'");
         let after = started();
         let gone: Vec<&String> = before.iter().filter(|id| !after.contains(id)).collect();
-        assert!(
-            gone.len() <= 1 && before.len() == MEMORIES_AT_START,
-            "{before:?} {after:?}"
-        );
+        assert!(gone.len() <= 1 && before.len() == MEMORIES_AT_START, "{before:?} {after:?}");
         assert_eq!(leaves.iter().collect::<Vec<_>>(), gone, "{title}");
         assert_eq!(predicted_after, after, "{title}");
         predicted.push(gone.first().map(|gone| (*gone).clone()));
@@ -440,10 +392,8 @@ fn the_list_names_the_nearest_approved_memories() {
     let root = Root::new();
     let keep = json!({ "facts": ["Jitter spreads load"] });
     let first = json!({ "status": "staging", "facts": ["Jitter spreads load"] });
-    let memories = [
-        memory("keep", "Retries need jitter", keep),
-        memory("w0", "Retries need jitter", first),
-    ];
+    let memories =
+        [memory("keep", "Retries need jitter", keep), memory("w0", "Retries need jitter", first)];
     root.store("alpha", &memories);
     let listed = crate::cli::ack(root.path(), &["review", "--list"]).ok();
     assert_contains!(listed, "  approved: keep  Retries need jitter  (duplicate)");

@@ -120,10 +120,7 @@ fn assert_undisturbed(seen: &Observation, checks: usize) {
     eprintln!("{text}");
     // The writer was neither disturbed nor held up.
     assert_eq!(seen.summary["errors"], json!([]), "{text}");
-    assert!(
-        seen.summary["slowest_ms"].as_u64().unwrap() < 2_000,
-        "{text}"
-    );
+    assert!(seen.summary["slowest_ms"].as_u64().unwrap() < 2_000, "{text}");
     // Committed rows were found.
     assert!(seen.missing.is_empty(), "{text}");
     assert!(seen.failures.is_empty(), "requests failed: {text}");
@@ -181,11 +178,7 @@ fn a_writer_that_opens_and_closes_a_store_with_a_rollback_journal_is_never_distu
 }
 
 fn approved(service: &Service, word: &str) -> Vec<String> {
-    let request = QueryRequest {
-        status: None,
-        mode: Some(ack_api::Mode::Lexical),
-        ..words(word)
-    };
+    let request = QueryRequest { status: None, mode: Some(ack_api::Mode::Lexical), ..words(word) };
     ids(&service.query_memories(&request).unwrap())
 }
 
@@ -211,11 +204,7 @@ fn every_change_by_another_process_is_in_the_next_answer() {
                 (set(&format!("title = '{later}'")), false, true),
                 (set("status = 'rejected'"), false, false),
                 (set("status = 'promoted'"), false, true),
-                (
-                    format!("DELETE FROM memories WHERE id = '{id}'"),
-                    false,
-                    false,
-                ),
+                (format!("DELETE FROM memories WHERE id = '{id}'"), false, false),
             ] {
                 other.sql(&sql);
                 for (word, is_there) in [(&word, first), (&later, second)] {
@@ -223,10 +212,8 @@ fn every_change_by_another_process_is_in_the_next_answer() {
                     assert_eq!(approved(&service, word), expected, "{journal}: {sql}");
                 }
                 if sql.contains("rejected") {
-                    let unreviewed = QueryRequest {
-                        mode: Some(ack_api::Mode::Lexical),
-                        ..words(&later)
-                    };
+                    let unreviewed =
+                        QueryRequest { mode: Some(ack_api::Mode::Lexical), ..words(&later) };
                     let found = ids(&service.query_memories(&unreviewed).unwrap());
                     assert!(found.is_empty(), "{journal}: {sql}");
                     let code = get(&service, &id).unwrap_err().code();

@@ -67,9 +67,7 @@ fn opened(service: &Service, scope: &str) -> String {
 /// The code of the error if the only scope cannot be read; the message names the file.
 fn refused(root: &Root, service: &Service, path: &Path) -> String {
     let before = fingerprint(root.path());
-    let error = within(SECONDS, "a refusal", || {
-        service.query_memories(&everything()).unwrap_err()
-    });
+    let error = within(SECONDS, "a refusal", || service.query_memories(&everything()).unwrap_err());
     let body = error.body();
     let name = path.file_name().unwrap().to_str().unwrap();
     assert_contains!(body.message, name; "the file is not named");
@@ -138,12 +136,9 @@ fn a_log_without_its_shared_memory_is_read() {
     assert_eq!(found(&copied, &service), ["m1", "m2", "m3", "m4"]);
     assert_contains!(opened(&service, "one"), "copy");
     // A shared-memory file without an owner, stale or empty, does not change that.
-    for stale in [
-        Vec::new(),
-        vec![0; 32_768],
-        vec![0xff; 32_768],
-        fs::read(sidecar(&path, "-shm")).unwrap(),
-    ] {
+    for stale in
+        [Vec::new(), vec![0; 32_768], vec![0xff; 32_768], fs::read(sidecar(&path, "-shm")).unwrap()]
+    {
         write_file(sidecar(&target, "-shm"), &stale);
         let found = found(&copied, &copied.service());
         assert_eq!(found, ["m1", "m2", "m3", "m4"], "{} bytes", stale.len());
@@ -326,10 +321,7 @@ fn empty_foreign_and_corrupt_files_are_distinguished() {
     fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();
     let code = refused(&root, &service, &path);
-    assert!(
-        ["store_empty", "store_not_found"].contains(&&*code),
-        "{code}"
-    );
+    assert!(["store_empty", "store_not_found"].contains(&&*code), "{code}");
     fs::remove_dir(&path).unwrap();
     at_rest(&root, "delete");
     assert_eq!(found(&root, &service), ["m1", "m2", "m3"]);
@@ -346,15 +338,7 @@ fn a_truncated_store_is_reported_and_answers_again_when_repaired() {
         assert_eq!(found(&root, &service), ["m1", "m2", "m3", "n1"]);
         let (half, size) = (whole.len() / 2, whole.len());
         let small = [1, 15, 16, 18, 50, 99, 100, 101, 511, 512, 1_024, 4_095];
-        let large = [
-            4_096,
-            4_097,
-            8_192,
-            12_288,
-            half,
-            size - 4_096,
-            size - 4_097,
-        ];
+        let large = [4_096, 4_097, 8_192, 12_288, half, size - 4_096, size - 4_097];
         for length in small.into_iter().chain(large) {
             write_file(&path, &whole[..length]);
             let before = fingerprint(root.path());
@@ -364,9 +348,8 @@ fn a_truncated_store_is_reported_and_answers_again_when_repaired() {
             assert_eq!(ids(&answer), ["n1"], "{mode} cut to {length}");
             assert_named(&answer, "one");
             assert_eq!(fingerprint(root.path()), before, "{mode} cut to {length}");
-            let code = service
-                .refused("query_memories", json!({ "scope": "one", "status": "all" }))
-                .code;
+            let code =
+                service.refused("query_memories", json!({ "scope": "one", "status": "all" })).code;
             assert!(
                 ["store_corrupt", "store_not_sqlite", "store_foreign"].contains(&&*code),
                 "{mode} cut to {length}: {code}"

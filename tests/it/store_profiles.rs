@@ -79,10 +79,7 @@ fn each_optional_column_alone_is_read_and_no_other_field_is_invented() {
         for (other, ..) in COLUMNS {
             let derived = column == "date" && other == "created_at";
             let is_expected = other == column || derived;
-            assert!(
-                is_expected || memory.get(other).is_none(),
-                "{column}: {memory}"
-            );
+            assert!(is_expected || memory.get(other).is_none(), "{column}: {memory}");
         }
         // A memory whose successor is served is found only by its id.
         let expected = usize::from(column != "superseded_by");
@@ -117,13 +114,7 @@ fn a_column_named_rowid_is_not_the_row_number() {
 
 #[test]
 fn integer_ids_are_served_as_text_and_found_again() {
-    for declared in [
-        "INTEGER PRIMARY KEY",
-        "INTEGER",
-        "INT NOT NULL",
-        "NUMERIC",
-        "",
-    ] {
+    for declared in ["INTEGER PRIMARY KEY", "INTEGER", "INT NOT NULL", "NUMERIC", ""] {
         let sql = format!(
             "CREATE TABLE memories (id {declared}, title TEXT); INSERT INTO memories VALUES (7, 'a marker'), (42, 'another thing')"
         );
@@ -167,10 +158,7 @@ fn tables_without_row_numbers_and_views_are_refused_by_name() {
     );
     let scopes = crate::cli::ack(root.path(), &["scopes", "--json"]).json();
     let error = scopes["scopes"][0]["health"]["problems"].to_string();
-    assert!(
-        error.contains("`memories WITHOUT ROWID`, `raw`"),
-        "{scopes:#}"
-    );
+    assert!(error.contains("`memories WITHOUT ROWID`, `raw`"), "{scopes:#}");
 }
 
 #[test]
@@ -230,10 +218,7 @@ fn claude_mem() -> String {
 #[test]
 fn claude_mem_observations_and_summaries_are_memories_with_stable_ids() {
     let (_root, service) = served(&claude_mem());
-    assert_eq!(
-        all(&service, None),
-        ["obs-123", "obs-124", "obs-125", "sum-12"]
-    );
+    assert_eq!(all(&service, None), ["obs-123", "obs-124", "obs-125", "sum-12"]);
     let memory = fetched(&service, "obs-123");
     for (field, value) in [
         ("type", json!("bugfix")),
@@ -344,11 +329,7 @@ fn a_memory_that_a_person_saved_has_its_own_first_sentence() {
     for (id, title, subtitle) in [
         ("obs-1", "Use the sandbox merchant.", json!(null)),
         ("obs-2", "Leader is space.", json!(null)),
-        (
-            "obs-3",
-            "Never run the restore script without --dry-run first.",
-            json!(null),
-        ),
+        ("obs-3", "Never run the restore script without --dry-run first.", json!(null)),
         ("obs-4", "Rounding", json!("Half to even.")),
     ] {
         let memory = fetched(&service, id);
@@ -472,8 +453,6 @@ fn claude_mem_three_is_read_with_its_public_ids() {
     assert_eq!(shown["unreviewed"], true);
     assert_eq!(fetched(&service, "mem-2")["title"], "Text alone");
     assert_eq!(all(&service, Some("kiosk-web")).len(), 2);
-    let scopes = service
-        .list_scopes(&ack_api::ListScopesRequest::default())
-        .unwrap();
+    let scopes = service.list_scopes(&ack_api::ListScopesRequest::default()).unwrap();
     assert_eq!(scopes.scopes[0].profile.as_deref(), Some("claude-mem-v3"));
 }

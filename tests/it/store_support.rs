@@ -92,10 +92,7 @@ pub fn everything() -> QueryRequest {
 
 /// A query for words, whatever the status.
 pub fn words(query: &str) -> QueryRequest {
-    QueryRequest {
-        query: Some(query.to_owned()),
-        ..everything()
-    }
+    QueryRequest { query: Some(query.to_owned()), ..everything() }
 }
 
 /// Every page of a query.
@@ -115,10 +112,7 @@ pub fn pages(service: &Service, request: &QueryRequest) -> Vec<QueryResponse> {
 
 /// The results of every page of a query.
 pub fn hits(service: &Service, request: &QueryRequest) -> Vec<MemoryHit> {
-    pages(service, request)
-        .into_iter()
-        .flat_map(|page| page.results)
-        .collect()
+    pages(service, request).into_iter().flat_map(|page| page.results).collect()
 }
 
 /// The ids of a page, those that were folded in too.
@@ -130,10 +124,7 @@ pub fn ids(response: &QueryResponse) -> Vec<String> {
 
 /// One memory with everything around it, whatever its status.
 pub fn get(service: &Service, id: &str) -> Result<GetResponse, Error> {
-    service.get_memory(&GetRequest {
-        id: Some(id.to_owned()),
-        ..around()
-    })
+    service.get_memory(&GetRequest { id: Some(id.to_owned()), ..around() })
 }
 
 fn around() -> GetRequest {
@@ -175,18 +166,12 @@ pub fn every_answer(service: &Service) -> Vec<(String, Value)> {
         keep("query_memories with words".to_owned(), json!(page));
     }
     for status in [None, Some(StatusFilter::Staging)] {
-        let request = QueryRequest {
-            status,
-            ..searched.clone()
-        };
+        let request = QueryRequest { status, ..searched.clone() };
         let page = service.query_memories(&request).unwrap();
         keep("query_memories by status".to_owned(), json!(page));
     }
     for some in known.chunks(20) {
-        let request = GetRequest {
-            ids: Some(some.to_vec()),
-            ..around()
-        };
+        let request = GetRequest { ids: Some(some.to_vec()), ..around() };
         let answer = json_of(service.get_memory(&request));
         keep("get_memory by ids".to_owned(), answer);
     }
@@ -194,18 +179,13 @@ pub fn every_answer(service: &Service) -> Vec<(String, Value)> {
     for id in known.into_iter().chain(unknown) {
         keep(format!("get_memory {id:?}"), json_of(get(service, &id)));
         let name = format!("get_memory {id:?} as approved");
-        let request = GetRequest {
-            id: Some(id),
-            ..GetRequest::default()
-        };
+        let request = GetRequest { id: Some(id), ..GetRequest::default() };
         keep(name, json_of(service.get_memory(&request)));
     }
     let scopes = service.list_scopes(&ListScopesRequest::default()).unwrap();
     for scope in &scopes.scopes {
-        let request = ListScopesRequest {
-            scope: Some(scope.name.clone()),
-            ..ListScopesRequest::default()
-        };
+        let request =
+            ListScopesRequest { scope: Some(scope.name.clone()), ..ListScopesRequest::default() };
         let name = format!("list_scopes {}", scope.name);
         keep(name, json_of(service.list_scopes(&request)));
         let nowhere = std::env::temp_dir().join("ack-test-no-such-folder");
@@ -261,11 +241,7 @@ pub fn assert_neutral(name: &str, answer: &Value) {
 pub fn within<T>(limit: Duration, what: &str, run: impl FnOnce() -> T) -> T {
     let started = Instant::now();
     let result = run();
-    assert!(
-        started.elapsed() < limit,
-        "{what} took {:?}",
-        started.elapsed()
-    );
+    assert!(started.elapsed() < limit, "{what} took {:?}", started.elapsed());
     result
 }
 
@@ -296,11 +272,7 @@ impl Other {
             .unwrap();
         let input = child.stdin.take();
         let output = child.stdout.take().map(BufReader::new);
-        Self {
-            child,
-            input,
-            output,
-        }
+        Self { child, input, output }
     }
 
     /// Runs SQL there; its error as text.
@@ -316,8 +288,7 @@ impl Other {
 
     /// Runs SQL there.
     pub fn sql(&mut self, sql: &str) {
-        self.try_sql(sql)
-            .unwrap_or_else(|error| panic!("{sql}: {error}"));
+        self.try_sql(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
     }
 
     /// Kills it without a chance to clean up.
@@ -474,15 +445,9 @@ pub fn binary(root: &Path) -> Command {
 }
 
 fn settle(command: &mut Command, root: &Path) {
-    command
-        .current_dir("/")
-        .env("ACK_MEM_PATH", root)
-        .env("NO_COLOR", "1");
+    command.current_dir("/").env("ACK_MEM_PATH", root).env("NO_COLOR", "1");
     let projects = "CLAUDE_PROJECT_DIR CURSOR_PROJECT_DIR WORKSPACE_FOLDER_PATHS";
-    for name in "ACK_MEM_SCOPE ACK_MEM_DB"
-        .split(' ')
-        .chain(projects.split(' '))
-    {
+    for name in "ACK_MEM_SCOPE ACK_MEM_DB".split(' ').chain(projects.split(' ')) {
         command.env_remove(name);
     }
 }
@@ -503,10 +468,7 @@ pub fn unprivileged(root: &Path) -> Option<Command> {
         settle(&mut command, root);
         command
     };
-    let works = wrapped()
-        .arg("--version")
-        .output()
-        .is_ok_and(|output| output.status.success());
+    let works = wrapped().arg("--version").output().is_ok_and(|output| output.status.success());
     if !works {
         eprintln!("setpriv cannot run the binary as another user: this test did nothing");
     }
@@ -517,11 +479,7 @@ pub fn unprivileged(root: &Path) -> Option<Command> {
 /// standard error.
 pub fn run_json(command: &mut Command) -> (i32, Value) {
     let output = command.arg("--json").output().unwrap();
-    let text = if output.status.success() {
-        &output.stdout
-    } else {
-        &output.stderr
-    };
+    let text = if output.status.success() { &output.stdout } else { &output.stderr };
     let value = serde_json::from_slice(text)
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(text)));
     (output.status.code().unwrap(), value)

@@ -29,10 +29,7 @@ fn read(column: &str, value: &str) -> (Value, bool) {
     let found = service.query_memories(&words("marker")).unwrap();
     assert_eq!(found.total, 1, "{column} = {value}");
     let shown = has_note(&found, NoteKind::RepairedValues);
-    assert_eq!(
-        shown, repaired,
-        "{column} = {value}: both tools say the same"
-    );
+    assert_eq!(shown, repaired, "{column} = {value}: both tools say the same");
     for (name, answer) in every_answer(&service) {
         assert_neutral(&name, &answer);
     }
@@ -156,14 +153,9 @@ fn rows_without_an_id_are_skipped() {
     assert_eq!(found.iter().filter(|hit| hit.id == "m1").count(), 1);
     assert_eq!(found.iter().filter(|hit| hit.id == "twice").count(), 1);
     for hit in &found {
-        assert!(
-            !hit.id.is_empty(),
-            "a memory that nobody can ask for: {hit:?}"
-        );
+        assert!(!hit.id.is_empty(), "a memory that nobody can ask for: {hit:?}");
     }
-    let scopes = service
-        .list_scopes(&ack_api::ListScopesRequest::default())
-        .unwrap();
+    let scopes = service.list_scopes(&ack_api::ListScopesRequest::default()).unwrap();
     assert!(
         scopes.scopes[0]
             .health

@@ -36,10 +36,8 @@ fn undo_nohup() {
         let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
         let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
         if ignored.unwrap_or_default() & 1 != 0 {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_io()
-                .build()
-                .unwrap();
+            let runtime =
+                tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
             let _inside = runtime.enter();
             let _ = signal(SignalKind::hangup()).unwrap();
         }
@@ -50,9 +48,7 @@ impl Root {
     /// An empty root.
     pub fn new() -> Self {
         undo_nohup();
-        Self {
-            folder: TempDir::with_prefix("ack-test-").unwrap(),
-        }
+        Self { folder: TempDir::with_prefix("ack-test-").unwrap() }
     }
 
     /// A root with a store, see [`Root::store`].
@@ -138,10 +134,7 @@ pub fn memory(id: &str, title: &str, rest: Value) -> Value {
 pub fn rows(keys: &str, lines: &str) -> Vec<Value> {
     let row = |line: &str| {
         let values = line.split(" | ").map(str::trim);
-        let pairs = keys
-            .split(" | ")
-            .zip(values)
-            .filter(|(_, value)| *value != "-");
+        let pairs = keys.split(" | ").zip(values).filter(|(_, value)| *value != "-");
         let fields = pairs.map(|(key, value)| {
             let is_json = value.starts_with(['[', '{']);
             let json = is_json.then(|| value.parse().unwrap());
@@ -316,11 +309,7 @@ macro_rules! assert_lacks {
 pub fn check_parts(text: &str, parts: &[&str], wanted: bool, about: &[String]) {
     for part in parts {
         let how = if wanted { "is not in" } else { "is in" };
-        assert!(
-            text.contains(part) == wanted,
-            "{} {part:?} {how}: {text}",
-            about.concat()
-        );
+        assert!(text.contains(part) == wanted, "{} {part:?} {how}: {text}", about.concat());
     }
 }
 
@@ -357,12 +346,8 @@ pub fn insert(connection: &Connection, memories: &[Value]) {
 /// The ids of a list of memories, in its order.
 #[track_caller]
 pub fn ids(list: &Value) -> Vec<String> {
-    let hits = list
-        .as_array()
-        .unwrap_or_else(|| panic!("no list: {list}"))
-        .iter();
-    hits.map(|hit| hit["id"].as_str().unwrap().to_owned())
-        .collect()
+    let hits = list.as_array().unwrap_or_else(|| panic!("no list: {list}")).iter();
+    hits.map(|hit| hit["id"].as_str().unwrap().to_owned()).collect()
 }
 
 /// The ids of the results of a query, in their order.
@@ -392,13 +377,8 @@ impl Drop for Process {
 /// The address of a server over HTTP, which it prints first.
 pub fn http_address(server: &mut Child) -> String {
     let mut url = String::new();
-    BufReader::new(server.stdout.take().unwrap())
-        .read_line(&mut url)
-        .unwrap();
-    url.trim()
-        .trim_start_matches("http://")
-        .trim_end_matches("/mcp")
-        .to_owned()
+    BufReader::new(server.stdout.take().unwrap()).read_line(&mut url).unwrap();
+    url.trim().trim_start_matches("http://").trim_end_matches("/mcp").to_owned()
 }
 
 /// Name, size, time of change and content of every file under a folder.
@@ -408,11 +388,8 @@ pub fn fingerprint(folder: &Path) -> BTreeMap<PathBuf, (u64, SystemTime, u64)> {
         .map(Result::unwrap)
         .map(|entry| {
             let metadata = entry.metadata().unwrap();
-            let content = if metadata.is_file() {
-                std::fs::read(entry.path()).unwrap()
-            } else {
-                Vec::new()
-            };
+            let content =
+                if metadata.is_file() { std::fs::read(entry.path()).unwrap() } else { Vec::new() };
             (
                 entry.path().to_owned(),
                 (
@@ -446,9 +423,7 @@ pub fn shell_words(line: &str) -> Vec<String> {
 /// The folder of a set outside the repository, from the environment; `None`, with a message, if it
 /// is not set.
 pub fn outside(variable: &str) -> Option<PathBuf> {
-    let folder = std::env::var_os(variable)
-        .map(PathBuf::from)
-        .filter(|folder| folder.is_dir());
+    let folder = std::env::var_os(variable).map(PathBuf::from).filter(|folder| folder.is_dir());
     if folder.is_none() {
         eprintln!("{variable} names no folder: this test did nothing");
     }

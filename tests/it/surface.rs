@@ -14,10 +14,7 @@ const SETS: [(&str, &str); 4] = [
     ("claude-mem", "get_observations search timeline"),
     ("episodic-memory", "read search"),
     ("sifs", "find_related get_memory index_status search"),
-    (
-        "siftcoder",
-        "mem_drain mem_get mem_search mem_timeline mem_why",
-    ),
+    ("siftcoder", "mem_drain mem_get mem_search mem_timeline mem_why"),
 ];
 
 fn with_surface(root: &Path, set: &str) -> Server {
@@ -34,10 +31,7 @@ fn listed(server: &mut Server) -> Vec<Value> {
 }
 
 fn names(tools: &[Value]) -> Vec<&str> {
-    tools
-        .iter()
-        .map(|tool| tool["name"].as_str().unwrap())
-        .collect()
+    tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect()
 }
 
 fn filters() -> insta::Settings {
@@ -81,11 +75,7 @@ fn ids(answer: &Value) -> Vec<String> {
 /// The messages of the notes of an answer.
 fn notes(answer: &Value) -> Vec<&str> {
     let notes = answer["structuredContent"]["notes"].as_array();
-    notes
-        .into_iter()
-        .flatten()
-        .map(|note| note["message"].as_str().unwrap())
-        .collect()
+    notes.into_iter().flatten().map(|note| note["message"].as_str().unwrap()).collect()
 }
 
 #[test]
@@ -104,10 +94,7 @@ fn each_toolset_lists_tools_with_schemas_that_hosts_accept() {
             assert_eq!(schema["additionalProperties"], false);
             assert_eq!(tool["annotations"]["readOnlyHint"], true);
             for (name, property) in schema["properties"].as_object().unwrap() {
-                assert!(
-                    property.get("type").is_some(),
-                    "{set}: {name} has no type: {property}"
-                );
+                assert!(property.get("type").is_some(), "{set}: {name} has no type: {property}");
             }
         }
         let brief: Vec<Value> = tools
@@ -145,11 +132,7 @@ fn the_first_line_of_the_instructions_names_the_tool_to_search_with() {
             "{set}: {first}"
         );
         assert!(first.chars().count() <= 250, "{set}: {first}");
-        assert!(
-            instructions.len() < 2_000,
-            "{set}: {} bytes",
-            instructions.len()
-        );
+        assert!(instructions.len() < 2_000, "{set}: {} bytes", instructions.len());
         // No description ends inside a word.
         let is_whole = |line: &str| line.ends_with(['.', '…']);
         let last = instructions.lines().find(|line| !is_whole(line));
@@ -238,11 +221,7 @@ fn the_backlog_of_siftcoder_is_what_waits_for_review_oldest_first_page_by_page()
             memory(&format!("w{n:02}"), &format!("Waits {n}"), rest)
         })
         .collect();
-    memories.push(memory(
-        "done",
-        "Approved long ago",
-        json!({ "created_at": long_ago }),
-    ));
+    memories.push(memory("done", "Approved long ago", json!({ "created_at": long_ago })));
     let gone = json!({ "status": "rejected", "created_at": long_ago });
     memories.push(memory("gone", "Rejected", gone));
     root.store("notes", &memories);
@@ -324,10 +303,7 @@ fn an_agent_made_for_claude_mem_finds_its_tools() {
     let told = notes(&found).join("\n");
     assert_contains!(told, "leave `orderBy` out when you search");
     assert_lacks!(told, "`offset`"; "the first page is what `offset` 0 asks for");
-    for (order, expected) in [
-        ("date_asc", ["obs-7", "obs-8"]),
-        ("date_desc", ["obs-8", "obs-7"]),
-    ] {
+    for (order, expected) in [("date_asc", ["obs-7", "obs-8"]), ("date_desc", ["obs-8", "obs-7"])] {
         let found = server.call("search", json!({ "project": "web", "orderBy": order }));
         assert_eq!(notes(&found), [""; 0]);
         assert_eq!(ids(&found), expected);
@@ -386,14 +362,9 @@ fn every_set_reads_arguments_in_other_forms() {
         let mut server = with_surface(root.path(), set);
         let answer = server.call(tool, given.clone());
         let structure = &answer["structuredContent"];
-        let listed = structure["results"]
-            .as_array()
-            .or(structure["memories"].as_array());
+        let listed = structure["results"].as_array().or(structure["memories"].as_array());
         let listed = listed.unwrap_or_else(|| panic!("{set} {tool} {given}: {answer}"));
-        let mut found: Vec<&str> = listed
-            .iter()
-            .map(|one| one["id"].as_str().unwrap())
-            .collect();
+        let mut found: Vec<&str> = listed.iter().map(|one| one["id"].as_str().unwrap()).collect();
         found.sort_unstable();
         assert_eq!(found, expected, "{set} {tool} {given}");
         let read = structure["notes"].as_array().into_iter().flatten();
@@ -468,33 +439,15 @@ fn mistakes_in_tools_are_named_with_line_and_key() {
             "every tool hidden",
             "[tools]\nhide = [\"get_context\", \"get_memory\", \"list_scopes\", \"query_memories\"]\n",
         ),
-        (
-            "unknown tool",
-            "\n[tools.query_memory]\ndescription = \"x\"\n",
-        ),
+        ("unknown tool", "\n[tools.query_memory]\ndescription = \"x\"\n"),
         ("unknown key", "[tools.get_memory]\ndescripton = \"x\"\n"),
-        (
-            "a key that is gone",
-            "[tools.lessons]\ncalls = \"query_memories\"\n",
-        ),
-        (
-            "another key that is gone",
-            "[tools.query_memories]\narguments = { q = \"query\" }\n",
-        ),
+        ("a key that is gone", "[tools.lessons]\ncalls = \"query_memories\"\n"),
+        ("another key that is gone", "[tools.query_memories]\narguments = { q = \"query\" }\n"),
         ("wrong type of a key", "[tools.get_memory]\nname = 5\n"),
         ("a tool that is no table", "[tools]\nget_memory = \"x\"\n"),
-        (
-            "name with a dot",
-            "[tools.get_memory]\nname = \"mem.get\"\n",
-        ),
-        (
-            "empty description",
-            "[tools.get_memory]\ndescription = \"  \"\n",
-        ),
-        (
-            "name of another tool",
-            "[tools.get_memory]\nname = \"query_memories\"\n",
-        ),
+        ("name with a dot", "[tools.get_memory]\nname = \"mem.get\"\n"),
+        ("empty description", "[tools.get_memory]\ndescription = \"  \"\n"),
+        ("name of another tool", "[tools.get_memory]\nname = \"query_memories\"\n"),
         (
             "two tools of one name",
             "[tools.get_context]\nname = \"c\"\n[tools.get_memory]\nname = \"c\"\n",
@@ -517,16 +470,10 @@ fn a_preset_on_the_command_line_overrides_the_file() {
     let text = "[tools]\nsurface = \"sifs\"\nhide = [\"find_related\"]\n";
     configured(&root, text);
     let mut server = Server::initialized(root.path());
-    assert_eq!(
-        names(&listed(&mut server)),
-        ["get_memory", "index_status", "search"]
-    );
+    assert_eq!(names(&listed(&mut server)), ["get_memory", "index_status", "search"]);
     let mut server = with_surface(root.path(), "episodic-memory");
     assert_eq!(names(&listed(&mut server)), ["read", "search"]);
-    assert_contains!(
-        refused(&root, &["--surface", "episodic"]),
-        "episodic-memory"
-    );
+    assert_contains!(refused(&root, &["--surface", "episodic"]), "episodic-memory");
 }
 
 #[test]
@@ -560,10 +507,7 @@ fn a_hook_uses_the_configured_tool_names() {
     assert_contains!(before, "The tool get_memory shows");
     configured(&root, "[tools]\nsurface = \"siftcoder\"\n");
     let renamed = before.replace("get_memory", "mem_get");
-    assert_eq!(
-        session_start(),
-        renamed.replace("query_memories", "mem_search")
-    );
+    assert_eq!(session_start(), renamed.replace("query_memories", "mem_search"));
 }
 
 #[test]

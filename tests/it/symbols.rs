@@ -29,10 +29,7 @@ x-request-id | request id | requestId | X_REQUEST_ID
 WorkerPool#drain | worker pool drain | WorkerPool.drain | worker_pool::drain";
 
 fn symbols() -> Vec<Vec<&'static str>> {
-    SYMBOLS
-        .lines()
-        .map(|line| line.split(" | ").collect())
-        .collect()
+    SYMBOLS.lines().map(|line| line.split(" | ").collect()).collect()
 }
 
 /// The parts of a symbol, in lower case.
@@ -113,10 +110,7 @@ fn words_find_a_symbol_however_its_parts_are_joined() {
 fn words_and_meaning_find_a_symbol_among_the_first_three() {
     let missed = missed("hybrid");
     let is_far = |place: &Option<usize>| place.is_none_or(|place| place > 2);
-    assert!(
-        !missed.iter().any(|(_, place)| is_far(place)),
-        "{missed:#?}"
-    );
+    assert!(!missed.iter().any(|(_, place)| is_far(place)), "{missed:#?}");
     assert!(missed.len() <= 5, "{missed:#?}");
 }
 
@@ -124,22 +118,16 @@ fn words_and_meaning_find_a_symbol_among_the_first_three() {
 fn an_answer_tells_the_symbol_that_matches() {
     let root = Root::new();
     let story = json!({ "narrative": "See parse_config, then stop." });
-    root.store(
-        "alpha",
-        &[memory("a", "Settings", story), titled("b", "Other")],
-    );
-    let answer = root
-        .service()
-        .find(json!({ "query": "parseconfig", "explain": true }));
+    root.store("alpha", &[memory("a", "Settings", story), titled("b", "Other")]);
+    let answer = root.service().find(json!({ "query": "parseconfig", "explain": true }));
     let first = &answer["results"][0];
     assert_eq!(first["id"], "a");
     assert_contains!(first["why"].as_str().unwrap(), "parse_config");
 }
 
 /// Operators, each with a memory about it. The memories have the same words otherwise.
-const OPERATORS: [&str; 12] = [
-    "&&", "||", "??", "?.", "=>", "->", "|>", "<=>", "2>&1", "$?", "<<<", ":=",
-];
+const OPERATORS: [&str; 12] =
+    ["&&", "||", "??", "?.", "=>", "->", "|>", "<=>", "2>&1", "$?", "<<<", ":="];
 
 #[test]
 fn an_operator_finds_the_memory_about_it() {

@@ -69,10 +69,7 @@ fn index(root: &Path, arguments: &[&str]) -> Command {
         .arg("index")
         .args(encoder)
         .args(arguments);
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
@@ -109,10 +106,7 @@ fn found(service: &Service) -> Vec<Vec<String>> {
 }
 
 fn answers(service: &Service) -> Vec<Value> {
-    questions()
-        .into_iter()
-        .map(|question| service.find(question))
-        .collect()
+    questions().into_iter().map(|question| service.find(question)).collect()
 }
 
 fn table(root: &Root) -> PathBuf {
@@ -175,10 +169,7 @@ fn changes_after_a_build_are_found_and_rejected_rows_are_not_served() {
     )
     .unwrap();
     let expected = answers(&fresh.service());
-    for (what, service) in [
-        ("a running server", &running),
-        ("a new one", &root.service()),
-    ] {
+    for (what, service) in [("a running server", &running), ("a new one", &root.service())] {
         assert_eq!(answers(service), expected, "{what}");
         let airships = service
             .find(json!({ "query": "airship balloon gas helium", "mode": "semantic", "limit": 2 }));
@@ -186,23 +177,15 @@ fn changes_after_a_build_are_found_and_rejected_rows_are_not_served() {
         found.sort();
         assert_eq!(found, ["m00010", "new"], "{what}: {airships:#}");
         assert_eq!(
-            call(
-                service,
-                "get_memory",
-                json!({ "id": "m00001", "status": "all" })
-            )
-            .unwrap_err()
-            .code(),
+            call(service, "get_memory", json!({ "id": "m00001", "status": "all" }))
+                .unwrap_err()
+                .code(),
             "memory_not_served"
         );
     }
     let coverage = info(&root.service())["index"]["coverage"].as_f64().unwrap();
     assert!((0.97..1.0).contains(&coverage), "{coverage}");
-    let dry = done(
-        &index(root.path(), &["--all", "--dry-run"])
-            .output()
-            .unwrap(),
-    );
+    let dry = done(&index(root.path(), &["--all", "--dry-run"]).output().unwrap());
     assert_contains!(dry, "3 rows would be added, 4 removed");
     let said = "3 rows were added, 4 removed, 296 were unchanged";
     assert_contains!(build(&root), said);
@@ -219,13 +202,7 @@ fn a_decision_costs_no_row_of_the_table() {
     answers(&running);
     let folder = root.scope_folder("alpha");
     for number in (3..300).step_by(4) {
-        logged(
-            &folder,
-            "memory.db",
-            &format!("m{number:05}"),
-            "approve",
-            json!({}),
-        );
+        logged(&folder, "memory.db", &format!("m{number:05}"), "approve", json!({}));
     }
     logged(&folder, "memory.db", "m00001", "reject", json!({}));
     let fresh = Root::new();
@@ -349,11 +326,7 @@ fn a_damaged_removed_or_foreign_table_is_only_a_note_and_can_be_rebuilt() {
         }
     }
     assert!(noted > 5, "only {noted} of 60 cuts were noticed");
-    done(
-        &index(root.path(), &["--all", "--rebuild"])
-            .output()
-            .unwrap(),
-    );
+    done(&index(root.path(), &["--all", "--rebuild"]).output().unwrap());
     let running = root.service();
     assert_eq!(found(&running), expected);
     std::fs::remove_dir_all(root.scope_folder("alpha").join("lance")).unwrap();
@@ -426,9 +399,7 @@ fn is_in_a_file(folder: &Path, word: &str) -> bool {
     let mut files = files.filter(|entry| entry.file_type().is_file());
     files.any(|entry| {
         let content = std::fs::read(entry.path()).unwrap().to_ascii_lowercase();
-        content
-            .windows(word.len())
-            .any(|part| part == word.as_bytes())
+        content.windows(word.len()).any(|part| part == word.as_bytes())
     })
 }
 
@@ -449,15 +420,8 @@ fn no_file_of_the_table_keeps_what_the_store_forgot() {
         let store = bulk(&root, "alpha", &all);
         build(&root);
         let lance = root.scope_folder("alpha").join("lance");
-        let gone = [
-            "zyzzog",
-            "quorbla",
-            "frumiou",
-            "vexilproj",
-            "snorkelwa",
-            "thwimble",
-            "glorpzib",
-        ];
+        let gone =
+            ["zyzzog", "quorbla", "frumiou", "vexilproj", "snorkelwa", "thwimble", "glorpzib"];
         for word in gone.iter().chain(&["kwyjibo"]) {
             assert!(is_in_a_file(&lance, word), "{rows}: the control `{word}`");
         }
@@ -474,10 +438,7 @@ fn no_file_of_the_table_keeps_what_the_store_forgot() {
         }
         build(&root);
         for word in gone {
-            assert!(
-                !is_in_a_file(&lance, word),
-                "{rows}: `{word}` is still there"
-            );
+            assert!(!is_in_a_file(&lance, word), "{rows}: `{word}` is still there");
         }
         for word in ["kwyjibo", "flibbert"] {
             assert!(is_in_a_file(&lance, word), "{rows}: the control `{word}`");
@@ -508,11 +469,7 @@ fn a_build_killed_at_any_moment_leaves_a_usable_table() {
         // The work differs from round to round: a first build, an update, a rebuild.
         let sql = "UPDATE memories SET confidence = ?1 WHERE rowid % 7 = ?2";
         store.sql_with(sql, (f64::from(turn) / 100.0, turn % 7));
-        let arguments: &[&str] = if turn % 10 == 9 {
-            &["--all", "--rebuild"]
-        } else {
-            &["--all"]
-        };
+        let arguments: &[&str] = if turn % 10 == 9 { &["--all", "--rebuild"] } else { &["--all"] };
         let mut build = index(root.path(), arguments)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -529,10 +486,7 @@ fn a_build_killed_at_any_moment_leaves_a_usable_table() {
             }
         }
     }
-    assert!(
-        killed >= 25,
-        "only {killed} builds were still running when they were killed"
-    );
+    assert!(killed >= 25, "only {killed} builds were still running when they were killed");
     build(&root);
     let service = root.service();
     assert_eq!(found(&service), expected);
@@ -546,16 +500,12 @@ fn concurrent_builds_take_turns_and_a_server_keeps_answering() {
     bulk(&root, "alpha", &memories(2_000));
     let service = root.service();
     let expected: Vec<Vec<String>> = found(&service);
-    let builds: Vec<_> = (0..2)
-        .map(|_| index(root.path(), &["--all"]).spawn().unwrap())
-        .collect();
+    let builds: Vec<_> = (0..2).map(|_| index(root.path(), &["--all"]).spawn().unwrap()).collect();
     for _ in 0..5 {
         assert_eq!(found(&service), expected);
     }
-    let outputs: Vec<Output> = builds
-        .into_iter()
-        .map(|build| build.wait_with_output().unwrap())
-        .collect();
+    let outputs: Vec<Output> =
+        builds.into_iter().map(|build| build.wait_with_output().unwrap()).collect();
     assert!(outputs.iter().any(|output| output.status.success()));
     for output in outputs.iter().filter(|output| !output.status.success()) {
         let text = String::from_utf8_lossy(&output.stderr);
@@ -578,12 +528,8 @@ fn a_full_disk_leaves_the_published_table_as_it_was() {
         env!("CARGO_BIN_EXE_ack-memory"),
         root.path().display()
     );
-    let output = Command::new("sh")
-        .arg("-c")
-        .arg(script)
-        .env("HOME", root.path())
-        .output()
-        .unwrap();
+    let output =
+        Command::new("sh").arg("-c").arg(script).env("HOME", root.path()).output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success(), "it was to fail: {text}");
     assert_contains!(text, "cannot be built", "searches work without it");
@@ -601,9 +547,7 @@ fn commands_that_change_a_scope_bring_its_table_up_to_date() {
     let lines = root.path().join("lines.jsonl");
     let write_lines = |count: usize| {
         let line = |number| json!({ "id": format!("m-{number}"), "title": format!("Pool {number} drains") });
-        let text: String = (0..count)
-            .map(|number| format!("{}\n", line(number)))
-            .collect();
+        let text: String = (0..count).map(|number| format!("{}\n", line(number))).collect();
         write_file(&lines, text);
     };
     let rows = || info(&root.service())["index"]["rows"].as_u64();

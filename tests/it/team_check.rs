@@ -23,9 +23,7 @@ const OTHER: &str = "---\ntype: note\ntitle: Other\n---\nMemory of the ledger: /
 
 impl Scene {
     fn new() -> Self {
-        let scene = Self {
-            folder: tempfile::tempdir().unwrap(),
-        };
+        let scene = Self { folder: tempfile::tempdir().unwrap() };
         git(scene.folder.path(), &["init", "-q"]);
         scene.write("docs/memory/good.md", GOOD);
         scene.write("docs/memory/other.md", OTHER);
@@ -171,9 +169,7 @@ fn note(written: &str) -> String {
     let escapes = r"\r \n \t \u{feff} \u{202e}".split(' ');
     let meant = ["\r", "\n", "\t", "\u{feff}", "\u{202e}"];
     let text = written.to_owned();
-    let text = escapes
-        .zip(meant)
-        .fold(text, |text, (escape, meant)| text.replace(escape, meant));
+    let text = escapes.zip(meant).fold(text, |text, (escape, meant)| text.replace(escape, meant));
     match text.split_once(' ').unwrap() {
         ("keys", keys) => format!("---\ntype: note\n{keys}\n---\nText"),
         ("body", body) => format!("---\ntype: note\ntitle: Faulty\n---\n# Faulty\n\n{body}\n"),
@@ -185,18 +181,11 @@ fn note(written: &str) -> String {
 fn each_problem_is_reported_at_its_line() {
     let lines = PROBLEMS.trim().lines();
     let cases = lines.map(|line| line.trim().split_once(" =>").unwrap());
-    let mut cases: Vec<(Vec<u8>, &str)> = cases
-        .map(|(written, expected)| (note(written).into_bytes(), expected.trim()))
-        .collect();
-    let near = GOOD
-        .replace("id: led-1\n", "")
-        .replace("\n\nSee", "\n\nYou see");
+    let mut cases: Vec<(Vec<u8>, &str)> =
+        cases.map(|(written, expected)| (note(written).into_bytes(), expected.trim())).collect();
+    let near = GOOD.replace("id: led-1\n", "").replace("\n\nSee", "\n\nYou see");
     cases.push((near.into(), "warning near-duplicate 1"));
-    let no_text: [&[u8]; 3] = [
-        &[0, 1, 2],
-        b"---\ntype: note\n---\nCaf\xe9",
-        b"\xFF\xFE#\0 \0x\0",
-    ];
+    let no_text: [&[u8]; 3] = [&[0, 1, 2], b"---\ntype: note\n---\nCaf\xe9", b"\xFF\xFE#\0 \0x\0"];
     cases.extend(no_text.map(|bytes| (bytes.to_vec(), "error unreadable 1")));
     for (text, expected) in cases {
         let scene = Scene::new();

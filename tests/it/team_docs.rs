@@ -31,29 +31,20 @@ impl Person {
         let home = folder.join(name);
         fs::create_dir_all(home.join(".ack-mem")).unwrap();
         let clone = home.join("project");
-        git(
-            &home,
-            &["clone", "-q", &remote.display().to_string(), "project"],
-        );
+        git(&home, &["clone", "-q", &remote.display().to_string(), "project"]);
         for (key, value) in [("user.name", name), ("user.email", "x@example.org")] {
             git(&clone, &["config", key, value]);
         }
         // Decisions are made at a terminal, or by whoever has the owner's token.
-        write_file(
-            home.join(".ack-mem/curator-token"),
-            "a-token-of-the-owner\n",
-        );
+        write_file(home.join(".ack-mem/curator-token"), "a-token-of-the-owner\n");
         Self { home, clone }
     }
 
     /// Runs a line as a shell would, with this build as `ack-memory`.
     fn run(&self, line: &str) -> Output {
         let program = Path::new(env!("CARGO_BIN_EXE_ack-memory"));
-        let path = format!(
-            "{}:{}",
-            program.parent().unwrap().display(),
-            std::env::var("PATH").unwrap()
-        );
+        let path =
+            format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap());
         Command::new("sh")
             .args(["-c", line])
             .current_dir(&self.clone)
@@ -87,10 +78,7 @@ fn ten_commands_lead_from_the_first_memory_to_the_whole_team() {
     git(&ana.clone, &words);
     git(&ana.clone, &["push", "-q", "origin", "HEAD:main"]);
     let ben = Person::new(folder.path(), "ben", &remote);
-    write_file(
-        ana.clone.join("lesson.jsonl"),
-        block("file: lesson.jsonl") + "\n",
-    );
+    write_file(ana.clone.join("lesson.jsonl"), block("file: lesson.jsonl") + "\n");
     let author = block("run: author");
     let everybody = block("run: everybody");
     let lines: Vec<&str> = author.lines().chain(everybody.lines()).collect();
@@ -109,10 +97,7 @@ fn ten_commands_lead_from_the_first_memory_to_the_whole_team() {
     // The pull request is merged where the remote is.
     let fetch = ben.runs("git fetch -q && git branch -r --list '*memory-mine'");
     assert_contains!(fetch, "origin/memory-mine");
-    git(
-        &remote,
-        &["update-ref", "refs/heads/main", "refs/heads/memory-mine"],
-    );
+    git(&remote, &["update-ref", "refs/heads/main", "refs/heads/memory-mine"]);
     let mut last = String::new();
     for line in everybody.lines() {
         last = ben.runs(line);
@@ -120,13 +105,8 @@ fn ten_commands_lead_from_the_first_memory_to_the_whole_team() {
     assert_contains!(last, "Exit code 137 in CI");
     assert!(!ben.clone.join("docs").exists(), "nothing was checked out");
     // A secret in the next pull request is seen there, at its line.
-    let note = fs::read_dir(ana.clone.join("docs/memory"))
-        .unwrap()
-        .flatten();
-    let note = note
-        .map(|entry| entry.path())
-        .find(|path| !path.ends_with("index.md"))
-        .unwrap();
+    let note = fs::read_dir(ana.clone.join("docs/memory")).unwrap().flatten();
+    let note = note.map(|entry| entry.path()).find(|path| !path.ends_with("index.md")).unwrap();
     write_file(&note, read_text(&note) + "\npassword = hunter2hunter2\n");
     let failed = ana.run(&check);
     assert_eq!(failed.status.code(), Some(1));
@@ -138,10 +118,7 @@ fn ten_commands_lead_from_the_first_memory_to_the_whole_team() {
     ana.runs("ack-memory publish mine --to-folder docs/memory --yes");
     ana.runs("git commit -qam withdrawn && git push -q");
     ben.runs("ack-memory query 'exit code 137' --exit-code");
-    git(
-        &remote,
-        &["update-ref", "refs/heads/main", "refs/heads/memory-mine"],
-    );
+    git(&remote, &["update-ref", "refs/heads/main", "refs/heads/memory-mine"]);
     ben.runs("git fetch -q");
     let gone: Value =
         serde_json::from_str(&ben.runs("ack-memory query 'exit code 137' --json")).unwrap();

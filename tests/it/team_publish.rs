@@ -275,10 +275,7 @@ fn unpublishable_memories_are_refused_with_the_next_step() {
     let plain = tempfile::tempdir().unwrap();
     write_file(plain.path().join("a.md"), "# Assumed\n\nText");
     let store = plain.path().display();
-    root.manifest(
-        "assumed",
-        &format!("store = '{store}'\nunreviewed = 'approved'"),
-    );
+    root.manifest("assumed", &format!("store = '{store}'\nunreviewed = 'approved'"));
     let command = ["nobody reviewed", " review --scope assumed`"];
     refused("assumed", &folder, &command);
     refused("assumed", plain.path(), &["are the same folder"]);

@@ -61,11 +61,7 @@ fn commit(folder: &Path) {
 /// What git prints.
 fn git_says(folder: &Path, arguments: &[&str]) -> String {
     let mut command = std::process::Command::new("git");
-    let output = command
-        .current_dir(folder)
-        .args(arguments)
-        .output()
-        .unwrap();
+    let output = command.current_dir(folder).args(arguments).output().unwrap();
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
@@ -149,13 +145,9 @@ const NOTHING: [String; 0] = [];
 #[test]
 fn committed_notes_are_approved_and_local_edits_wait() {
     let repository = Repository::new();
-    let (monday, rollback) = (
-        "# Deploy on Mondays\n\nBefore noon.",
-        "# Deploy again after a rollback\n\nAt once.",
-    );
-    repository
-        .write("monday.md", monday)
-        .write("ops/rollback.md", rollback);
+    let (monday, rollback) =
+        ("# Deploy on Mondays\n\nBefore noon.", "# Deploy again after a rollback\n\nAt once.");
+    repository.write("monday.md", monday).write("ops/rollback.md", rollback);
     repository.commit();
     let (_root, service) = serve_notes(&repository.notes(), "HEAD");
     check(&service, "monday ops/rollback", "");
@@ -266,9 +258,7 @@ fn assert_unread(service: &Service, why: &str) {
 #[test]
 fn an_unresolvable_reference_approves_nothing_and_says_why() {
     let repository = Repository::new();
-    repository
-        .write("monday.md", "# Deploy on Mondays")
-        .commit();
+    repository.write("monday.md", "# Deploy on Mondays").commit();
     git(repository.path(), &["tag", "v1"]);
     git(repository.path(), &["branch", "v1"]);
     let hash = git_says(repository.path(), &["rev-parse", "HEAD"]);
@@ -321,9 +311,7 @@ fn an_unresolvable_reference_approves_nothing_and_says_why() {
 #[test]
 fn without_a_reference_nothing_is_approved_by_a_commit() {
     let repository = Repository::new();
-    repository
-        .write("monday.md", "# Deploy on Mondays")
-        .commit();
+    repository.write("monday.md", "# Deploy on Mondays").commit();
     let root = Root::new().let_agents_review();
     let settings = format!("store = '{}'", repository.notes().display());
     root.manifest("team", &settings);
@@ -355,30 +343,10 @@ fn forms() -> Vec<Form> {
     for (name, init, commands, reference) in [
         ("SHA-256", sha256, &[][..], "main"),
         ("SHA-256, packed", sha256, &[gc], "main"),
-        (
-            "packed references and objects",
-            init,
-            &[&["pack-refs", "--all"], gc],
-            "refs/heads/main",
-        ),
-        (
-            "an annotated tag",
-            init,
-            &[&["tag", "-a", "-m", "first", "v1"]],
-            "v1",
-        ),
-        (
-            "a detached head",
-            init,
-            &[&["checkout", "-q", "--detach"]],
-            "HEAD",
-        ),
-        (
-            "a branch without the folder",
-            init,
-            &[&["switch", "-q", "--orphan", "empty"]],
-            "main",
-        ),
+        ("packed references and objects", init, &[&["pack-refs", "--all"], gc], "refs/heads/main"),
+        ("an annotated tag", init, &[&["tag", "-a", "-m", "first", "v1"]], "v1"),
+        ("a detached head", init, &[&["checkout", "-q", "--detach"]], "HEAD"),
+        ("a branch without the folder", init, &[&["switch", "-q", "--orphan", "empty"]], "main"),
     ] {
         let repository = one(init, commands);
         let notes = repository.notes();
@@ -478,9 +446,7 @@ fn a_partial_clone_reports_missing_objects_without_fetching() {
 #[test]
 fn references_in_a_reftable_are_not_read_and_approve_nothing() {
     let repository = Repository::made_by(&["init", "-q", "--ref-format=reftable"]);
-    repository
-        .write("monday.md", "# Deploy on Mondays")
-        .commit();
+    repository.write("monday.md", "# Deploy on Mondays").commit();
     let (_root, service) = serve_notes(&repository.notes(), "main");
     assert_eq!(ids(&service, "approved"), NOTHING);
     assert_eq!(ids(&service, "staging"), ["monday"]);
@@ -497,11 +463,7 @@ fn a_reference_without_a_commit_or_in_a_bare_repository_says_so() {
     assert_eq!(ids(&service, "staging"), ["monday"]);
     assert_contains!(problems(&service), "nothing is committed yet");
     let bare = Repository::made_by(&["init", "-q", "--bare"]);
-    note(
-        &bare.path().join("notes"),
-        "monday.md",
-        "# Deploy on Mondays",
-    );
+    note(&bare.path().join("notes"), "monday.md", "# Deploy on Mondays");
     let (_root, service) = serve_notes(&bare.path().join("notes"), "main");
     assert_eq!(ids(&service, "approved"), NOTHING);
     assert_contains!(problems(&service), "the repository is bare; clone it");
@@ -512,18 +474,9 @@ fn a_status_that_is_not_known_and_a_note_that_says_nothing_approve_nothing() {
     let repository = Repository::new();
     repository
         .write("monday.md", "# Deploy on Mondays\n\nBefore noon.")
-        .write(
-            "deploy-unclear.md",
-            "---\nstatus: whatever\n---\n# Deploy at noon",
-        )
-        .write(
-            "deploy-not.md",
-            "---\nstatus: not approved\n---\n# Deploy at night",
-        )
-        .write(
-            "deploy-old.md",
-            "---\nstatus: Superseded by monday\n---\n# Deploy by hand",
-        )
+        .write("deploy-unclear.md", "---\nstatus: whatever\n---\n# Deploy at noon")
+        .write("deploy-not.md", "---\nstatus: not approved\n---\n# Deploy at night")
+        .write("deploy-old.md", "---\nstatus: Superseded by monday\n---\n# Deploy by hand")
         .write("deploy-empty.md", "")
         .write("deploy-header.md", "---\ntype: note\n---\n\n")
         .commit();
@@ -577,9 +530,7 @@ fn a_note_that_git_lfs_keeps_elsewhere_waits_and_says_why() {
 #[test]
 fn line_endings_changed_by_git_are_not_an_edit() {
     let repository = Repository::new();
-    repository
-        .write("monday.md", "# Deploy on Mondays\n\nBefore noon.\n")
-        .commit();
+    repository.write("monday.md", "# Deploy on Mondays\n\nBefore noon.\n").commit();
     repository.write("monday.md", "# Deploy on Mondays\r\n\r\nBefore noon.\r\n");
     let (_root, service) = serve_notes(&repository.notes(), "HEAD");
     assert_eq!(ids(&service, "all"), ["monday"]);
@@ -603,11 +554,7 @@ fn decisions_override_the_reference() {
     decide(&["approve", "new"]);
     assert_eq!(ids(&service, "approved"), ["monday", "new"]);
     repository.write("new.md", "# Deploy by hand, always");
-    assert_eq!(
-        ids(&service, "approved"),
-        ["monday"],
-        "the text was swapped"
-    );
+    assert_eq!(ids(&service, "approved"), ["monday"], "the text was swapped");
     // A decision was about other content: what is committed now waits for review like any change.
     repository.commit();
     assert_eq!(ids(&service, "approved"), ["monday"]);
@@ -616,12 +563,7 @@ fn decisions_override_the_reference() {
 #[test]
 fn the_id_of_an_approved_note_cannot_be_taken() {
     let repository = Repository::new();
-    repository
-        .write(
-            "z.md",
-            "---\nid: deploy-1\ntitle: Deploy on Mondays\n---\nText",
-        )
-        .commit();
+    repository.write("z.md", "---\nid: deploy-1\ntitle: Deploy on Mondays\n---\nText").commit();
     let text = "---\nid: deploy-1\ntitle: Deploy as I say\n---\nText";
     repository.write("a.md", text);
     repository.write("deploy-1.md", "# Deploy as the file is called");
@@ -664,19 +606,14 @@ fn each_line_of_a_committed_file_is_approved_and_each_edited_one_waits() {
     assert_eq!(ids(&service, "approved"), ["monday", "new", "noon"]);
     assert_eq!(ids(&service, "staging"), ["idea"]);
     // Only its position changes, not its content: each line keeps its status.
-    git(
-        repository.path(),
-        &["mv", "docs/memory/lessons.jsonl", "docs/memory/all.jsonl"],
-    );
+    git(repository.path(), &["mv", "docs/memory/lessons.jsonl", "docs/memory/all.jsonl"]);
     assert_eq!(ids(&service, "approved"), ["monday", "new", "noon"]);
     repository.commit();
     assert_eq!(ids(&service, "approved"), ["monday", "new", "noon"]);
     assert_eq!(ids(&service, "all"), ["idea", "monday", "new", "noon"]);
     // A committed line that is broken is reported and left out alone, even while the file is
     // edited.
-    repository
-        .write("all.jsonl", &(edited.clone() + "{\"title\":}\n"))
-        .commit();
+    repository.write("all.jsonl", &(edited.clone() + "{\"title\":}\n")).commit();
     repository.write("all.jsonl", &(edited + &line("more", "Deploy more")));
     assert_eq!(ids(&service, "staging"), ["idea", "more"]);
     for _ in 0..2 {
@@ -689,9 +626,7 @@ fn each_line_of_a_committed_file_is_approved_and_each_edited_one_waits() {
 #[test]
 fn nothing_is_published_while_it_is_unknown_what_is_approved() {
     let repository = Repository::new();
-    repository
-        .write("monday.md", "# Deploy on Mondays")
-        .commit();
+    repository.write("monday.md", "# Deploy on Mondays").commit();
     let out = tempfile::tempdir().unwrap();
     let publish = |root: &Root| {
         let folder = out.path().to_str().unwrap();

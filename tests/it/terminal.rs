@@ -31,19 +31,9 @@ struct Pty {
 
 impl Pty {
     fn open(columns: u16, rows: u16) -> Rc<Self> {
-        let size = Winsize {
-            ws_row: rows,
-            ws_col: columns,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        };
+        let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         let pair = openpty(&size, None).unwrap();
-        Rc::new(Self {
-            master: pair.master.into(),
-            slave: pair.slave,
-            columns,
-            rows,
-        })
+        Rc::new(Self { master: pair.master.into(), slave: pair.slave, columns, rows })
     }
 
     fn stream(&self) -> Stdio {
@@ -66,10 +56,7 @@ impl Terminal {
 
     /// A terminal of a given size.
     pub fn sized(columns: u16, rows: u16) -> Self {
-        Self {
-            pty: Pty::open(columns, rows),
-            home: TempDir::new().unwrap(),
-        }
+        Self { pty: Pty::open(columns, rows), home: TempDir::new().unwrap() }
     }
 
     /// The binary over a root, in this terminal's home.
@@ -92,11 +79,7 @@ impl Terminal {
         let mut session = Session::at(&self.pty, command, None);
         session.press(typed);
         let (code, out) = session.end();
-        Outcome {
-            code,
-            out,
-            err: String::new(),
-        }
+        Outcome { code, out, err: String::new() }
     }
 
     /// Runs a command over a root.
@@ -309,9 +292,7 @@ impl Session {
         let mut since = Instant::now();
         loop {
             let shown = &self.seen[self.past..];
-            let found = shown
-                .windows(text.len())
-                .position(|part| part == text.as_bytes());
+            let found = shown.windows(text.len()).position(|part| part == text.as_bytes());
             if let Some(at) = found {
                 self.past += at + text.len();
                 return self;
@@ -360,21 +341,14 @@ impl Session {
         let (code, screen) = self.end();
         let mut settings = termios::tcgetattr(&pty.slave).unwrap();
         settings.local_flags.remove(LocalFlags::ICANON);
-        for index in [
-            SpecialCharacterIndices::VMIN,
-            SpecialCharacterIndices::VTIME,
-        ] {
+        for index in [SpecialCharacterIndices::VMIN, SpecialCharacterIndices::VTIME] {
             settings.control_chars[index as usize] = 0;
         }
         termios::tcsetattr(&pty.slave, SetArg::TCSANOW, &settings).unwrap();
         let mut rest = [0_u8; 4096];
         let mut shell = File::from(pty.slave.try_clone().unwrap());
         let read = shell.read(&mut rest).unwrap();
-        (
-            code,
-            screen,
-            String::from_utf8_lossy(&rest[..read]).into_owned(),
-        )
+        (code, screen, String::from_utf8_lossy(&rest[..read]).into_owned())
     }
 
     /// The same, with the signal that ended it.

@@ -21,21 +21,13 @@ const EVERY_SESSION: usize = 1_600;
 /// The two vocabularies used for measuring.
 fn vocabularies() -> &'static [CoreBPE; 2] {
     static VOCABULARIES: OnceLock<[CoreBPE; 2]> = OnceLock::new();
-    VOCABULARIES.get_or_init(|| {
-        [
-            tiktoken_rs::o200k_base().unwrap(),
-            tiktoken_rs::cl100k_base().unwrap(),
-        ]
-    })
+    VOCABULARIES
+        .get_or_init(|| [tiktoken_rs::o200k_base().unwrap(), tiktoken_rs::cl100k_base().unwrap()])
 }
 
 /// The tokens of a text in the more expensive one of the two.
 pub fn cost(text: &str) -> usize {
-    vocabularies()
-        .iter()
-        .map(|known| known.encode_ordinary(text).len())
-        .max()
-        .unwrap()
+    vocabularies().iter().map(|known| known.encode_ordinary(text).len()).max().unwrap()
 }
 
 /// A piece of text as long as a memory, as an answer would hold it.
@@ -107,10 +99,7 @@ fn the_docs_state_the_token_cost_of_a_session() {
     let measured = [
         ("`tools/list`", cost(&tools.to_string())),
         ("the instructions", cost(&INSTRUCTIONS)),
-        (
-            "`query_memories`, ten results of the samples, as text",
-            text,
-        ),
+        ("`query_memories`, ten results of the samples, as text", text),
         ("the same as structure", structure),
         ("a session start in `ledger-api` of the samples", start),
     ];

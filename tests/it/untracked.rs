@@ -26,13 +26,8 @@ fn check(top: &Path, expected: &[&str]) {
 /// The new files according to git itself, with this home folder.
 fn by_git(top: &Path, home: &Path) -> Vec<String> {
     let mut command = Command::new("git");
-    command
-        .args(["ls-files", "--others", "--exclude-standard"])
-        .current_dir(top);
-    command
-        .env("HOME", home)
-        .env_remove("XDG_CONFIG_HOME")
-        .env("GIT_CONFIG_NOSYSTEM", "1");
+    command.args(["ls-files", "--others", "--exclude-standard"]).current_dir(top);
+    command.env("HOME", home).env_remove("XDG_CONFIG_HOME").env("GIT_CONFIG_NOSYSTEM", "1");
     run(&mut command).ok().lines().map(str::to_owned).collect()
 }
 
@@ -59,16 +54,7 @@ fn new_files_are_found_anywhere_newest_first() {
 fn files_ignored_by_git_are_never_listed() {
     let folder = tempfile::tempdir().unwrap();
     let (top, home) = (&folder.path().join("work"), &folder.path().join("home"));
-    repository(
-        top,
-        &[
-            "src/a.rs",
-            "web/b.ts",
-            "gen/kept.rs",
-            "deep/er/c.rs",
-            "Docs/d.md",
-        ],
-    );
+    repository(top, &["src/a.rs", "web/b.ts", "gen/kept.rs", "deep/er/c.rs", "Docs/d.md"]);
     let rules = "*.o\n/rooted.rs\nmade/\n!made/never.rs\ngen\nweb/**/snap\n# a comment\n\\#odd.rs\nspace\\ \n*.gen.*\n!special.gen.rs\n";
     for (file, content) in [
         (".gitignore", rules),
@@ -155,10 +141,7 @@ fn old_new_files_and_large_groups_are_not_listed() {
     let top = folder.path();
     repository(top, &["a.rs"]);
     write(&top.join("old.rs"), "new once\n", 0);
-    let old = std::fs::File::options()
-        .write(true)
-        .open(top.join("old.rs"))
-        .unwrap();
+    let old = std::fs::File::options().write(true).open(top.join("old.rs")).unwrap();
     let days = |days: u64| SystemTime::now() - Duration::from_secs(days * 86_400);
     old.set_modified(days(8)).unwrap();
     check(top, &[]);
@@ -176,9 +159,8 @@ fn memories_about_a_new_file_are_shown_at_session_start() {
     let root = Root::new();
     let top = root.path().join("work/ledger-api");
     repository(&top, &["src/pay/mod.rs", "notes.md"]);
-    let mut own: Vec<_> = (1..=8)
-        .map(|n| titled(&format!("note{n}"), &format!("Ledger note {n}0")))
-        .collect();
+    let mut own: Vec<_> =
+        (1..=8).map(|n| titled(&format!("note{n}"), &format!("Ledger note {n}0"))).collect();
     let refunds =
         json!({ "files": ["src/pay/refund_job.rs"], "created_at": "2020-01-01T00:00:00Z" });
     own.push(memory("refunds", "Refunds are booked twice", refunds));

@@ -56,9 +56,7 @@ pub fn assert_all_safe(entry_point: &str, answer: &Value) {
 
 /// TOML escapes of [`EVIL`].
 fn in_toml() -> String {
-    EVIL.chars()
-        .map(|c| format!("\\u{:04x}", u32::from(c)))
-        .collect()
+    EVIL.chars().map(|c| format!("\\u{:04x}", u32::from(c))).collect()
 }
 
 /// A root whose manifests, names and settings are hostile, and the folder of a project that one of
@@ -84,17 +82,10 @@ pub fn hostile() -> (Root, std::path::PathBuf) {
 /// Requests that quote what they were sent, with hostile text in every position.
 pub fn requests() -> Vec<(&'static str, Value)> {
     let call = |tool: &str, arguments: Value| {
-        (
-            "tools/call",
-            json!({ "name": tool, "arguments": arguments }),
-        )
+        ("tools/call", json!({ "name": tool, "arguments": arguments }))
     };
-    let recall = |arguments: Value| {
-        (
-            "prompts/get",
-            json!({ "name": "recall", "arguments": arguments }),
-        )
-    };
+    let recall =
+        |arguments: Value| ("prompts/get", json!({ "name": "recall", "arguments": arguments }));
     let read = |uri: &str| ("resources/read", json!({ "uri": uri }));
     let uri = format!("memory://scope/{}", EVIL.replace('\u{1b}', "%1b"));
     let many =
@@ -107,10 +98,7 @@ pub fn requests() -> Vec<(&'static str, Value)> {
         call("query_memories", json!({ "scope": EVIL })),
         call("query_memories", json!({ "scope": "key" })),
         call("query_memories", json!({ "like": EVIL })),
-        call(
-            "query_memories",
-            json!({ "query": "deploy", "expect": EVIL }),
-        ),
+        call("query_memories", json!({ "query": "deploy", "expect": EVIL })),
         call("query_memories", json!({ "status": EVIL })),
         call("query_memories", json!({ "since": EVIL })),
         call("query_memories", json!({ "cursor": EVIL })),
@@ -121,10 +109,7 @@ pub fn requests() -> Vec<(&'static str, Value)> {
         call("list_scopes", json!({ "scope": EVIL })),
         call("list_scopes", json!({ "scope": "elsewhere" })),
         call("get_context", json!({})),
-        call(
-            "get_context",
-            json!({ "project_path": EVIL, "focus": EVIL }),
-        ),
+        call("get_context", json!({ "project_path": EVIL, "focus": EVIL })),
         ("resources/list", json!({})),
         read("memory://scopes"),
         read("memory://scope/good"),
@@ -226,11 +211,7 @@ fn a_panic_says_one_clean_line() {
         return;
     }
     let mut child = std::process::Command::new(std::env::current_exe().unwrap());
-    child.args([
-        "--exact",
-        "untrusted::a_panic_says_one_clean_line",
-        "--nocapture",
-    ]);
+    child.args(["--exact", "untrusted::a_panic_says_one_clean_line", "--nocapture"]);
     let outcome = run(child.env(CHILD, "1").env_remove("RUST_BACKTRACE"));
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     let stderr = outcome.err;
@@ -248,11 +229,7 @@ fn resolved_start_settings_are_logged_only_on_request() {
     let root = Root::samples();
     let serve = |arguments: &[&str], log: Option<&str>| {
         let mut command = binary();
-        command
-            .arg("--root")
-            .arg(root.path())
-            .args(arguments)
-            .args(["-C", "/"]);
+        command.arg("--root").arg(root.path()).args(arguments).args(["-C", "/"]);
         command.stdin(Stdio::null());
         if let Some(log) = log {
             command.env("ACK_MEM_LOG", log);
@@ -276,10 +253,7 @@ fn resolved_start_settings_are_logged_only_on_request() {
         let of_root = format!("root {table} (flag --root)");
         assert_contains!(output, of_root, "project "; "{arguments:?} {log:?}");
         assert_lacks!(output, "dana-private", "pin ");
-        assert!(
-            output.lines().all(|line| line.starts_with("ack-memory: ")),
-            "{output}"
-        );
+        assert!(output.lines().all(|line| line.starts_with("ack-memory: ")), "{output}");
     }
     let output = serve(&["--pin", "platform", "serve", "-v"], None);
     assert_contains!(output, "pin platform (flag --pin)");
@@ -314,17 +288,11 @@ fn offline_opens_no_connection() {
         listener.accept().is_ok()
     };
     assert!(!list(true), "a server over HTTP was contacted");
-    assert!(
-        list(false),
-        "without the flag it is contacted, or this test shows nothing"
-    );
+    assert!(list(false), "without the flag it is contacted, or this test shows nothing");
     while listener.accept().is_ok() {}
     let served = ack(root.path(), &["--offline", "serve"]);
     assert_contains!(served.err, "`far`", "left out");
     let doctor = ack(root.path(), &["doctor", "--upstreams", "--offline"]).ok();
-    assert!(
-        doctor.contains("- far ") && listener.accept().is_err(),
-        "{doctor}"
-    );
+    assert!(doctor.contains("- far ") && listener.accept().is_err(), "{doctor}");
     ack(root.path(), &["--offline", "query", "deadlock"]).ok();
 }

@@ -35,10 +35,7 @@ impl Site {
     fn new(mode: &str, tools: &str, more: &str) -> Self {
         let site = Self {
             root: Root::samples(),
-            traces: tempfile::Builder::new()
-                .prefix("ack-traces-")
-                .tempdir()
-                .unwrap(),
+            traces: tempfile::Builder::new().prefix("ack-traces-").tempdir().unwrap(),
         };
         site.configure(&format!(
             "[upstream.page]\ncommand = [\"sh\", \"{}\", \"{mode}\", \"{}\"]\ntools = {{ {tools} }}\n{more}\n",
@@ -63,10 +60,7 @@ impl Site {
 
     /// The processes of the script, and what they started.
     fn processes(&self) -> Vec<u32> {
-        let started = self
-            .lines("starts")
-            .into_iter()
-            .chain(self.lines("children"));
+        let started = self.lines("starts").into_iter().chain(self.lines("children"));
         started.map(|line| line.parse().unwrap()).collect()
     }
 }
@@ -78,10 +72,7 @@ fn listed(server: &mut Server) -> Vec<Value> {
 
 fn names(server: &mut Server) -> Vec<String> {
     let tools = listed(server);
-    tools
-        .iter()
-        .map(|tool| tool["name"].as_str().unwrap().to_owned())
-        .collect()
+    tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
 }
 
 fn find<'a>(tools: &'a [Value], name: &str) -> &'a Value {
@@ -99,12 +90,7 @@ fn is_alive(process: u32) -> bool {
     // A process that has ended and was not waited for yet does not count.
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat"));
     match stat {
-        Ok(stat) => !stat
-            .rsplit(')')
-            .next()
-            .unwrap()
-            .trim_start()
-            .starts_with('Z'),
+        Ok(stat) => !stat.rsplit(')').next().unwrap().trim_start().starts_with('Z'),
         Err(_) if cfg!(target_os = "linux") => false,
         Err(_) => Command::new("kill")
             .args(["-0", &process.to_string()])

@@ -31,10 +31,9 @@ fn a_text_after_a_rule_is_not_a_header() {
     let content = "---\nNothing here is a key\n---\nThe rest.\n";
     write(folder.path(), "closed.md", content);
     let (root, _service) = serve_notes(folder.path());
-    for (id, first, second) in [
-        ("open", "walrus", "Second paragraph."),
-        ("closed", "Nothing here is a key", "The rest."),
-    ] {
+    for (id, first, second) in
+        [("open", "walrus", "Second paragraph."), ("closed", "Nothing here is a key", "The rest.")]
+    {
         let text = get(&root, id)["narrative"].as_str().unwrap().to_owned();
         assert_contains!(text, first, second);
     }
@@ -52,10 +51,7 @@ fn references_between_memories_of_serena_are_links() {
     write(folder.path(), "net/retry_rules.md", text);
     write(folder.path(), "style.md", "Short lines.\n");
     let (root, _service) = serve_notes(folder.path());
-    assert_eq!(
-        links_from(&root, "core"),
-        ["related net/retry_rules", "related style"]
-    );
+    assert_eq!(links_from(&root, "core"), ["related net/retry_rules", "related style"]);
     assert_eq!(links_from(&root, "net/retry_rules"), ["related core"]);
 }
 

@@ -54,10 +54,7 @@ impl CancelFlag {
     /// A flag that stops the request after `timeout`, or earlier if it is cancelled.
     pub fn with_timeout(timeout: Duration) -> Self {
         let deadline = Instant::now() + timeout;
-        Self {
-            cancelled: Arc::default(),
-            limit: Some(Deadline { timeout, deadline }),
-        }
+        Self { cancelled: Arc::default(), limit: Some(Deadline { timeout, deadline }) }
     }
 
     pub fn remaining(&self) -> Duration {
@@ -80,9 +77,9 @@ impl CancelFlag {
             return Err(Stopped::Cancelled);
         }
         match self.limit {
-            Some(limit) if Instant::now() >= limit.deadline => Err(Stopped::DeadlineExceeded {
-                timeout: limit.timeout,
-            }),
+            Some(limit) if Instant::now() >= limit.deadline => {
+                Err(Stopped::DeadlineExceeded { timeout: limit.timeout })
+            }
             _ => Ok(()),
         }
     }
@@ -113,9 +110,7 @@ pub fn run_with<T>(flag: &CancelFlag, work: impl FnOnce() -> T) -> T {
 /// The flag of this thread's request, for threads that work for it. Without a request, a flag that
 /// is never cancelled.
 pub fn current() -> CancelFlag {
-    CURRENT
-        .with(|current| current.borrow().clone())
-        .unwrap_or_default()
+    CURRENT.with(|current| current.borrow().clone()).unwrap_or_default()
 }
 
 /// Whether this thread's request may continue.

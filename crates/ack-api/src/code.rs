@@ -75,10 +75,6 @@ mod tests {
     #[test]
     fn the_list_is_sorted_and_names_each_code_once() {
         assert!(ErrorCode::ALL.is_sorted());
-        assert!(
-            ErrorCode::ALL
-                .windows(2)
-                .all(|pair| pair[0].as_str() < pair[1].as_str())
-        );
+        assert!(ErrorCode::ALL.windows(2).all(|pair| pair[0].as_str() < pair[1].as_str()));
     }
 }

@@ -51,10 +51,7 @@ impl Verdict {
 
     /// Whether the memory keeps the text that a curator saw, which may be an edited one.
     pub const fn keeps_text(self) -> bool {
-        matches!(
-            self,
-            Self::Approve | Self::Promote | Self::Stage | Self::Edit
-        )
+        matches!(self, Self::Approve | Self::Promote | Self::Stage | Self::Edit)
     }
 
     pub const fn as_str(self) -> &'static str {
@@ -223,10 +220,7 @@ impl Decision {
 /// Whether a text has the form of a digest.
 pub fn is_digest(text: &str) -> bool {
     text.strip_prefix("sha256:").is_some_and(|digits| {
-        digits.len() == 64
-            && digits
-                .bytes()
-                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+        digits.len() == 64 && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
     })
 }
 

@@ -53,9 +53,7 @@ pub trait Diagnostic: Error {
             code: self.code().as_str().to_owned(),
             message: self.message(reader),
             hint: self.hint_for(reader),
-            path: self
-                .path()
-                .map(|path| text::line(&path.display().to_string(), FIELD_CAP)),
+            path: self.path().map(|path| text::line(&path.display().to_string(), FIELD_CAP)),
             argument: None,
             value: None,
             allowed: Vec::new(),
@@ -124,19 +122,14 @@ mod tests {
     #[track_caller]
     fn check(causes: &[&'static str], message: &str) {
         let none: Option<Box<Chained>> = None;
-        let error = causes
-            .iter()
-            .rev()
-            .fold(none, |cause, words| Some(Box::new(Chained(words, cause))));
+        let error =
+            causes.iter().rev().fold(none, |cause, words| Some(Box::new(Chained(words, cause))));
         assert_eq!(chain(&*error.unwrap()), message);
     }
 
     #[test]
     fn a_cause_that_repeats_what_was_said_is_left_out() {
-        check(
-            &["cannot read it", "it is gone"],
-            "cannot read it: it is gone",
-        );
+        check(&["cannot read it", "it is gone"], "cannot read it: it is gone");
         check(&["cannot read it: gone", "Gone"], "cannot read it: gone");
         check(
             &[
@@ -147,10 +140,7 @@ mod tests {
             "it is damaged: malformed database schema (x)",
         );
         check(
-            &[
-                "cannot read it: disk I/O error",
-                "Error code 522: disk I/O error",
-            ],
+            &["cannot read it: disk I/O error", "Error code 522: disk I/O error"],
             "cannot read it: disk I/O error (SQLite's code 522)",
         );
     }

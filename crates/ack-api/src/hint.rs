@@ -65,18 +65,12 @@ pub struct Given {
 
 impl Given {
     pub fn value(argument: &'static str, value: impl Into<Value>) -> Self {
-        Self {
-            argument,
-            value: Some(value.into()),
-        }
+        Self { argument, value: Some(value.into()) }
     }
 
     /// An argument whose value the reader chooses.
     pub const fn any(argument: &'static str) -> Self {
-        Self {
-            argument,
-            value: None,
-        }
+        Self { argument, value: None }
     }
 }
 
@@ -132,45 +126,29 @@ impl Hint {
         arguments: impl Into<Vec<Given>>,
         outcome: impl Into<Cow<'static, str>>,
     ) -> Self {
-        Self::Call {
-            tool,
-            arguments: arguments.into(),
-            outcome: outcome.into(),
-        }
+        Self::Call { tool, arguments: arguments.into(), outcome: outcome.into() }
     }
 
     pub fn pass(options: impl Into<Vec<Given>>, purpose: impl Into<Cow<'static, str>>) -> Self {
-        Self::Pass {
-            options: options.into(),
-            purpose: purpose.into(),
-        }
+        Self::Pass { options: options.into(), purpose: purpose.into() }
     }
 
     pub fn omit(argument: &'static str, purpose: impl Into<Cow<'static, str>>) -> Self {
-        Self::Omit {
-            argument,
-            purpose: purpose.into(),
-        }
+        Self::Omit { argument, purpose: purpose.into() }
     }
 
     pub fn command(
         command: impl Into<Cow<'static, str>>,
         outcome: impl Into<Cow<'static, str>>,
     ) -> Self {
-        Self::Command {
-            command: command.into(),
-            outcome: outcome.into(),
-        }
+        Self::Command { command: command.into(), outcome: outcome.into() }
     }
 
     pub fn setting(
         setting: impl Into<Cow<'static, str>>,
         outcome: impl Into<Cow<'static, str>>,
     ) -> Self {
-        Self::Setting {
-            setting: setting.into(),
-            outcome: outcome.into(),
-        }
+        Self::Setting { setting: setting.into(), outcome: outcome.into() }
     }
 
     /// Whether only a person can do this.
@@ -182,17 +160,13 @@ impl Hint {
     pub fn render(&self, reader: &dyn Reader) -> Option<String> {
         let text = match self {
             Self::Advice(advice) => advice.to_string(),
-            Self::Call {
-                tool,
-                arguments,
-                outcome,
-            } => format!("{} {outcome}", reader.call(*tool, arguments)?),
+            Self::Call { tool, arguments, outcome } => {
+                format!("{} {outcome}", reader.call(*tool, arguments)?)
+            }
             Self::Try { tool, purpose } => format!("use {} {purpose}", reader.call(*tool, &[])?),
             Self::Pass { options, purpose } => {
-                let options: Vec<String> = options
-                    .iter()
-                    .filter_map(|given| reader.argument(given))
-                    .collect();
+                let options: Vec<String> =
+                    options.iter().filter_map(|given| reader.argument(given)).collect();
                 if options.is_empty() {
                     return None;
                 }
@@ -251,10 +225,7 @@ impl Reader for OwnNames {
     }
 
     fn call(&self, tool: Tool, arguments: &[Given]) -> Option<String> {
-        call_text(
-            tool.name(),
-            arguments.iter().map(|given| self.argument(given)),
-        )
+        call_text(tool.name(), arguments.iter().map(|given| self.argument(given)))
     }
 
     fn argument(&self, given: &Given) -> Option<String> {

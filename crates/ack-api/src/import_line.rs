@@ -37,11 +37,7 @@ pub struct ImportLine {
     /// One line of context.
     pub subtitle: Option<String>,
     /// Short statements.
-    #[serde(
-        default,
-        skip_serializing_if = "Vec::is_empty",
-        deserialize_with = "null_as_empty"
-    )]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_empty")]
     #[schemars(with = "Option<Vec<String>>")]
     pub facts: Vec<String>,
     /// Tags.
@@ -54,11 +50,7 @@ pub struct ImportLine {
     #[schemars(with = "Option<Vec<String>>")]
     pub concepts: Vec<String>,
     /// Paths of the files it is about.
-    #[serde(
-        default,
-        skip_serializing_if = "Vec::is_empty",
-        deserialize_with = "null_as_empty"
-    )]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_empty")]
     #[schemars(with = "Option<Vec<String>>")]
     pub files: Vec<String>,
     /// The long text.
@@ -88,9 +80,7 @@ const SYNONYMS: [(&str, &str); 2] = [("concepts", "tags"), ("narrative", "body")
 
 /// Adds the accepted aliases to the schema.
 fn add_aliases(schema: &mut schemars::Schema) {
-    let Some(properties) = schema
-        .get_mut("properties")
-        .and_then(serde_json::Value::as_object_mut)
+    let Some(properties) = schema.get_mut("properties").and_then(serde_json::Value::as_object_mut)
     else {
         return;
     };
@@ -132,9 +122,7 @@ pub fn parse(line: &str, now: jiff::Timestamp) -> Result<Row, String> {
         serde_json::from_str(line).map_err(|error| not_an_object(&error))?;
     for (name, other) in SYNONYMS {
         if values.contains_key(name) && values.contains_key(other) {
-            return Err(format!(
-                "`{name}` and `{other}` are the same key; give one of them"
-            ));
+            return Err(format!("`{name}` and `{other}` are the same key; give one of them"));
         }
     }
     let given = given_fields(&values);
@@ -148,11 +136,7 @@ pub fn parse(line: &str, now: jiff::Timestamp) -> Result<Row, String> {
     let status = validated_status(&parsed)?;
     let has_date = parsed.created_at.is_some() || parsed.date.is_some();
     normalise_instants(&mut parsed)?;
-    let content = xxh3_64(
-        serde_json::to_string(&parsed)
-            .unwrap_or_default()
-            .as_bytes(),
-    );
+    let content = xxh3_64(serde_json::to_string(&parsed).unwrap_or_default().as_bytes());
     let created = parsed
         .created_at
         .clone()
@@ -165,48 +149,31 @@ pub fn parse(line: &str, now: jiff::Timestamp) -> Result<Row, String> {
         // The day of an undated line is left out, or a repeated import would make another id.
         None => derived_id(
             content,
-            parsed
-                .date
-                .as_deref()
-                .or(parsed.created_at.as_deref().filter(|_| has_date)),
+            parsed.date.as_deref().or(parsed.created_at.as_deref().filter(|_| has_date)),
         ),
     };
     parsed.id = Some(id.clone());
-    Ok(Row {
-        line: parsed,
-        id,
-        status,
-        has_id,
-        has_date,
-        has_status,
-        given_fields: given,
-    })
+    Ok(Row { line: parsed, id, status, has_id, has_date, has_status, given_fields: given })
 }
 
 /// The status of a line whose status, confidence and day are allowed.
 fn validated_status(line: &ImportLine) -> Result<Status, String> {
     let status = match line.status.as_deref() {
         None => Status::Staging,
-        Some(word) => Status::parse(word)
-            .filter(|status| status.as_str() == word)
-            .ok_or_else(|| {
+        Some(word) => {
+            Status::parse(word).filter(|status| status.as_str() == word).ok_or_else(|| {
                 format!(
                     "`status` is `{}`; allowed are staging, approved, promoted, rejected",
                     text::line(word, 60)
                 )
-            })?,
+            })?
+        }
     };
-    if let Some(confidence) = line
-        .confidence
-        .filter(|confidence| !(0.0..=1.0).contains(confidence))
+    if let Some(confidence) = line.confidence.filter(|confidence| !(0.0..=1.0).contains(confidence))
     {
         return Err(format!("`confidence` is {confidence}; allowed is 0 to 1"));
     }
-    if let Some(date) = line
-        .date
-        .as_deref()
-        .filter(|date| time::day_bound(date, false).is_none())
-    {
+    if let Some(date) = line.date.as_deref().filter(|date| time::day_bound(date, false).is_none()) {
         return Err(format!(
             "`date` is `{}`, which is not a real day; write YYYY-MM-DD",
             text::line(date, 60)
@@ -263,9 +230,7 @@ fn derived_id(content: u64, day: Option<&str>) -> String {
     let mut number = content;
     let mut code = String::new();
     for _ in 0..6 {
-        code.push(char::from(
-            DIGITS.get((number % 36) as usize).copied().unwrap_or(b'0'),
-        ));
+        code.push(char::from(DIGITS.get((number % 36) as usize).copied().unwrap_or(b'0')));
         number /= 36;
     }
     let day = day.and_then(|day| day.get(..10)).unwrap_or("undated");
@@ -287,9 +252,8 @@ fn explain(values: &Value, error: &serde_path_to_error::Error<serde_json::Error>
     let known = settings::keys::<ImportLine>();
     if !known.contains(key) {
         let near = nearest(key, known.iter().map(String::as_str), 1);
-        let hint = near
-            .first()
-            .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        let hint =
+            near.first().map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         return format!(
             "`{}` is not a key of an import line{hint} (schemas/import-line.json lists them)",
             text::line(key, 60)

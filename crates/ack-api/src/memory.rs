@@ -26,12 +26,7 @@ pub enum Status {
 }
 
 impl Status {
-    pub const ALL: [Self; 4] = [
-        Self::Staging,
-        Self::Approved,
-        Self::Promoted,
-        Self::Rejected,
-    ];
+    pub const ALL: [Self; 4] = [Self::Staging, Self::Approved, Self::Promoted, Self::Rejected];
 
     pub const fn is_served(self) -> bool {
         matches!(self, Self::Approved | Self::Promoted)
@@ -301,15 +296,9 @@ pub fn nearest<'a>(
                 !folded.is_empty() && (other.contains(&folded) || folded.contains(&other));
             let comparable =
                 folded.len() <= MAX_COMPARED_BYTES && other.len() <= MAX_COMPARED_BYTES;
-            let similarity = if comparable {
-                strsim::jaro_winkler(&folded, &other)
-            } else {
-                0.0
-            };
-            let max_distance = match (
-                contained,
-                comparable && has_swapped_letters(&folded, &other),
-            ) {
+            let similarity = if comparable { strsim::jaro_winkler(&folded, &other) } else { 0.0 };
+            let max_distance = match (contained, comparable && has_swapped_letters(&folded, &other))
+            {
                 (true, _) => 0.9,
                 (false, true) => 0.8,
                 (false, false) => 0.0,
@@ -320,11 +309,7 @@ pub fn nearest<'a>(
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
     scored.dedup_by(|a, b| a.1 == b.1);
-    scored
-        .into_iter()
-        .take(max)
-        .map(|(_, name)| name.to_owned())
-        .collect()
+    scored.into_iter().take(max).map(|(_, name)| name.to_owned()).collect()
 }
 
 /// Whether two words differ only in two neighbouring letters that are swapped. In short words, the
@@ -351,11 +336,7 @@ mod tests {
         let superseded = |last: usize, back: Option<usize>| {
             let names: Vec<String> = (0..=last).map(|number| number.to_string()).collect();
             let next = |number: usize| {
-                let next = if number == last {
-                    back
-                } else {
-                    Some(number + 1)
-                };
+                let next = if number == last { back } else { Some(number + 1) };
                 Some(names[next?].as_str())
             };
             let lookup = |id: &str| Some((Status::Approved, next(id.parse().unwrap())));
@@ -378,10 +359,7 @@ mod tests {
     #[test]
     fn nearest_names_come_best_first() {
         let names = ["ledger-api", "kiosk-web", "ledger_api_v2"];
-        assert_eq!(
-            nearest("Ledger_API", names.into_iter(), 2),
-            ["ledger-api", "ledger_api_v2"]
-        );
+        assert_eq!(nearest("Ledger_API", names.into_iter(), 2), ["ledger-api", "ledger_api_v2"]);
         assert!(nearest("zzz", names.into_iter(), 2).is_empty());
     }
 }

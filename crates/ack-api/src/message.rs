@@ -30,18 +30,12 @@ pub struct Message {
 impl Message {
     /// A sentence. It names no tool, argument or command.
     pub fn new(sentence: impl Into<String>) -> Self {
-        Self {
-            text: text::line(&sentence.into(), MAX_CHARS),
-            ..Self::default()
-        }
+        Self { text: text::line(&sentence.into(), MAX_CHARS), ..Self::default() }
     }
 
     /// A hint as an entry of a list of suggestions.
     pub fn suggestion(hint: Hint) -> Self {
-        Self {
-            is_suggestion: true,
-            ..hint.into()
-        }
+        Self { is_suggestion: true, ..hint.into() }
     }
 
     #[must_use]
@@ -138,10 +132,7 @@ impl Serialize for Message {
 
 impl<'de> Deserialize<'de> for Message {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self {
-            text: String::deserialize(deserializer)?,
-            ..Self::default()
-        })
+        Ok(Self { text: String::deserialize(deserializer)?, ..Self::default() })
     }
 }
 
@@ -224,9 +215,7 @@ fn edit_messages(messages: &mut Vec<Message>, editor: &mut dyn Editor) {
 }
 
 fn edit_notes(notes: &mut Vec<Note>, editor: &mut dyn Editor) {
-    notes
-        .iter_mut()
-        .for_each(|note| editor.message(&mut note.message));
+    notes.iter_mut().for_each(|note| editor.message(&mut note.message));
     notes.retain(|note| !note.message.is_empty());
 }
 

@@ -41,11 +41,7 @@ impl Note {
     }
 
     pub fn new(kind: NoteKind, message: impl Into<Message>) -> Self {
-        Self {
-            kind,
-            scope: None,
-            message: message.into(),
-        }
+        Self { kind, scope: None, message: message.into() }
     }
 
     #[must_use]
@@ -56,10 +52,7 @@ impl Note {
 
     /// A note about one scope.
     pub fn about(kind: NoteKind, scope: impl Into<String>, message: impl Into<Message>) -> Self {
-        Self {
-            scope: Some(text::line(&scope.into(), 200)),
-            ..Self::new(kind, message)
-        }
+        Self { scope: Some(text::line(&scope.into(), 200)), ..Self::new(kind, message) }
     }
 }
 

@@ -22,9 +22,7 @@ pub fn pace_start(now: Timestamp) -> Timestamp {
 
 /// Down to whole hours, so that what was counted a minute ago need not be counted again.
 fn hours() -> TimestampRound {
-    TimestampRound::new()
-        .smallest(Unit::Hour)
-        .mode(RoundMode::Floor)
+    TimestampRound::new().smallest(Unit::Hour).mode(RoundMode::Floor)
 }
 
 /// How many memories entered the queue and left it in the last [`PACE_DAYS`] days.
@@ -149,12 +147,7 @@ impl fmt::Display for QueueNumbers {
             many => write!(out, "{many} memories wait for review")?,
         }
         if let (Some(median), Some(oldest)) = (self.median_days, self.oldest_days) {
-            write!(
-                out,
-                "; median age {}, oldest {}",
-                days(median),
-                days(oldest)
-            )?;
+            write!(out, "; median age {}, oldest {}", days(median), days(oldest))?;
         }
         out.write_str(&self.describe_pace())
     }
@@ -175,12 +168,7 @@ pub struct QueueCount {
 
 impl QueueCount {
     pub fn new(now: Timestamp) -> Self {
-        Self {
-            now,
-            began: pace_start(now),
-            ages: Vec::new(),
-            numbers: QueueNumbers::default(),
-        }
+        Self { now, began: pace_start(now), ages: Vec::new(), numbers: QueueNumbers::default() }
     }
 
     /// Counts a memory by its status, when it was written and when it was reviewed, and whether
@@ -229,11 +217,7 @@ mod tests {
     use super::*;
 
     fn numbers(waiting: u64, entered: u64, decided: u64) -> QueueNumbers {
-        QueueNumbers {
-            waiting,
-            flow: Flow { entered, decided },
-            ..QueueNumbers::default()
-        }
+        QueueNumbers { waiting, flow: Flow { entered, decided }, ..QueueNumbers::default() }
     }
 
     #[test]
@@ -268,14 +252,8 @@ mod tests {
         count.count(Status::Approved, ago(1), None, false);
         count.count(Status::Approved, ago(90), ago(8), false);
         let numbers = count.numbers();
-        let flow = Flow {
-            entered: 2,
-            decided: 2,
-        };
-        assert_eq!(
-            (numbers.waiting, numbers.put_off, numbers.flow),
-            (3, 1, flow)
-        );
+        let flow = Flow { entered: 2, decided: 2 };
+        assert_eq!((numbers.waiting, numbers.put_off, numbers.flow), (3, 1, flow));
         assert_eq!(
             numbers.to_string(),
             "3 memories wait for review; median age 9 days, oldest 21 days; 1 snoozed\n\

@@ -90,10 +90,7 @@ pub enum Freshness {
     Current,
     /// It may be out of date: the bucket was not asked recently, did not answer, or a newer version
     /// is being fetched.
-    Stale {
-        asked_at: Option<Timestamp>,
-        reason: String,
-    },
+    Stale { asked_at: Option<Timestamp>, reason: String },
     /// There is no local version that may be served.
     Cold {
         reason: String,

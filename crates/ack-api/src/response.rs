@@ -162,11 +162,8 @@ impl MemoryHit {
         let (newer, others): (Vec<_>, Vec<_>) =
             self.contradicts.iter().partition(|other| other.is_newer());
         let stale = self.stale.as_ref().map(|why| format!("stale: {why}"));
-        let reasons = [
-            name_others(&newer, "contradicted by"),
-            name_others(&others, "contradicts"),
-            stale,
-        ];
+        let reasons =
+            [name_others(&newer, "contradicted by"), name_others(&others, "contradicts"), stale];
         reasons.into_iter().flatten().collect()
     }
 }
@@ -306,9 +303,7 @@ impl QueryResponse {
     /// How many memories are folded into the results of the page. `total` counts them.
     pub fn folded(&self) -> u64 {
         let results = self.results.iter();
-        results
-            .map(|hit| hit.also.len() as u64 + hit.more_also)
-            .sum()
+        results.map(|hit| hit.also.len() as u64 + hit.more_also).sum()
     }
 
     /// Whether the page contains every memory that matches.

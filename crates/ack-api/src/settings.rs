@@ -56,8 +56,7 @@ impl Problem {
     /// Adds keys before the ones that lead to the problem.
     #[must_use]
     pub fn below_path(mut self, path: &[&str]) -> Self {
-        self.path
-            .splice(0..0, path.iter().map(|key| (*key).to_owned()));
+        self.path.splice(0..0, path.iter().map(|key| (*key).to_owned()));
         self
     }
 }
@@ -80,9 +79,7 @@ pub fn invalid_name_message(name: &str) -> String {
 pub fn checked_description(raw: &str) -> Result<String, String> {
     let length = raw.chars().count();
     if length > MAX_DESCRIPTION_CHARS {
-        return Err(format!(
-            "{length} characters; at most {MAX_DESCRIPTION_CHARS} are shown"
-        ));
+        return Err(format!("{length} characters; at most {MAX_DESCRIPTION_CHARS} are shown"));
     }
     let safe = text::line(raw, MAX_DESCRIPTION_CHARS);
     if safe.is_empty() {
@@ -96,12 +93,7 @@ pub fn keys<T: JsonSchema>() -> Vec<String> {
     let tables = schema.get("$defs").and_then(Value::as_object);
     let all = std::iter::once(&schema).chain(tables.into_iter().flat_map(Map::values));
     let properties = all.filter_map(|table| table.get("properties")?.as_object());
-    properties
-        .flat_map(Map::keys)
-        .cloned()
-        .collect::<BTreeSet<_>>()
-        .into_iter()
-        .collect()
+    properties.flat_map(Map::keys).cloned().collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// A number within bounds.
@@ -109,13 +101,7 @@ pub fn bounded<'de, D: Deserializer<'de>, const MIN: u32, const MAX: u32>(
     input: D,
 ) -> Result<Option<u32>, D::Error> {
     let number = i64::deserialize(input)?;
-    u32::try_from(number)
-        .ok()
-        .filter(|number| (MIN..=MAX).contains(number))
-        .map(Some)
-        .ok_or_else(|| {
-            serde::de::Error::custom(format!(
-                "{number} is not allowed; allowed are {MIN} to {MAX}"
-            ))
-        })
+    u32::try_from(number).ok().filter(|number| (MIN..=MAX).contains(number)).map(Some).ok_or_else(
+        || serde::de::Error::custom(format!("{number} is not allowed; allowed are {MIN} to {MAX}")),
+    )
 }

@@ -47,9 +47,7 @@ pub struct Shell {
 }
 
 impl Shell {
-    pub const PLAIN: Self = Self {
-        command: |command| format!("ack-memory {command}"),
-    };
+    pub const PLAIN: Self = Self { command: |command| format!("ack-memory {command}") };
 }
 
 /// The command that gives the answer of a tool.
@@ -64,9 +62,7 @@ const fn command(tool: Tool) -> &'static str {
 
 pub fn flag(argument: &str) -> Option<&'static str> {
     let mut flags = FLAGS.iter();
-    flags
-        .find(|(known, _)| *known == argument)
-        .map(|(_, flag)| *flag)
+    flags.find(|(known, _)| *known == argument).map(|(_, flag)| *flag)
 }
 
 /// Quotes a word for the system's shell, if necessary.

@@ -70,11 +70,7 @@ pub struct ScannedRow<'a, E> {
 
 impl<E> ScannedRow<'_, E> {
     pub fn read(&self) -> Result<StoredMemory, E> {
-        Ok(StoredMemory {
-            key: self.key,
-            fingerprint: self.fingerprint,
-            memory: (self.memory)()?,
-        })
+        Ok(StoredMemory { key: self.key, fingerprint: self.fingerprint, memory: (self.memory)()? })
     }
 }
 

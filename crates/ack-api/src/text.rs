@@ -34,11 +34,7 @@ pub fn id(raw: &str) -> String {
     }
     let digest = format!("…{:016x}", fnv(whole.bytes()));
     let prefix_chars = ID_CAP - digest.chars().count();
-    whole
-        .chars()
-        .take(prefix_chars)
-        .chain(digest.chars())
-        .collect()
+    whole.chars().take(prefix_chars).chain(digest.chars()).collect()
 }
 
 /// The 64-bit FNV-1a hash.
@@ -109,10 +105,7 @@ fn is_plain_line(raw: &str, cap: usize) -> bool {
 pub fn block(raw: &str) -> String {
     let safe = clean(raw);
     if safe.contains('\r') {
-        safe.replace("\r\n", "\n")
-            .replace('\r', "\n")
-            .trim()
-            .to_owned()
+        safe.replace("\r\n", "\n").replace('\r', "\n").trim().to_owned()
     } else {
         safe.trim().to_owned()
     }
@@ -201,10 +194,7 @@ pub fn cut(text: &str, cap: usize) -> (Cow<'_, str>, bool) {
 }
 
 fn clean(raw: &str) -> Cow<'_, str> {
-    if raw
-        .bytes()
-        .all(|b| b.is_ascii_graphic() || b == b' ' || b == b'\n' || b == b'\t')
-    {
+    if raw.bytes().all(|b| b.is_ascii_graphic() || b == b' ' || b == b'\n' || b == b'\t') {
         return Cow::Borrowed(raw);
     }
     // An unterminated escape sequence must not swallow the rest of the text. So a lone ESC is
@@ -253,16 +243,10 @@ fn strip_escapes(raw: &str) -> String {
         };
         match kind {
             Some(Sequence::Control) => {
-                while chars
-                    .peek()
-                    .is_some_and(|p| ('\u{20}'..='\u{3f}').contains(p))
-                {
+                while chars.peek().is_some_and(|p| ('\u{20}'..='\u{3f}').contains(p)) {
                     chars.next();
                 }
-                if chars
-                    .peek()
-                    .is_some_and(|p| ('\u{40}'..='\u{7e}').contains(p))
-                {
+                if chars.peek().is_some_and(|p| ('\u{40}'..='\u{7e}').contains(p)) {
                     chars.next();
                 }
             }
@@ -316,17 +300,10 @@ pub fn list(names: &[String]) -> String {
     if names.is_empty() {
         return "none".to_owned();
     }
-    let quoted: Vec<String> = names
-        .iter()
-        .take(8)
-        .map(|name| format!("`{}`", line(name, 80)))
-        .collect();
+    let quoted: Vec<String> =
+        names.iter().take(8).map(|name| format!("`{}`", line(name, 80))).collect();
     let more = names.len().saturating_sub(8);
-    if more > 0 {
-        format!("{} and {more} more", quoted.join(", "))
-    } else {
-        quoted.join(", ")
-    }
+    if more > 0 { format!("{} and {more} more", quoted.join(", ")) } else { quoted.join(", ") }
 }
 
 #[cfg(test)]
@@ -337,10 +314,7 @@ mod tests {
     fn escapes_controls_and_overrides_are_removed_and_the_words_stay() {
         assert_eq!(line("a\u{1b}[31mred\u{1b}[0m b", 100), "ared b");
         assert_eq!(line("\u{1b}]0;title\u{7}shell", 100), "shell");
-        assert_eq!(
-            line("\u{1b}]8;;http://x\u{1b}\\link\u{1b}]8;;\u{1b}\\!", 100),
-            "link!"
-        );
+        assert_eq!(line("\u{1b}]8;;http://x\u{1b}\\link\u{1b}]8;;\u{1b}\\!", 100), "link!");
         assert_eq!(line("safe\u{202e}txt.exe\0", 100), "safetxt.exe");
         assert_eq!(line("\u{9b}31mred", 100), "red");
         assert_eq!(line("bell\u{7} rings", 100), "bell rings");
@@ -371,14 +345,9 @@ mod tests {
     #[test]
     fn lines_fold_and_keep_their_cap() {
         assert_eq!(line("  a\n\tb  ", 100), "a b");
-        for (raw, expected) in [
-            ("", ""),
-            (" ", ""),
-            ("a b", "a b"),
-            ("a  b", "a b"),
-            (" a", "a"),
-            ("a ", "a"),
-        ] {
+        for (raw, expected) in
+            [("", ""), (" ", ""), ("a b", "a b"), ("a  b", "a b"), (" a", "a"), ("a ", "a")]
+        {
             assert_eq!(line(raw, 100), expected, "{raw:?}");
         }
         let long = line(&"x".repeat(100_000), 50);

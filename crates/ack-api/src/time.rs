@@ -18,18 +18,12 @@ pub fn parse(text: &str) -> Option<Timestamp> {
         return from_epoch(number);
     }
     let civil = text.parse::<jiff::civil::DateTime>().ok()?;
-    civil
-        .to_zoned(TimeZone::UTC)
-        .ok()
-        .map(|zoned| zoned.timestamp())
+    civil.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp())
 }
 
 /// Converts a number since 1970: seconds, milliseconds or microseconds, depending on its size. Zero
 /// and negative numbers are `None`.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "the range is checked before the conversion"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "the range is checked before the conversion")]
 pub fn from_epoch(number: f64) -> Option<Timestamp> {
     if !number.is_finite() || number <= 0.0 {
         return None;
@@ -67,36 +61,26 @@ pub fn day_bound(text: &str, until: bool) -> Option<Timestamp> {
     if until {
         // The last representable day has no next day.
         return Some(
-            day.checked_add(1.day())
-                .ok()
-                .and_then(start_of_day)
-                .unwrap_or(Timestamp::MAX),
+            day.checked_add(1.day()).ok().and_then(start_of_day).unwrap_or(Timestamp::MAX),
         );
     }
     Some(start_of_day(day).unwrap_or(Timestamp::MAX))
 }
 
 fn start_of_day(day: Date) -> Option<Timestamp> {
-    day.to_zoned(TimeZone::UTC)
-        .ok()
-        .map(|zoned| zoned.timestamp())
+    day.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp())
 }
 
 /// The valid day nearest to a text that looks like `YYYY-MM-DD`, for an error message.
 pub fn nearest_day(text: &str) -> Option<String> {
-    let mut parts = text
-        .trim()
-        .get(..10.min(text.trim().len()))?
-        .split(['-', '/', '.']);
+    let mut parts = text.trim().get(..10.min(text.trim().len()))?.split(['-', '/', '.']);
     let year = parts.next().filter(|year| year.len() == 4)?;
     let year: i16 = year.parse().ok()?;
     let month: i8 = parts.next()?.parse().ok()?;
     let day: i8 = parts.next().unwrap_or("1").parse().unwrap_or(1);
     let first = Date::new(year, month.clamp(1, 12), 1).ok()?;
     let day = day.clamp(1, first.days_in_month());
-    Date::new(year, first.month(), day)
-        .ok()
-        .map(|date| date.to_string())
+    Date::new(year, first.month(), day).ok().map(|date| date.to_string())
 }
 
 #[cfg(test)]
@@ -116,10 +100,6 @@ mod tests {
         assert_eq!(day_bound("2026-02-30", false), None);
         assert_eq!(day_bound("20260228", false), None);
         assert_eq!(nearest_day("2026-02-30").as_deref(), Some("2026-02-28"));
-        assert_eq!(
-            nearest_day("31.01.2026"),
-            None,
-            "what comes first is not a year"
-        );
+        assert_eq!(nearest_day("31.01.2026"), None, "what comes first is not a year");
     }
 }

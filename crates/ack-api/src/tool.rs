@@ -9,12 +9,8 @@ pub enum Tool {
 }
 
 impl Tool {
-    pub const ALL: [Self; 4] = [
-        Self::GetContext,
-        Self::GetMemory,
-        Self::ListScopes,
-        Self::QueryMemories,
-    ];
+    pub const ALL: [Self; 4] =
+        [Self::GetContext, Self::GetMemory, Self::ListScopes, Self::QueryMemories];
 
     /// Its own name. Agents may know it under another one.
     pub const fn name(self) -> &'static str {

@@ -16,11 +16,8 @@ pub const SCOPE_TEMPLATE: &str = "memory://scope/{name}";
 pub const MEMORY_TEMPLATE: &str = "memory://scope/{name}/memory/{id}";
 
 /// The characters that are encoded: everything except letters, digits, `-`, `.`, `_` and `~`.
-const PERCENT_ENCODED: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~');
+const PERCENT_ENCODED: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// What an address names. [`fmt::Display`] writes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,9 +36,7 @@ impl Address {
         }
         let rest = rest.strip_prefix("scope/")?;
         match rest.split_once('/') {
-            None => Some(Self::Scope {
-                name: decode(rest)?,
-            }),
+            None => Some(Self::Scope { name: decode(rest)? }),
             Some((scope, rest)) => Some(Self::Memory {
                 scope: decode(scope)?,
                 id: decode(rest.strip_prefix("memory/")?)?,
@@ -55,11 +50,7 @@ impl fmt::Display for Address {
         match self {
             Self::Scopes => out.write_str(SCOPES),
             Self::Scope { name } => {
-                write!(
-                    out,
-                    "memory://scope/{}",
-                    utf8_percent_encode(name, PERCENT_ENCODED)
-                )
+                write!(out, "memory://scope/{}", utf8_percent_encode(name, PERCENT_ENCODED))
             }
             Self::Memory { scope, id } => {
                 let (scope, id) = (
@@ -127,10 +118,7 @@ mod tests {
     fn the_address_of_a_file_is_its_path() {
         for (uri, path) in [
             ("file:///srv/shop", Some("/srv/shop")),
-            (
-                "file:///srv/caf%C3%A9%20au%20lait/",
-                Some("/srv/café au lait/"),
-            ),
+            ("file:///srv/caf%C3%A9%20au%20lait/", Some("/srv/café au lait/")),
             ("FILE://localhost/srv/100%25", Some("/srv/100%")),
             ("file:/srv/shop", Some("/srv/shop")),
             ("file://other.example/srv/shop", None),

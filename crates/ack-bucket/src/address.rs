@@ -51,23 +51,13 @@ impl Address {
     /// A name for the local folder of what is fetched from this address.
     pub fn folder_name(&self) -> String {
         let digest = Sha256::digest(self.to_string().as_bytes());
-        digest
-            .iter()
-            .take(6)
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+        digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect()
     }
 }
 
 impl fmt::Display for Address {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            out,
-            "{}://{}/{}",
-            self.kind.scheme(),
-            self.bucket,
-            self.prefix
-        )
+        write!(out, "{}://{}/{}", self.kind.scheme(), self.bucket, self.prefix)
     }
 }
 
@@ -75,10 +65,8 @@ impl FromStr for Address {
     type Err = BucketError;
 
     fn from_str(value: &str) -> Result<Self, BucketError> {
-        let refused = |problem| BucketError::Address {
-            value: ack_api::text::line(value, 200),
-            problem,
-        };
+        let refused =
+            |problem| BucketError::Address { value: ack_api::text::line(value, 200), problem };
         let (scheme, rest) = value.trim().split_once("://").unwrap_or_default();
         let known = Provider::ALL.iter().find(|(_, known)| *known == scheme);
         let (kind, _) =
@@ -89,9 +77,7 @@ impl FromStr for Address {
             let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
             !text.is_empty() && text.chars().all(plain)
         };
-        let is_path = prefix
-            .split('/')
-            .all(|part| !matches!(part, "" | "." | ".."));
+        let is_path = prefix.split('/').all(|part| !matches!(part, "" | "." | ".."));
         if !bucket.is_empty() && prefix.is_empty() {
             return Err(refused("it names no prefix in the bucket"));
         }
@@ -100,11 +86,7 @@ impl FromStr for Address {
                 "a bucket and a prefix have letters, digits, `-`, `_` and `.`, and single slashes",
             ));
         }
-        Ok(Self {
-            kind: *kind,
-            bucket: bucket.to_owned(),
-            prefix: prefix.to_owned(),
-        })
+        Ok(Self { kind: *kind, bucket: bucket.to_owned(), prefix: prefix.to_owned() })
     }
 }
 

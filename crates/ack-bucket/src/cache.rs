@@ -168,10 +168,7 @@ impl Cache {
 
     fn state_of_installed(&self) -> State {
         let fetched = self.installed().and_then(|folder| {
-            let modified = fs::metadata(folder.join(VERSION_FILE))
-                .ok()?
-                .modified()
-                .ok()?;
+            let modified = fs::metadata(folder.join(VERSION_FILE)).ok()?.modified().ok()?;
             let since_1970 = modified.duration_since(SystemTime::UNIX_EPOCH).ok()?;
             i64::try_from(since_1970.as_millis()).ok()
         });
@@ -322,11 +319,7 @@ impl Cache {
             || version.restores.is_some()
             || !version.held_back.is_empty()
             || !is_next;
-        if may_withdraw {
-            Duration::ZERO
-        } else {
-            OLD_VERSION_RETENTION
-        }
+        if may_withdraw { Duration::ZERO } else { OLD_VERSION_RETENTION }
     }
 
     /// Removes what nothing needs any more: versions that were replaced some time ago, files that
@@ -364,9 +357,7 @@ impl Cache {
 
 /// A name from the number of a version and a random part, so that no two publishers use the same.
 pub fn version_name(version: u64, log: &str) -> String {
-    let name = Path::new(log)
-        .file_stem()
-        .map(|stem| stem.to_string_lossy());
+    let name = Path::new(log).file_stem().map(|stem| stem.to_string_lossy());
     let safe = name.filter(|name| {
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
         !name.is_empty() && name.len() < 80 && name.chars().all(plain)
@@ -427,11 +418,7 @@ pub fn is_replaced_often(folder: &Path) -> bool {
 }
 
 pub fn file_path(folder: &Path, path: &str) -> PathBuf {
-    if path == LINKS {
-        folder.join(path)
-    } else {
-        folder.join("lance").join(path)
-    }
+    if path == LINKS { folder.join(path) } else { folder.join("lance").join(path) }
 }
 
 pub fn file_digest(path: &Path) -> std::io::Result<String> {
@@ -460,22 +447,15 @@ pub(crate) fn link(from: &Path, to: &Path) -> Result<(), BucketError> {
     if fs::hard_link(from, to).is_ok() {
         return Ok(());
     }
-    fs::copy(from, to)
-        .map(drop)
-        .map_err(BucketError::io("copy", from))
+    fs::copy(from, to).map(drop).map_err(BucketError::io("copy", from))
 }
 
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), BucketError> {
     let failed = BucketError::io("write", path);
     let folder = path.parent().unwrap_or(Path::new("."));
-    let mut file = tempfile::Builder::new()
-        .prefix(".new-")
-        .tempfile_in(folder)
-        .map_err(&failed)?;
+    let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(folder).map_err(&failed)?;
     file.write_all(bytes).map_err(&failed)?;
-    file.persist(path)
-        .map_err(|error| failed(error.error))
-        .map(drop)
+    file.persist(path).map_err(|error| failed(error.error)).map(drop)
 }
 
 fn entries(folder: &Path) -> Vec<PathBuf> {
@@ -495,18 +475,12 @@ mod tests {
     fn cleaning_keeps_a_table_that_is_being_loaded() {
         let scope = tempfile::tempdir().unwrap();
         let cache = Cache::new(scope.path(), &"s3://memories/platform".parse().unwrap());
-        let (work, loading) = (
-            cache.work_folder().unwrap(),
-            cache.loading_folder().unwrap(),
-        );
+        let (work, loading) = (cache.work_folder().unwrap(), cache.loading_folder().unwrap());
         cache.clean(Duration::ZERO);
         assert!(!work.path().exists());
         assert!(loading.path().exists());
         let long_ago = SystemTime::now() - 2 * MAX_LOADING_TIME;
-        File::open(loading.path())
-            .unwrap()
-            .set_modified(long_ago)
-            .unwrap();
+        File::open(loading.path()).unwrap().set_modified(long_ago).unwrap();
         cache.clean(OLD_VERSION_RETENTION);
         assert!(!loading.path().exists());
     }

@@ -42,10 +42,7 @@ pub struct ObjectState {
 impl ObjectState {
     /// The state with this entity tag.
     pub const fn from_etag(tag: String) -> Self {
-        Self {
-            tag: Some(tag),
-            version: None,
-        }
+        Self { tag: Some(tag), version: None }
     }
 
     /// A state that differs from this one.
@@ -102,10 +99,7 @@ impl Client {
             Provider::Gcs => Arc::new(gcs(address, settings)?),
             Provider::Azure => Arc::new(azure(address, settings)?),
         };
-        Ok(Self {
-            store,
-            address: address.clone(),
-        })
+        Ok(Self { store, address: address.clone() })
     }
 
     pub const fn address(&self) -> &Address {
@@ -130,10 +124,8 @@ impl Client {
         let path = self.path(name);
         let read = async {
             let found = self.store.get_opts(&path, options).await?;
-            let state = ObjectState {
-                tag: found.meta.e_tag.clone(),
-                version: found.meta.version.clone(),
-            };
+            let state =
+                ObjectState { tag: found.meta.e_tag.clone(), version: found.meta.version.clone() };
             let bytes = found.bytes().await?;
             Ok(Object { bytes, state })
         };
@@ -170,10 +162,7 @@ impl Client {
         while at < end {
             let begun = at;
             let mut refused = None;
-            let options = GetOptions {
-                range: Some((at..end).into()),
-                ..GetOptions::default()
-            };
+            let options = GetOptions { range: Some((at..end).into()), ..GetOptions::default() };
             let read = self.wait(REQUEST_TIMEOUT, async {
                 let mut stream = self.store.get_opts(&path, options).await?.into_stream();
                 while let Some(mut bytes) = stream.try_next().await? {
@@ -227,14 +216,9 @@ impl Client {
             }),
         };
         let path = self.path(name);
-        let put = self
-            .store
-            .put_opts(&path, PutPayload::from(bytes), PutOptions::from(mode));
+        let put = self.store.put_opts(&path, PutPayload::from(bytes), PutOptions::from(mode));
         match self.wait(REQUEST_TIMEOUT, put)? {
-            Ok(put) => Ok(Some(ObjectState {
-                tag: put.e_tag,
-                version: put.version,
-            })),
+            Ok(put) => Ok(Some(ObjectState { tag: put.e_tag, version: put.version })),
             Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => Ok(None),
             // A condition on a missing object does not hold either.
             Err(error @ Error::NotFound { .. })
@@ -326,52 +310,31 @@ impl Client {
     }
 
     fn missing(&self, name: &str) -> BucketError {
-        BucketError::Missing {
-            address: self.address.to_string(),
-            key: name.to_owned(),
-        }
+        BucketError::Missing { address: self.address.to_string(), key: name.to_owned() }
     }
 
     fn timeout(&self, waited: Duration) -> BucketError {
-        BucketError::Timeout {
-            address: self.address.to_string(),
-            waited,
-        }
+        BucketError::Timeout { address: self.address.to_string(), waited }
     }
 
     fn failed(&self, verb: &str, name: &str, error: &Error) -> BucketError {
         let address = self.address.to_string();
         if let Some(problem) = CredentialsProblem::of(error) {
-            return BucketError::Credentials {
-                address,
-                problem: problem.to_string(),
-            };
+            return BucketError::Credentials { address, problem: problem.to_string() };
         }
         if is_about_token(error) {
             let problem = format!("no token could be obtained: {}", reason(error));
             return BucketError::Credentials { address, problem };
         }
         if is_without_bucket(error) {
-            return BucketError::NoSuchBucket {
-                address,
-                bucket: self.address.bucket.clone(),
-            };
+            return BucketError::NoSuchBucket { address, bucket: self.address.bucket.clone() };
         }
         let action = format!("{verb} `{name}`");
         let reason = reason(error);
         if let Some(refusal) = refusal(error) {
-            BucketError::Refused {
-                address,
-                action,
-                reason,
-                refusal,
-            }
+            BucketError::Refused { address, action, reason, refusal }
         } else {
-            BucketError::Unreachable {
-                address,
-                action,
-                reason,
-            }
+            BucketError::Unreachable { address, action, reason }
         }
     }
 }
@@ -380,10 +343,8 @@ impl Client {
 /// for some reasons.
 fn refusal(error: &Error) -> Option<Refusal> {
     let error_text = error.to_string();
-    let is_denied = matches!(
-        error,
-        Error::PermissionDenied { .. } | Error::Unauthenticated { .. }
-    ) || error_text.contains("status code: 403")
+    let is_denied = matches!(error, Error::PermissionDenied { .. } | Error::Unauthenticated { .. })
+        || error_text.contains("status code: 403")
         || error_text.contains("status code: 401");
     Refusal::in_error_text(&error_text).or(is_denied.then_some(Refusal::Denied))
 }
@@ -392,9 +353,7 @@ fn refusal(error: &Error) -> Option<Refusal> {
 /// or the login of Google or Microsoft.
 fn is_about_token(error: &Error) -> bool {
     let error_text = error.to_string();
-    ["token request", "token response"]
-        .iter()
-        .any(|what| error_text.contains(what))
+    ["token request", "token response"].iter().any(|what| error_text.contains(what))
 }
 
 /// Whether the server answered that there is no such bucket. The library has no specific error for

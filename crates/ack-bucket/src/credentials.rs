@@ -37,10 +37,7 @@ impl CredentialsProblem {
 
 impl From<CredentialsProblem> for object_store::Error {
     fn from(problem: CredentialsProblem) -> Self {
-        Self::Generic {
-            store: "S3",
-            source: Box::new(problem),
-        }
+        Self::Generic { store: "S3", source: Box::new(problem) }
     }
 }
 

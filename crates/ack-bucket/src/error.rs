@@ -15,29 +15,17 @@ use ack_store::StoreError;
 #[derive(Debug, thiserror::Error)]
 pub enum BucketError {
     #[error("`{value}` is not the address of a bucket: {problem}")]
-    Address {
-        value: String,
-        problem: &'static str,
-    },
+    Address { value: String, problem: &'static str },
     /// A setting of `[remote]` has an invalid value.
     #[error(transparent)]
     InvalidSetting(#[from] SettingProblem),
     #[error("there are no credentials for {address}: {problem}")]
     Credentials { address: String, problem: String },
     #[error("{address} refuses to {action}: {reason}")]
-    Refused {
-        address: String,
-        action: String,
-        reason: String,
-        refusal: Refusal,
-    },
+    Refused { address: String, action: String, reason: String, refusal: Refusal },
     /// The server cannot be reached, or failed.
     #[error("cannot {action} in {address}: {reason}")]
-    Unreachable {
-        address: String,
-        action: String,
-        reason: String,
-    },
+    Unreachable { address: String, action: String, reason: String },
     #[error("{address} did not answer within {} s", .waited.as_secs_f32())]
     Timeout { address: String, waited: Duration },
     #[error("there is no bucket `{bucket}` ({address})")]
@@ -50,59 +38,31 @@ pub enum BucketError {
     Damaged { address: String, problem: String },
     /// The published version cannot have been published after the one that is here.
     #[error("version {version} in {address} does not follow version {known}: {problem}")]
-    NotSuccessor {
-        address: String,
-        version: u64,
-        known: u64,
-        problem: String,
-        path: PathBuf,
-    },
+    NotSuccessor { address: String, version: u64, known: u64, problem: String, path: PathBuf },
     #[error("{address} was published in format {found}; this program reads format {known}")]
-    OtherFormat {
-        address: String,
-        found: u32,
-        known: u32,
-    },
+    OtherFormat { address: String, found: u32, known: u32 },
     /// The published version would fill the disk.
     #[error(
         "version {version} takes up to {} on this machine, and only {} may be used: a quarter of \
          the free space",
         size(*needed), size(*allowed)
     )]
-    TooLarge {
-        version: u64,
-        needed: u64,
-        allowed: u64,
-    },
+    TooLarge { version: u64, needed: u64, allowed: u64 },
     /// The server acknowledges conditional writes but ignores the condition.
     #[error("{address} cannot be published to safely: {problem}")]
     Unsafe { address: String, problem: String },
     /// Another publisher was faster.
     #[error("version {version} was published in {address} in the meantime, and now {problem}")]
-    Conflict {
-        address: String,
-        version: u64,
-        problem: String,
-    },
+    Conflict { address: String, version: u64, problem: String },
     #[error(
         "{address} holds {} of scope `{}`, published by {} at {}",
         count(*rows, "memory"), text::line(published, 100), text::line(by, 100), text::line(at, 40)
     )]
-    OtherScope {
-        address: String,
-        published: String,
-        rows: u64,
-        by: String,
-        at: String,
-    },
+    OtherScope { address: String, published: String, rows: u64, by: String, at: String },
     #[error("{address} has no version {version}")]
     NoSuchVersion { address: String, version: u64 },
     #[error("{address} no longer has version {version}: `--prune` removed it")]
-    PrunedVersion {
-        address: String,
-        version: u64,
-        oldest: u64,
-    },
+    PrunedVersion { address: String, version: u64, oldest: u64 },
     #[error("version {version} has memories that were withdrawn since: {}", ids.join(", "))]
     RestoresWithdrawn { version: u64, ids: Vec<String> },
     #[error("`{id}` is not published in {address}")]
@@ -112,17 +72,10 @@ pub enum BucketError {
     Busy { path: PathBuf },
     /// A file of the cache cannot be read or written.
     #[error("cannot {action} `{}`: {source}", path.display())]
-    Io {
-        action: &'static str,
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    Io { action: &'static str, path: PathBuf, source: std::io::Error },
     /// The local copy of the records cannot be written.
     #[error("cannot write `{}`: {source}", path.display())]
-    Sqlite {
-        path: PathBuf,
-        source: rusqlite::Error,
-    },
+    Sqlite { path: PathBuf, source: rusqlite::Error },
     /// The local copy of the records cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -157,10 +110,7 @@ impl Refusal {
         ("<Code>RequestTimeTooSkewed</Code>", Self::Clock),
         ("<Code>AuthorizationHeaderMalformed</Code>", Self::Region),
         ("<Code>PermanentRedirect</Code>", Self::Region),
-        (
-            "<Code>IllegalLocationConstraintException</Code>",
-            Self::Region,
-        ),
+        ("<Code>IllegalLocationConstraintException</Code>", Self::Region),
         ("incorrectly configured region", Self::Region),
     ];
 
@@ -198,21 +148,14 @@ impl Refusal {
 
 impl BucketError {
     pub(crate) fn damaged(address: &impl std::fmt::Display, problem: impl Into<String>) -> Self {
-        Self::Damaged {
-            address: address.to_string(),
-            problem: problem.into(),
-        }
+        Self::Damaged { address: address.to_string(), problem: problem.into() }
     }
 
     pub(crate) fn io<'a>(
         action: &'static str,
         path: &'a Path,
     ) -> impl Fn(std::io::Error) -> Self + 'a {
-        move |source| Self::Io {
-            action,
-            path: path.to_owned(),
-            source,
-        }
+        move |source| Self::Io { action, path: path.to_owned(), source }
     }
 
     /// The error in one line, for a note.
@@ -277,9 +220,7 @@ impl BucketError {
                 "set them in the environment (docs/buckets.md names the variables), or write \
                  `credentials = \"anonymous\"` or \"instance\" under [remote]"
             }
-            Self::Refused {
-                refusal, address, ..
-            } => refusal.advice(address),
+            Self::Refused { refusal, address, .. } => refusal.advice(address),
             Self::Unreachable { .. } | Self::Timeout { .. } => {
                 "check the network, and the endpoint and the region (`--endpoint` and `--region`, or \
                  [remote] of scope.toml)"
@@ -310,10 +251,7 @@ impl BucketError {
 
     /// Whether a version cannot be kept on this machine.
     pub const fn is_about_disk(&self) -> bool {
-        matches!(
-            self,
-            Self::Io { .. } | Self::Sqlite { .. } | Self::TooLarge { .. }
-        )
+        matches!(self, Self::Io { .. } | Self::Sqlite { .. } | Self::TooLarge { .. })
     }
 
     /// Whether trying again later can help, without any change on this machine.

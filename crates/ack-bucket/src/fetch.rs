@@ -107,11 +107,7 @@ pub fn install(
     }
     let needed = version.bytes().saturating_mul(RECORDS_SIZE_FACTOR);
     if needed > allowed {
-        return Err(BucketError::TooLarge {
-            version: version.version,
-            needed,
-            allowed,
-        });
+        return Err(BucketError::TooLarge { version: version.version, needed, allowed });
     }
     let retention = Cache::retention(cache.version().as_ref(), version);
     fetch(client, cache, version, progress)?;
@@ -141,16 +137,9 @@ pub fn assemble(
 ) -> Result<PathBuf, BucketError> {
     let work = cache.work_folder()?;
     link_files(cache, version, work.path())?;
-    let before = cache
-        .installed()
-        .filter(|before| !cache::is_damaged(before));
+    let before = cache.installed().filter(|before| !cache::is_damaged(before));
     let limit = allowed.saturating_sub(version.bytes());
-    let limit = limit.min(
-        version
-            .bytes()
-            .saturating_mul(MAX_EXPANSION)
-            .max(MIN_EXPANDED_BYTES),
-    );
+    let limit = limit.min(version.bytes().saturating_mul(MAX_EXPANSION).max(MIN_EXPANDED_BYTES));
     mirror::update(address, before.as_deref(), work.path(), limit)?;
     cache.install(work, name, version)
 }
@@ -179,10 +168,7 @@ pub fn fetch(
     let missing: Vec<&FileEntry> = version.files.iter().filter(is_missing).collect();
     let missing_bytes: u64 = missing.iter().map(|file| file.bytes).sum();
     let total = version.bytes();
-    let mut here = Progress {
-        fetched: total.saturating_sub(missing_bytes),
-        total,
-    };
+    let mut here = Progress { fetched: total.saturating_sub(missing_bytes), total };
     progress(here);
     let threads = missing.len().min(MAX_CONCURRENT_FILES);
     let next = &Mutex::new(missing.into_iter());
@@ -235,12 +221,8 @@ fn fetch_file(
 ) -> Result<bool, BucketError> {
     let path = cache.file(&format!("{}.part", entry.sha256));
     let failed = BucketError::io("write", &path);
-    let mut file = File::options()
-        .create(true)
-        .append(true)
-        .mode(0o600)
-        .open(&path)
-        .map_err(&failed)?;
+    let mut file =
+        File::options().create(true).append(true).mode(0o600).open(&path).map_err(&failed)?;
     let here = file.metadata().map_err(&failed)?.len();
     // The receiver is gone if the caller has failed, and then progress no longer matters.
     let _ = arrived.send(here);

@@ -75,9 +75,7 @@ struct PreloadedTable {
 
 impl std::fmt::Debug for PreloadedTable {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("PreloadedTable")
-            .field("table", &self.table)
-            .finish_non_exhaustive()
+        out.debug_struct("PreloadedTable").field("table", &self.table).finish_non_exhaustive()
     }
 }
 
@@ -283,9 +281,7 @@ impl Remote {
             remote.work.lock().started_at = None;
             remote.fetched.notify_all();
         };
-        let started = std::thread::Builder::new()
-            .name("bucket-fetch".to_owned())
-            .spawn(run);
+        let started = std::thread::Builder::new().name("bucket-fetch".to_owned()).spawn(run);
         if started.is_err() {
             self.work.lock().started_at = None;
         }
@@ -334,11 +330,8 @@ impl Remote {
     ) -> Result<(), BucketError> {
         let before = self.state();
         let known = before.head.as_ref().and(before.tag.clone());
-        let read = client.read(
-            HEAD,
-            known.map(ObjectState::from_etag).as_ref(),
-            SMALL_OBJECT_TIMEOUT,
-        )?;
+        let read =
+            client.read(HEAD, known.map(ObjectState::from_etag).as_ref(), SMALL_OBJECT_TIMEOUT)?;
         let (head, tag) = match (read, before.head) {
             (ReadOutcome::Found(object), _) => {
                 let head = fetch::parse_head(client, &object.bytes)?;
@@ -346,17 +339,13 @@ impl Remote {
             }
             (ReadOutcome::Unchanged, Some(head)) => (head, before.tag),
             (ReadOutcome::Unchanged | ReadOutcome::Missing, _) => {
-                return Err(BucketError::NothingPublished {
-                    address: self.address.to_string(),
-                });
+                return Err(BucketError::NothingPublished { address: self.address.to_string() });
             }
         };
         if let Some(known) = self.cache.version()
             && head.version < known.version
         {
-            return Err(self
-                .cache
-                .not_successor(&known, head.version, "it is older"));
+            return Err(self.cache.not_successor(&known, head.version, "it is older"));
         }
         let name = cache::version_name(head.version, &head.log);
         let installed = self.cache.installed();
@@ -404,9 +393,7 @@ impl Remote {
             let installed = self.cache.installed();
             installed.is_none_or(|it| !cache::is_of(&it, &name) || !cache::is_whole(&it))
         };
-        let lock = self
-            .cache
-            .wait_for_lock(OTHER_PROCESS_TIMEOUT, is_missing)?;
+        let lock = self.cache.wait_for_lock(OTHER_PROCESS_TIMEOUT, is_missing)?;
         // Another process may have fetched it meanwhile.
         let Some(_lock) = lock.filter(|_| is_missing()) else {
             return Ok(());
@@ -415,28 +402,19 @@ impl Remote {
         self.cache.check_follows(&version)?;
         let mut loading = None;
         let allowed = self.cache.allowed_bytes();
-        let folder = fetch::install(
-            client,
-            &self.cache,
-            head,
-            &version,
-            allowed,
-            progress,
-            &mut || loading = self.preload(&version),
-        )?;
-        *self.preloaded.lock() = loading.map(|loading| PreloadedTable {
-            table: mirror::table_folder(&folder),
-            loading,
-        });
+        let folder =
+            fetch::install(client, &self.cache, head, &version, allowed, progress, &mut || {
+                loading = self.preload(&version)
+            })?;
+        *self.preloaded.lock() =
+            loading.map(|loading| PreloadedTable { table: mirror::table_folder(&folder), loading });
         Ok(())
     }
 }
 
 /// How long a bucket is not asked after this many failures in a row.
 fn pause(failures: u32) -> Duration {
-    Duration::from_secs(1)
-        .saturating_mul(1 << failures.saturating_sub(1).min(16))
-        .min(MAX_BACKOFF)
+    Duration::from_secs(1).saturating_mul(1 << failures.saturating_sub(1).min(16)).min(MAX_BACKOFF)
 }
 
 fn now() -> i64 {

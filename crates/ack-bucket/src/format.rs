@@ -107,10 +107,8 @@ impl Version {
             self.restored.contains(id) || self.held_back.iter().any(|mark| mark.id == *id)
         };
         let lost = known.held_back.iter().map(|mark| &mark.id);
-        let lost: Vec<String> = lost
-            .filter(|id| !mentions(id))
-            .map(|id| ack_api::text::line(id, 100))
-            .collect();
+        let lost: Vec<String> =
+            lost.filter(|id| !mentions(id)).map(|id| ack_api::text::line(id, 100)).collect();
         (!lost.is_empty()).then(|| {
             let ids = lost.join(", ");
             format!("it no longer says that these memories were withdrawn: {ids}")
@@ -184,16 +182,7 @@ mod tests {
         for good in ["links.jsonl", "memories.lance/data/a-1.lance"] {
             assert!(is_inside(good), "{good}");
         }
-        for bad in [
-            "",
-            "/etc/passwd",
-            "../x",
-            "a/../b",
-            "./a",
-            "a//b",
-            "a/.ssh/b",
-            "a\\b",
-        ] {
+        for bad in ["", "/etc/passwd", "../x", "a/../b", "./a", "a//b", "a/.ssh/b", "a\\b"] {
             assert!(!is_inside(bad), "{bad}");
         }
     }

@@ -53,11 +53,8 @@ pub fn store(folder: &Path) -> Store {
 pub fn tag_version(folder: &Path, version: &Version) -> Result<(), BucketError> {
     let problem = "none of its files lists the fragments";
     let damaged = || BucketError::damaged(&version.scope, problem);
-    let manifest = version
-        .files
-        .iter()
-        .find(|file| file.path.ends_with(".manifest"))
-        .ok_or_else(damaged)?;
+    let manifest =
+        version.files.iter().find(|file| file.path.ends_with(".manifest")).ok_or_else(damaged)?;
     let number = manifest_number(&manifest.path).ok_or_else(damaged)?;
     let path = tag_file(&table_folder(folder));
     if let Some(folder) = path.parent() {
@@ -78,11 +75,7 @@ pub fn tag_version(folder: &Path, version: &Version) -> Result<(), BucketError> 
 fn manifest_number(path: &str) -> Option<u64> {
     let name = Path::new(path).file_stem()?.to_str()?;
     let number: u64 = name.parse().ok()?;
-    Some(if name.len() == 20 {
-        u64::MAX - number
-    } else {
-        number
-    })
+    Some(if name.len() == 20 { u64::MAX - number } else { number })
 }
 
 /// Builds the database of a version. If there is a previous version, its database is copied and
@@ -109,10 +102,7 @@ pub fn update(
 /// The rows of a store with the hashes of their values.
 pub(crate) fn fingerprints(store: &Store) -> Result<HashMap<i64, u64>, BucketError> {
     let rows = store.full_scan(READ_TIMEOUT, |snapshot| snapshot.fingerprints())?;
-    Ok(rows
-        .into_iter()
-        .map(|(key, fingerprint, _status)| (key.rowid, fingerprint))
-        .collect())
+    Ok(rows.into_iter().map(|(key, fingerprint, _status)| (key.rowid, fingerprint)).collect())
 }
 
 fn write(
@@ -145,9 +135,7 @@ fn write(
             },
         );
         drop(sender);
-        let written = writing
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let written = writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         (read, written)
     });
     let Some(unreadable) = written? else {
@@ -196,10 +184,7 @@ pub struct Writer {
 
 impl Writer {
     pub fn open(path: &Path, is_new: bool) -> Result<Self, BucketError> {
-        let failed = |source| BucketError::Sqlite {
-            path: path.to_owned(),
-            source,
-        };
+        let failed = |source| BucketError::Sqlite { path: path.to_owned(), source };
         if is_new {
             let _ = fs::remove_file(path);
         }
@@ -214,22 +199,15 @@ impl Writer {
             ))
             .map_err(failed)?;
         // Creating the indexes at the end takes half the time.
-        let (indexes, tables): (Vec<&str>, Vec<&str>) = SCHEMA
-            .lines()
-            .partition(|line| line.starts_with("CREATE INDEX"));
+        let (indexes, tables): (Vec<&str>, Vec<&str>) =
+            SCHEMA.lines().partition(|line| line.starts_with("CREATE INDEX"));
         if is_new {
-            connection
-                .execute_batch(&tables.join("\n"))
-                .map_err(failed)?;
+            connection.execute_batch(&tables.join("\n")).map_err(failed)?;
         }
         Ok(Self {
             connection,
             path: path.to_owned(),
-            create_indexes: if is_new {
-                indexes.join("\n")
-            } else {
-                String::new()
-            },
+            create_indexes: if is_new { indexes.join("\n") } else { String::new() },
             upsert: format!(
                 "INSERT OR REPLACE INTO memories (rowid, {COLUMNS}) VALUES \
                  (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)"
@@ -238,10 +216,7 @@ impl Writer {
     }
 
     fn sqlite<T>(&self, result: rusqlite::Result<T>) -> Result<T, BucketError> {
-        result.map_err(|source| BucketError::Sqlite {
-            path: self.path.clone(),
-            source,
-        })
+        result.map_err(|source| BucketError::Sqlite { path: self.path.clone(), source })
     }
 
     /// Adds or replaces a record under its row number.
@@ -269,10 +244,7 @@ impl Writer {
                     if bytes > limit {
                         return Ok(None);
                     }
-                    match std::str::from_utf8(json)
-                        .ok()
-                        .and_then(Memory::parse_published)
-                    {
+                    match std::str::from_utf8(json).ok().and_then(Memory::parse_published) {
                         Some(record) => {
                             write_record(&mut statement, key.rowid, &record)?;
                         }
@@ -302,11 +274,9 @@ impl Writer {
 
     pub fn remove(&mut self, rows: &[i64]) -> Result<(), BucketError> {
         let result = (|| {
-            let mut statement = self
-                .connection
-                .prepare_cached("DELETE FROM memories WHERE rowid = ?1")?;
-            rows.iter()
-                .try_for_each(|row| statement.execute([row]).map(drop))
+            let mut statement =
+                self.connection.prepare_cached("DELETE FROM memories WHERE rowid = ?1")?;
+            rows.iter().try_for_each(|row| statement.execute([row]).map(drop))
         })();
         self.sqlite(result)
     }
@@ -327,16 +297,11 @@ impl Writer {
     }
 
     pub fn finish(self) -> Result<(), BucketError> {
-        let failed = |source| BucketError::Sqlite {
-            path: self.path.clone(),
-            source,
-        };
+        let failed = |source| BucketError::Sqlite { path: self.path.clone(), source };
         self.connection
             .execute_batch(&format!("{}\nCOMMIT", self.create_indexes))
             .map_err(failed)?;
-        self.connection
-            .close()
-            .map_err(|(_, source)| failed(source))
+        self.connection.close().map_err(|(_, source)| failed(source))
     }
 }
 

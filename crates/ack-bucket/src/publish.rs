@@ -118,10 +118,7 @@ impl Publisher {
         address: &Address,
         settings: &RemoteSettings,
     ) -> Result<Self, BucketError> {
-        Ok(Self {
-            client: Client::new(address, settings)?,
-            cache: Cache::new(folder, address),
-        })
+        Ok(Self { client: Client::new(address, settings)?, cache: Cache::new(folder, address) })
     }
 
     /// The version that is published now, fetched if it is not in the cache. If an origin is given,
@@ -146,10 +143,7 @@ impl Publisher {
         }
         let _lock = self.lock()?;
         // What is published follows what this machine knows, even if the bucket was set back.
-        let known = self
-            .cache
-            .version()
-            .filter(|it| version.contradiction(it).is_some());
+        let known = self.cache.version().filter(|it| version.contradiction(it).is_some());
         let folder = fetch::install(
             &self.client,
             &self.cache,
@@ -220,9 +214,7 @@ impl Publisher {
             return made;
         }
         cache::mark_damaged(folder);
-        Err(BucketError::Copy {
-            path: folder.clone(),
-        })
+        Err(BucketError::Copy { path: folder.clone() })
     }
 
     fn make_version(
@@ -237,9 +229,7 @@ impl Publisher {
         copy_base(base, work.path())?;
         let rows = write_records(base, plan, work.path())?;
         write_links(&plan.links, work.path())?;
-        let extent = Extent::Records {
-            on_disk: will_search_on_disk(rows, terms.resident),
-        };
+        let extent = Extent::Records { on_disk: will_search_on_disk(rows, terms.resident) };
         let store = mirror::store(work.path());
         let target = Target {
             scope: terms.scope,
@@ -296,13 +286,7 @@ impl Publisher {
             .filter(|file| !there.contains(file.object.as_str()))
             .cloned()
             .collect();
-        Ok(BuiltVersion {
-            version,
-            name,
-            work,
-            uploads,
-            _lock: lock,
-        })
+        Ok(BuiltVersion { version, name, work, uploads, _lock: lock })
     }
 
     /// Uploads a version and makes it visible to readers.
@@ -318,13 +302,7 @@ impl Publisher {
     ) -> Result<Head, BucketError> {
         self.check_conditional_writes()?;
         self.upload(&built, step)?;
-        let BuiltVersion {
-            version,
-            name,
-            work,
-            uploads,
-            _lock,
-        } = built;
+        let BuiltVersion { version, name, work, uploads, _lock } = built;
         let (head, state) = self.commit_version(base, &version, &name)?;
         // The rest only avoids fetching what was built here.
         let result = uploads.iter().try_for_each(|file| {
@@ -342,8 +320,7 @@ impl Publisher {
                 asked_at: jiff::Timestamp::now().as_millisecond(),
                 ..cache::State::default()
             });
-            self.cache
-                .clean(Cache::retention(base.version.as_ref(), &version));
+            self.cache.clean(Cache::retention(base.version.as_ref(), &version));
         }
         Ok(head)
     }
@@ -367,8 +344,7 @@ impl Publisher {
             by: version.by.clone(),
             previous: base.head.as_ref().map(|(head, _)| head.version),
         };
-        self.client
-            .put(&log, described.into(), &WriteCondition::Always)?;
+        self.client.put(&log, described.into(), &WriteCondition::Always)?;
         let condition = match &base.head {
             Some((_, state)) => WriteCondition::IfUnchanged(state),
             None => WriteCondition::IfAbsent,
@@ -410,12 +386,8 @@ impl Publisher {
         };
         let again = self.client.put(&name, word(), &WriteCondition::IfAbsent)?;
         let other = state.altered();
-        let changed = self
-            .client
-            .put(&name, word(), &WriteCondition::IfUnchanged(&other))?;
-        let conflicting = self
-            .client
-            .put(&name, word(), &WriteCondition::IfUnchanged(&state))?;
+        let changed = self.client.put(&name, word(), &WriteCondition::IfUnchanged(&other))?;
+        let conflicting = self.client.put(&name, word(), &WriteCondition::IfUnchanged(&state))?;
         // A publisher without the permission to delete leaves a small object.
         let _ = self.client.delete(&[name]);
         match (again, changed, conflicting) {
@@ -447,15 +419,8 @@ fn copy_base(base: &Base, work: &Path) -> Result<(), BucketError> {
     };
     let from = mirror::database_path(folder);
     fs::copy(&from, mirror::database_path(work)).map_err(BucketError::io("copy", &from))?;
-    for file in version
-        .files
-        .iter()
-        .filter(|file| !fetch::is_links_file(file))
-    {
-        cache::link(
-            &cache::file_path(folder, &file.path),
-            &cache::file_path(work, &file.path),
-        )?;
+    for file in version.files.iter().filter(|file| !fetch::is_links_file(file)) {
+        cache::link(&cache::file_path(folder, &file.path), &cache::file_path(work, &file.path))?;
     }
     mirror::tag_version(work, version)
 }
@@ -503,9 +468,7 @@ fn list_files(base: &Base, work: &Path, name: &str) -> Result<Vec<FileEntry>, Bu
         .map(|file| (file.path.as_str(), file))
         .collect();
     let listed = records::published_files(&mirror::table_folder(work))?;
-    let paths = listed
-        .iter()
-        .map(|path| path.to_string_lossy().into_owned());
+    let paths = listed.iter().map(|path| path.to_string_lossy().into_owned());
     let mut files = Vec::new();
     for path in paths.chain([LINKS.to_owned()]) {
         let path_in_work = cache::file_path(work, &path);
@@ -514,9 +477,7 @@ fn list_files(base: &Base, work: &Path, name: &str) -> Result<Vec<FileEntry>, Bu
         // Lance never writes a data file twice. The list of fragments and the links are the same
         // only if their contents are.
         let is_data = path != LINKS && !path.ends_with(".manifest");
-        let known = known
-            .get(path.as_str())
-            .filter(|known| known.bytes == bytes);
+        let known = known.get(path.as_str()).filter(|known| known.bytes == bytes);
         if let Some(known) = known.filter(|_| is_data) {
             files.push((*known).clone());
             continue;
@@ -533,12 +494,7 @@ fn list_files(base: &Base, work: &Path, name: &str) -> Result<Vec<FileEntry>, Bu
         } else {
             path.clone()
         };
-        files.push(FileEntry {
-            path,
-            object,
-            bytes,
-            sha256,
-        });
+        files.push(FileEntry { path, object, bytes, sha256 });
     }
     Ok(files)
 }

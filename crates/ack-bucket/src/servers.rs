@@ -41,10 +41,8 @@ const AZURE_SWITCHES: [AzureConfigKey; 2] =
     [AzureConfigKey::UseEmulator, AzureConfigKey::UseAzureCli];
 
 fn client_options(settings: &RemoteSettings) -> ClientOptions {
-    let is_plain = settings
-        .endpoint
-        .as_ref()
-        .is_some_and(|endpoint| endpoint.starts_with("http://"));
+    let is_plain =
+        settings.endpoint.as_ref().is_some_and(|endpoint| endpoint.starts_with("http://"));
     ClientOptions::new()
         .with_allow_http(is_plain)
         .with_connect_timeout(CONNECT_TIMEOUT)
@@ -70,27 +68,18 @@ impl HttpConnector for WithoutRedirects {
             .timeout(REQUEST_TIMEOUT)
             .http1_only()
             .build();
-        let client = client.map_err(|source| Error::Generic {
-            store: "HTTP",
-            source: Box::new(source),
-        })?;
+        let client =
+            client.map_err(|source| Error::Generic { store: "HTTP", source: Box::new(source) })?;
         Ok(HttpClient::new(client))
     }
 }
 
 fn retry_config() -> RetryConfig {
-    RetryConfig {
-        max_retries: 3,
-        retry_timeout: Duration::from_secs(30),
-        ..RetryConfig::default()
-    }
+    RetryConfig { max_retries: 3, retry_timeout: Duration::from_secs(30), ..RetryConfig::default() }
 }
 
 fn unusable_settings(address: &Address) -> impl Fn(Error) -> BucketError + '_ {
-    move |error| BucketError::Credentials {
-        address: address.to_string(),
-        problem: reason(&error),
-    }
+    move |error| BucketError::Credentials { address: address.to_string(), problem: reason(&error) }
 }
 
 pub(crate) fn s3(
@@ -120,10 +109,7 @@ pub(crate) fn s3(
 }
 
 fn none(address: &Address, problem: &str) -> BucketError {
-    BucketError::Credentials {
-        address: address.to_string(),
-        problem: problem.to_owned(),
-    }
+    BucketError::Credentials { address: address.to_string(), problem: problem.to_owned() }
 }
 
 pub(crate) fn gcs(
@@ -144,9 +130,9 @@ pub(crate) fn gcs(
         }
         // The library asks for a token before each write, even without signatures, and then sends
         // none but this one.
-        Credentials::Anonymous => GoogleCloudStorageBuilder::new()
-            .with_skip_signature(true)
-            .with_bearer_token(""),
+        Credentials::Anonymous => {
+            GoogleCloudStorageBuilder::new().with_skip_signature(true).with_bearer_token("")
+        }
     };
     if let Some(endpoint) = &settings.endpoint {
         builder = builder.with_base_url(endpoint.trim_end_matches('/'));
@@ -195,7 +181,6 @@ pub(crate) fn azure(
 fn has_gcloud_credentials() -> bool {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     home.is_some_and(|home| {
-        home.join(".config/gcloud/application_default_credentials.json")
-            .exists()
+        home.join(".config/gcloud/application_default_credentials.json").exists()
     })
 }

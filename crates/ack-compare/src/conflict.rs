@@ -36,17 +36,10 @@ pub fn find(newer: &Profile, older: &Profile) -> Option<Conflict> {
     }
     for one in &newer.sentences {
         for other in &older.sentences {
-            let pair = Pair {
-                memories: (newer, older),
-                newer: one,
-                older: other,
-                share: one.dice(other),
-            };
+            let pair =
+                Pair { memories: (newer, older), newer: one, older: other, share: one.dice(other) };
             if pair.is_conflict() {
-                return Some(Conflict {
-                    newer: one.text.clone(),
-                    older: other.text.clone(),
-                });
+                return Some(Conflict { newer: one.text.clone(), older: other.text.clone() });
             }
         }
     }
@@ -112,21 +105,14 @@ impl Pair<'_> {
     fn is_ended(&self) -> bool {
         let titled = |sentence: &Sentence, memory: &Profile| -> BTreeSet<String> {
             let title = memory.sentences.first().map(|title| &title.words);
-            sentence
-                .words
-                .iter()
-                .chain(title.into_iter().flatten())
-                .cloned()
-                .collect()
+            sentence.words.iter().chain(title.into_iter().flatten()).cloned().collect()
         };
         let ended = &self.newer.ended;
         !ended.is_empty()
             && ended.is_subset(&self.older.words)
             && !self.older.is_negative
-            && dice(
-                &titled(self.newer, self.memories.0),
-                &titled(self.older, self.memories.1),
-            ) >= MIN_SHARE_FOR_END
+            && dice(&titled(self.newer, self.memories.0), &titled(self.older, self.memories.1))
+                >= MIN_SHARE_FOR_END
     }
 }
 

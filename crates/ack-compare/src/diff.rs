@@ -33,9 +33,7 @@ impl DiffSide {
 /// first. Only the first 4,000 words of a long text are compared.
 pub fn words(older: &str, newer: &str) -> Vec<DiffPart> {
     let (older, newer) = (split(older), split(newer));
-    let diff = TextDiff::configure()
-        .algorithm(Algorithm::Myers)
-        .diff_slices(&older, &newer);
+    let diff = TextDiff::configure().algorithm(Algorithm::Myers).diff_slices(&older, &newer);
     let mut parts: Vec<DiffPart> = Vec::new();
     for change in diff.iter_all_changes() {
         let side = match change.tag() {
@@ -45,10 +43,7 @@ pub fn words(older: &str, newer: &str) -> Vec<DiffPart> {
         };
         match parts.last_mut().filter(|last| last.side == side) {
             Some(last) => last.text.push_str(change.value()),
-            None => parts.push(DiffPart {
-                side,
-                text: change.value().to_owned(),
-            }),
+            None => parts.push(DiffPart { side, text: change.value().to_owned() }),
         }
     }
     parts

@@ -43,20 +43,14 @@ struct Sketch {
 /// ascending order. Memories that contradict the first member of a group are not in it, but others
 /// may say the opposite: only a person can tell whether memories that are much alike say the same.
 pub fn alike(memories: &[&Memory], min_overlap: f64) -> Vec<Vec<usize>> {
-    let sketches: Vec<Sketch> = memories
-        .par_iter()
-        .map(|memory| sketch_of(memory))
-        .collect();
+    let sketches: Vec<Sketch> = memories.par_iter().map(|memory| sketch_of(memory)).collect();
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut leaders: Vec<Leader<'_>> = Vec::new();
     let mut buckets: FxHashMap<(usize, u64), Vec<usize>> = FxHashMap::default();
     for (position, (memory, sketch)) in memories.iter().zip(&sketches).enumerate() {
         let bands = || sketch.bands.iter().copied().enumerate();
-        let mut candidates: Vec<usize> = bands()
-            .filter_map(|band| buckets.get(&band))
-            .flatten()
-            .copied()
-            .collect();
+        let mut candidates: Vec<usize> =
+            bands().filter_map(|band| buckets.get(&band)).flatten().copied().collect();
         candidates.sort_unstable();
         candidates.dedup();
         let own = Leader::new(memory, sketch);
@@ -91,11 +85,7 @@ struct Leader<'a> {
 
 impl<'a> Leader<'a> {
     const fn new(memory: &'a Memory, sketch: &'a Sketch) -> Self {
-        Self {
-            memory,
-            sketch,
-            profile: OnceCell::new(),
-        }
+        Self { memory, sketch, profile: OnceCell::new() }
     }
 
     fn profile(&self) -> &Profile {
@@ -119,10 +109,7 @@ fn sketch_of(memory: &Memory) -> Sketch {
             }
         });
     }
-    Sketch {
-        bands: bands_of(&words),
-        words,
-    }
+    Sketch { bands: bands_of(&words), words }
 }
 
 fn bands_of(words: &FxHashSet<u64>) -> Bands {
@@ -150,10 +137,7 @@ mod tests {
     use super::*;
 
     fn grouped(texts: &[&str]) -> Vec<Vec<usize>> {
-        let memories: Vec<Memory> = texts
-            .iter()
-            .map(|text| crate::tests::memory(text))
-            .collect();
+        let memories: Vec<Memory> = texts.iter().map(|text| crate::tests::memory(text)).collect();
         alike(&memories.iter().collect::<Vec<_>>(), ALIKE)
     }
 

@@ -60,11 +60,7 @@ pub fn relate(newer: &Profile, older: &Profile) -> Relation {
             RelationKind::Unrelated
         }
     };
-    Relation {
-        kind,
-        resemblance: f64::from(resemblance),
-        conflict,
-    }
+    Relation { kind, resemblance: f64::from(resemblance), conflict }
 }
 
 #[cfg(test)]
@@ -72,11 +68,7 @@ mod tests {
     use super::*;
 
     pub(crate) fn memory(title: &str) -> Memory {
-        Memory {
-            id: title.to_owned(),
-            title: title.to_owned(),
-            ..Memory::default()
-        }
+        Memory { id: title.to_owned(), title: title.to_owned(), ..Memory::default() }
     }
 
     #[track_caller]
@@ -129,10 +121,7 @@ mod tests {
             ("Önbellek etkin değil", "Önbellek etkin"),
             ("Không dùng bộ nhớ đệm", "Dùng bộ nhớ đệm"),
             ("캐시를 사용하지 않는다", "캐시를 사용한다"),
-            (
-                "마이그레이션을 실행하지 마세요",
-                "마이그레이션을 실행하세요",
-            ),
+            ("마이그레이션을 실행하지 마세요", "마이그레이션을 실행하세요"),
             ("서버에서 디버그 로그 금지", "서버에서 디버그 로그"),
             ("部署前不要运行迁移", "部署前运行迁移"),
             ("移行を前に実行しない", "移行を前に実行する"),
@@ -144,15 +133,9 @@ mod tests {
     #[test]
     fn what_may_both_be_true_does_not_contradict() {
         let lint = ["The lint clippy::with_in", "What it does Warns with `in`."];
-        let other = [
-            "The lint clippy::without_in",
-            "What it does Never warns with `in`.",
-        ];
+        let other = ["The lint clippy::without_in", "What it does Never warns with `in`."];
         for (newer, older) in [
-            (
-                &["The cache lives for 1800 s"][..],
-                &["The cache lives for 30 minutes"][..],
-            ),
+            (&["The cache lives for 1800 s"][..], &["The cache lives for 30 minutes"][..]),
             (&["Metrics live for 90 days"], &["Logs live for 30 days"]),
             (&["In CI the limit is 10 s"], &["Locally the limit is 30 s"]),
             (&["The owner is Ana"], &["The owner is Milo"]),
@@ -166,10 +149,7 @@ mod tests {
             ),
             (
                 &["HTTP", "HTTP services use Fastify, not Express."],
-                &[
-                    "HTTP",
-                    "Uses Fastify for HTTP services rather than Express.",
-                ],
+                &["HTTP", "Uses Fastify for HTTP services rather than Express."],
             ),
             (
                 &["Feature flags", "The console is not read."],

@@ -15,16 +15,8 @@ const NEGATIONS: &[&str] = &[
 ];
 
 /// How Korean words begin that deny: `않는다`, `없다`, `아니다`, `마세요`, `금지`.
-const KOREAN_NEGATIONS: &[&str] = &[
-    "않",
-    "없",
-    "아니",
-    "못하",
-    "말아",
-    "마세요",
-    "마십시오",
-    "금지",
-];
+const KOREAN_NEGATIONS: &[&str] =
+    &["않", "없", "아니", "못하", "말아", "마세요", "마십시오", "금지"];
 /// Begins like one of them: to remove.
 const KOREAN_REMOVAL: &str = "없애";
 /// Endings of Korean verbs and particles, the longest first.
@@ -42,17 +34,8 @@ const UNSPACED_NEGATIONS: &[&str] = &[
     "不会", "不會", "不应", "不應", "不再", "没有", "沒有", "禁止", "不", "没", "沒", "勿",
 ];
 /// Words that begin or end like one of them.
-const NO_NEGATIONS: &[&str] = &[
-    "少ない",
-    "不同",
-    "不过",
-    "不過",
-    "不仅",
-    "不僅",
-    "不断",
-    "不斷",
-    "不少",
-];
+const NO_NEGATIONS: &[&str] =
+    &["少ない", "不同", "不过", "不過", "不仅", "不僅", "不断", "不斷", "不少"];
 
 /// The parts of a text without spaces, each with whether it denies something.
 pub fn parts(text: &str) -> Vec<(&str, bool)> {
@@ -98,9 +81,7 @@ pub fn denies(word: &str) -> bool {
 
 /// A Korean word without its ending, so that `사용하지` is `사용한다`; any other word as it is.
 pub fn without_ending(word: &str) -> &str {
-    let mut stems = KOREAN_ENDINGS
-        .iter()
-        .filter_map(|ending| word.strip_suffix(ending));
+    let mut stems = KOREAN_ENDINGS.iter().filter_map(|ending| word.strip_suffix(ending));
     stems.find(|stem| !stem.is_empty()).unwrap_or(word)
 }
 

@@ -38,47 +38,31 @@ pub struct Profile {
 impl Profile {
     pub fn of(memory: &Memory) -> Self {
         let texts: Vec<&str> = memory.texts().collect();
-        Self {
-            project: memory.project.as_deref().map(fold_name),
-            ..Self::of_texts(&texts)
-        }
+        Self { project: memory.project.as_deref().map(fold_name), ..Self::of_texts(&texts) }
     }
 
     /// Reads texts; the first one is the title.
     pub fn of_texts(texts: &[&str]) -> Self {
         let wording = Wording::of_texts(texts);
         let title = texts.first().copied().unwrap_or_default();
-        let cut: Vec<_> = texts
-            .iter()
-            .map(|text| text::cut(text, MAX_NARRATIVE_BYTES).0)
-            .collect();
+        let cut: Vec<_> = texts.iter().map(|text| text::cut(text, MAX_NARRATIVE_BYTES).0).collect();
         let text = cut.join("\n");
         let mut known = FxHashSet::default();
         let mut all: Vec<Sentence> = Vec::new();
         for (position, text) in cut.iter().enumerate() {
             let text: &str = text;
-            let text = if position == 0 {
-                without_count(text)
-            } else {
-                text
-            };
+            let text = if position == 0 { without_count(text) } else { text };
             let new = sentences(text)
                 .into_iter()
                 .filter(|sentence| known.insert(sentence.to_lowercase()));
-            all.extend(
-                new.take(MAX_SENTENCES - all.len().min(MAX_SENTENCES))
-                    .map(Sentence::read),
-            );
+            all.extend(new.take(MAX_SENTENCES - all.len().min(MAX_SENTENCES)).map(Sentence::read));
         }
         let content = content(&text);
         let mut weights: Vec<f32> = content.values().copied().collect();
         // Summing in another order may change the last digit.
         weights.sort_by(f32::total_cmp);
         Self {
-            words: all
-                .iter()
-                .flat_map(|sentence| sentence.words.iter().cloned())
-                .collect(),
+            words: all.iter().flat_map(|sentence| sentence.words.iter().cloned()).collect(),
             sentences: all,
             title_names: names(title),
             project: None,
@@ -108,23 +92,13 @@ impl Profile {
     /// The share of common terms, by weight, from 0 to 1 (Dice coefficient).
     pub(crate) fn resemblance(&self, other: &Self) -> f32 {
         let all = self.weight + other.weight;
-        if all > 0.0 {
-            (2.0 * self.shared(other) / all).min(1.0)
-        } else {
-            0.0
-        }
+        if all > 0.0 { (2.0 * self.shared(other) / all).min(1.0) } else { 0.0 }
     }
 
     fn shared(&self, other: &Self) -> f32 {
-        let (small, large) = if self.content.len() <= other.content.len() {
-            (self, other)
-        } else {
-            (other, self)
-        };
-        let shared = small
-            .content
-            .iter()
-            .filter(|(term, _)| large.content.contains_key(*term));
+        let (small, large) =
+            if self.content.len() <= other.content.len() { (self, other) } else { (other, self) };
+        let shared = small.content.iter().filter(|(term, _)| large.content.contains_key(*term));
         let mut weights: Vec<f32> = shared.map(|(_, weight)| *weight).collect();
         weights.sort_by(f32::total_cmp);
         weights.into_iter().sum()
@@ -161,10 +135,8 @@ fn names(title: &str) -> BTreeSet<String> {
     let title = title.to_lowercase();
     let words = title.split(|c: char| c.is_whitespace() || "()`\"".contains(c));
     let is_name = |word: &&str| {
-        let parts: Vec<&str> = word
-            .split(['_', ':', '.', '/'])
-            .filter(|part| !part.is_empty())
-            .collect();
+        let parts: Vec<&str> =
+            word.split(['_', ':', '.', '/']).filter(|part| !part.is_empty()).collect();
         parts.iter().zip(parts.iter().skip(1)).any(|(one, next)| {
             one.ends_with(char::is_alphabetic) && next.starts_with(char::is_alphabetic)
         })

@@ -25,23 +25,15 @@ pub struct Quantity {
 
 impl Quantity {
     pub const fn plain(value: f64) -> Self {
-        Self {
-            value,
-            unit: Unit::None,
-            version: None,
-        }
+        Self { value, unit: Unit::None, version: None }
     }
 
     pub fn equals(&self, other: &Self) -> bool {
         if let (Some(one), Some(other)) = (&self.version, &other.version) {
             // `1.4` and `1.4.2` may both be true of one thing.
             return one == other
-                || one
-                    .strip_prefix(&**other)
-                    .is_some_and(|rest| rest.starts_with('.'))
-                || other
-                    .strip_prefix(&**one)
-                    .is_some_and(|rest| rest.starts_with('.'));
+                || one.strip_prefix(&**other).is_some_and(|rest| rest.starts_with('.'))
+                || other.strip_prefix(&**one).is_some_and(|rest| rest.starts_with('.'));
         }
         // 1 GB is 1000 MB to some and 1024 MB to others.
         let tolerance = if self.unit == Unit::Size { 0.05 } else { 1e-9 };
@@ -141,9 +133,8 @@ pub fn parse(chunk: &str) -> Option<Quantity> {
             version: None,
         });
     }
-    let end = digits
-        .find(|c: char| !(c.is_ascii_digit() || ".,_".contains(c)))
-        .unwrap_or(digits.len());
+    let end =
+        digits.find(|c: char| !(c.is_ascii_digit() || ".,_".contains(c))).unwrap_or(digits.len());
     let (number, suffix) = digits.split_at_checked(end)?;
     let number = number.trim_end_matches(['.', ',']);
     let suffix = suffix.trim_start_matches('-').to_lowercase();

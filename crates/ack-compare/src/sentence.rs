@@ -52,11 +52,7 @@ impl Sentence {
 pub fn dice(one: &BTreeSet<String>, other: &BTreeSet<String>) -> f32 {
     let all = one.len() + other.len();
     let common = one.intersection(other).count();
-    if all == 0 {
-        0.0
-    } else {
-        2.0 * common as f32 / all as f32
-    }
+    if all == 0 { 0.0 } else { 2.0 * common as f32 / all as f32 }
 }
 
 #[derive(Default)]
@@ -85,9 +81,8 @@ impl Reader {
     fn word(&mut self, word: &str) {
         let previous = std::mem::replace(&mut self.previous, word.to_owned());
         // `alpine:3.19` and `localhost:8080` are a name and a number.
-        let pair = word
-            .split_once([':', '@'])
-            .filter(|(name, _)| name.contains(char::is_alphabetic));
+        let pair =
+            word.split_once([':', '@']).filter(|(name, _)| name.contains(char::is_alphabetic));
         if let Some((name, number)) =
             pair.and_then(|(name, number)| Some((name, quantity::parse(number)?)))
         {
@@ -110,11 +105,7 @@ impl Reader {
     fn is_unit(&mut self, word: &str, previous: &str) -> bool {
         let follows = previous.starts_with(|c: char| c.is_ascii_digit())
             || quantity::in_words(previous).is_some();
-        follows
-            && self
-                .numbers
-                .last_mut()
-                .is_some_and(|number| number.with_unit(word))
+        follows && self.numbers.last_mut().is_some_and(|number| number.with_unit(word))
     }
 
     fn text(&mut self, word: &str) {
@@ -122,17 +113,14 @@ impl Reader {
             return self.unspaced(word, run);
         }
         let is_plain = |part: &str| part.chars().all(char::is_alphabetic);
-        let is_hyphenated = word
-            .split('-')
-            .all(|part| !part.is_empty() && is_plain(part));
+        let is_hyphenated = word.split('-').all(|part| !part.is_empty() && is_plain(part));
         let parts = word.split(|c: char| is_hyphenated && c == '-');
         for part in parts.filter(|part| !part.is_empty()) {
             if negation::denies(part) {
                 self.negations.push(self.words.len());
             } else if is_plain(part) {
                 if !analysis::is_stop_word(part) && !FILLERS.contains(&part) {
-                    self.words
-                        .push(stem(negation::without_ending(part)).into_owned());
+                    self.words.push(stem(negation::without_ending(part)).into_owned());
                 }
             } else {
                 self.words.push(part.to_owned());
@@ -227,10 +215,7 @@ pub fn sentences(text: &str) -> Vec<&str> {
         let begins = trimmed.starts_with(['-', '*', '#', '>', '•'])
             || trimmed.starts_with(|c: char| c.is_ascii_digit());
         if trimmed.is_empty() || is_skipped || begins {
-            split(
-                paragraph.take().and_then(|range| text.get(range)),
-                &mut sentences,
-            );
+            split(paragraph.take().and_then(|range| text.get(range)), &mut sentences);
         }
         if !trimmed.is_empty() && !is_skipped {
             let from = paragraph.take().map_or(start, |range| range.start);
@@ -269,9 +254,5 @@ fn split<'a>(paragraph: Option<&'a str>, sentences: &mut Vec<&'a str>) {
 fn unmarked(sentence: &str) -> &str {
     let trimmed = sentence.trim();
     let item = trimmed.trim_start_matches(['-', '*', '#', '>', '•']);
-    if item.starts_with(' ') {
-        item.trim_start()
-    } else {
-        trimmed
-    }
+    if item.starts_with(' ') { item.trim_start() } else { trimmed }
 }

@@ -43,9 +43,7 @@ impl Backup {
     pub fn no_file(path: &Path) -> Self {
         let above = path.ancestors().skip(1);
         let missing = above.take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists());
-        Self::NoFile {
-            folders: missing.count(),
-        }
+        Self::NoFile { folders: missing.count() }
     }
 
     /// Writes it next to the file. A text gets the permissions of the file.

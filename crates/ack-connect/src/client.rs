@@ -57,9 +57,7 @@ impl Client {
     /// What the user has to do afterwards, with or without hooks.
     pub fn next_step(self, hooks: bool) -> Option<&'static str> {
         let row = self.row();
-        row.next_step
-            .as_deref()
-            .filter(|_| hooks || row.events.is_empty())
+        row.next_step.as_deref().filter(|_| hooks || row.events.is_empty())
     }
 
     /// What the permission means to this client, if it has one.
@@ -96,10 +94,7 @@ impl Client {
         let asked = extras.hooks.iter();
         let hooks: Vec<Part> = asked.flat_map(|hook| self.hook(*hook, launch)).collect();
         if matches!(self, Self::Cursor | Self::Copilot) && !hooks.is_empty() {
-            parts.push(Part::Required {
-                name: "version",
-                value: json!(1),
-            });
+            parts.push(Part::Required { name: "version", value: json!(1) });
         }
         parts.extend(hooks);
         let Some(path) = settings.filter(|_| !parts.is_empty()) else {
@@ -163,27 +158,19 @@ impl Client {
             _ => json!({ "command": command, "args": arguments }),
         };
         let key = self.row().section.as_deref().unwrap_or("mcpServers");
-        Part::Member {
-            path: vec![key],
-            name: NAME,
-            value,
-        }
+        Part::Member { path: vec![key], name: NAME, value }
     }
 
     /// The permissions that let Claude Code call the tools.
     fn words(self, allowed: &Allowed) -> Vec<Part> {
         let words = match (self, allowed) {
             (Self::ClaudeCode, Allowed::Server) => vec![format!("mcp__{NAME}")],
-            (Self::ClaudeCode, Allowed::Tools(tools)) => tools
-                .iter()
-                .map(|tool| format!("mcp__{NAME}__{tool}"))
-                .collect(),
+            (Self::ClaudeCode, Allowed::Tools(tools)) => {
+                tools.iter().map(|tool| format!("mcp__{NAME}__{tool}")).collect()
+            }
             _ => return Vec::new(),
         };
-        vec![Part::Words {
-            path: vec!["permissions", "allow"],
-            words,
-        }]
+        vec![Part::Words { path: vec!["permissions", "allow"], words }]
     }
 
     /// The file for the server, and the file for hooks and permissions.
@@ -211,9 +198,7 @@ impl Client {
 
 impl ClientFile {
     pub fn calls_hooks(&self) -> bool {
-        self.parts
-            .iter()
-            .any(|part| matches!(part, Part::Entry { .. }))
+        self.parts.iter().any(|part| matches!(part, Part::Entry { .. }))
     }
 
     pub fn allows(&self) -> bool {

@@ -19,17 +19,9 @@ pub enum ConnectError {
     #[error("this program is in a cache, `{}`, from which it may disappear; nothing was written", path.display())]
     Cache { path: PathBuf },
     #[error("`{}` was not changed: {reason}", path.display())]
-    Unusable {
-        path: PathBuf,
-        reason: String,
-        hint: Hint,
-    },
+    Unusable { path: PathBuf, reason: String, hint: Hint },
     #[error("cannot {action} `{}`", path.display())]
-    Io {
-        action: &'static str,
-        path: PathBuf,
-        source: io::Error,
-    },
+    Io { action: &'static str, path: PathBuf, source: io::Error },
 }
 
 impl Diagnostic for ConnectError {

@@ -90,21 +90,14 @@ pub fn plan(file: &ClientFile, action: FileAction) -> Result<FileChange, Connect
             let other = other_entry(file, &text);
             if let (Some(does), FileAction::Put) = (&other, action) {
                 let path = file.path.clone();
-                return Err(ConnectError::OtherEntry {
-                    path,
-                    does: does.clone(),
-                });
+                return Err(ConnectError::OtherEntry { path, does: does.clone() });
             }
             let after = add_parts(added, &text).map_err(refuse)?;
             // The result must parse.
             if settings(file.format, &after).is_err() {
                 return Err(refuse("the client could not read the result".to_owned()));
             }
-            let after = if after == text {
-                NewContent::Unchanged
-            } else {
-                new_text(&after)
-            };
+            let after = if after == text { NewContent::Unchanged } else { new_text(&after) };
             let is_kept = other.is_some() || !has_ours || needs_backup(file, &text, &backup);
             let keep = match (&before, backup) {
                 (Some(text), _) if is_kept => Backup::Text(text.clone()),
@@ -148,19 +141,12 @@ fn added_and_removed(
     action: FileAction,
     switched_off: &[Switch],
 ) -> (ClientFile, ClientFile) {
-    let with = |parts: Vec<Part>| ClientFile {
-        parts,
-        ..file.clone()
-    };
+    let with = |parts: Vec<Part>| ClientFile { parts, ..file.clone() };
     let parts = file.parts.iter().cloned();
     let (switches, ours): (Vec<Part>, Vec<Part>) = parts.partition(|it| it.switch().is_some());
     let recorded = switched_off.iter().cloned().map(Part::Switch);
     let removed = ours.iter().cloned().chain(recorded).collect();
-    let added = if action == FileAction::SwitchOff {
-        switches
-    } else {
-        ours
-    };
+    let added = if action == FileAction::SwitchOff { switches } else { ours };
     (with(added), with(removed))
 }
 
@@ -221,12 +207,10 @@ pub fn foreign_entry(file: &ClientFile) -> Result<Option<String>, ConnectError> 
 
 fn other_entry(file: &ClientFile, text: &str) -> Option<String> {
     let settings = settings(file.format, text).ok()?;
-    file.parts
-        .iter()
-        .find_map(|part| match EntryKind::of(entry(&settings, part)?) {
-            EntryKind::Other(does) => Some(does),
-            EntryKind::ThisProgram | EntryKind::Unknown => None,
-        })
+    file.parts.iter().find_map(|part| match EntryKind::of(entry(&settings, part)?) {
+        EntryKind::Other(does) => Some(does),
+        EntryKind::ThisProgram | EntryKind::Unknown => None,
+    })
 }
 
 /// The value where our server's entry belongs.
@@ -241,16 +225,13 @@ pub fn entry<'a>(settings: &'a Value, part: &Part) -> Option<&'a Value> {
 /// Whether a text contains neither our server nor our hooks. A permission may be the user's own.
 fn has_no_entry(file: &ClientFile, text: &str) -> bool {
     let mut entries = file.clone();
-    entries
-        .parts
-        .retain(|part| !matches!(part, Part::Words { .. } | Part::Rule { .. }));
+    entries.parts.retain(|part| !matches!(part, Part::Words { .. } | Part::Rule { .. }));
     remove_parts(&entries, text, None).is_ok_and(|bare| bare == text)
 }
 
 /// A byte order mark and the text after it.
 pub fn without_mark(text: &str) -> (&str, &str) {
-    text.strip_prefix('\u{feff}')
-        .map_or(("", text), |rest| ("\u{feff}", rest))
+    text.strip_prefix('\u{feff}').map_or(("", text), |rest| ("\u{feff}", rest))
 }
 
 /// A text as it is edited: without a byte order mark, and with plain line ends.
@@ -272,9 +253,7 @@ impl FileChange {
     /// The diff, as removed and added lines, or the whole text of a new file.
     pub fn shown(&self) -> String {
         let without_controls = |text: &str| -> String {
-            text.chars()
-                .filter(|c| !c.is_control() || matches!(c, '\n' | '\t'))
-                .collect()
+            text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
         };
         if let (None, NewContent::Text(text)) = (&self.before, &self.after) {
             return without_controls(&format!("{} (new)\n\n{text}", self.path.display()));
@@ -286,11 +265,7 @@ impl FileChange {
             NewContent::Removed => "",
         };
         let path = self.path.display().to_string();
-        let to = if self.after == NewContent::Removed {
-            "(no file)"
-        } else {
-            path.as_str()
-        };
+        let to = if self.after == NewContent::Removed { "(no file)" } else { path.as_str() };
         let diff = TextDiff::from_lines(before, after)
             .unified_diff()
             .context_radius(2)
@@ -344,12 +319,7 @@ impl FileChange {
             }
             NewContent::Unchanged | NewContent::Removed => None,
         };
-        Ok(Prepared {
-            change: self,
-            real,
-            permissions,
-            next,
-        })
+        Ok(Prepared { change: self, real, permissions, next })
     }
 
     /// Removes the backup if it is not needed any more.
@@ -413,9 +383,7 @@ pub fn draft(
 ) -> std::io::Result<NamedTempFile> {
     let folder = real.parent().unwrap_or(real);
     fs::create_dir_all(folder)?;
-    let mut file = tempfile::Builder::new()
-        .prefix(".ack-memory-")
-        .tempfile_in(folder)?;
+    let mut file = tempfile::Builder::new().prefix(".ack-memory-").tempfile_in(folder)?;
     file.write_all(text.as_bytes())?;
     if let Some(permissions) = permissions {
         file.as_file().set_permissions(permissions)?;
@@ -425,20 +393,12 @@ pub fn draft(
 }
 
 pub fn unusable(path: &Path, reason: String, hint: impl Into<Hint>) -> ConnectError {
-    ConnectError::Unusable {
-        path: path.to_owned(),
-        reason,
-        hint: hint.into(),
-    }
+    ConnectError::Unusable { path: path.to_owned(), reason, hint: hint.into() }
 }
 
 pub fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> ConnectError {
     let path = path.to_owned();
-    move |source| ConnectError::Io {
-        action,
-        path,
-        source,
-    }
+    move |source| ConnectError::Io { action, path, source }
 }
 
 /// The error for a path that is not written to.
@@ -459,10 +419,7 @@ pub fn read(path: &Path) -> Result<Option<(String, Metadata)>, ConnectError> {
 /// The text and metadata of a file, which a path leads to; `None` if there is no file.
 fn text_of(path: &Path, real: &Path) -> Result<Option<(String, Metadata)>, ConnectError> {
     let unreadable = |source| {
-        ConnectError::Settings(SettingsError::Unreadable {
-            path: path.to_owned(),
-            source,
-        })
+        ConnectError::Settings(SettingsError::Unreadable { path: path.to_owned(), source })
     };
     let file = match files::open(real) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),

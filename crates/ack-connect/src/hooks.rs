@@ -22,32 +22,16 @@ pub struct Hook {
 }
 
 impl Hook {
-    pub const SESSION_START: Self = Self {
-        name: "session-start",
-        flag: "",
-        adds: "memories for this session",
-    };
-    pub const USER_PROMPT: Self = Self {
-        name: "user-prompt",
-        flag: "--prompt-hook",
-        adds: "memories near this prompt",
-    };
-    pub const PRE_TOOL_USE: Self = Self {
-        name: "pre-tool-use",
-        flag: "--edit-hook",
-        adds: "memories about the file",
-    };
-    pub const TOOL_FAILURE: Self = Self {
-        name: "tool-failure",
-        flag: "--failure-hook",
-        adds: "the memory about this error",
-    };
-    pub const ALL: [Self; 4] = [
-        Self::SESSION_START,
-        Self::USER_PROMPT,
-        Self::PRE_TOOL_USE,
-        Self::TOOL_FAILURE,
-    ];
+    pub const SESSION_START: Self =
+        Self { name: "session-start", flag: "", adds: "memories for this session" };
+    pub const USER_PROMPT: Self =
+        Self { name: "user-prompt", flag: "--prompt-hook", adds: "memories near this prompt" };
+    pub const PRE_TOOL_USE: Self =
+        Self { name: "pre-tool-use", flag: "--edit-hook", adds: "memories about the file" };
+    pub const TOOL_FAILURE: Self =
+        Self { name: "tool-failure", flag: "--failure-hook", adds: "the memory about this error" };
+    pub const ALL: [Self; 4] =
+        [Self::SESSION_START, Self::USER_PROMPT, Self::PRE_TOOL_USE, Self::TOOL_FAILURE];
 }
 
 impl Client {

@@ -48,12 +48,8 @@ pub fn is_empty(text: &str) -> bool {
 
 fn parse(text: &str) -> Result<CstRootNode, String> {
     let text = if text.trim().is_empty() { "{}\n" } else { text };
-    CstRootNode::parse(text, &OPTIONS).map_err(|error| {
-        format!(
-            "it is not valid JSON ({})",
-            plain_message(&error.to_string())
-        )
-    })
+    CstRootNode::parse(text, &OPTIONS)
+        .map_err(|error| format!("it is not valid JSON ({})", plain_message(&error.to_string())))
 }
 
 /// The library's message in lower case: `unterminated object on line 1 column 2`.
@@ -64,8 +60,7 @@ fn plain_message(message: &str) -> String {
 }
 
 fn top(root: &CstRootNode) -> Result<CstObject, String> {
-    root.object_value()
-        .ok_or_else(|| "its content is not a JSON object".to_owned())
+    root.object_value().ok_or_else(|| "its content is not a JSON object".to_owned())
 }
 
 fn update(
@@ -84,10 +79,7 @@ fn update(
             property.remove();
         }
     }
-    for (key, value) in new
-        .iter()
-        .filter(|(key, value)| old.get(*key) != Some(*value))
-    {
+    for (key, value) in new.iter().filter(|(key, value)| old.get(*key) != Some(*value)) {
         let Some(property) = property(object, key)? else {
             object.append(key, input(value));
             continue;
@@ -177,10 +169,7 @@ fn input(value: &Value) -> CstInputValue {
         Value::String(text) => CstInputValue::String(text.clone()),
         Value::Array(entries) => CstInputValue::Array(entries.iter().map(input).collect()),
         Value::Object(members) => CstInputValue::Object(
-            members
-                .iter()
-                .map(|(key, value)| (key.clone(), input(value)))
-                .collect(),
+            members.iter().map(|(key, value)| (key.clone(), input(value))).collect(),
         ),
     }
 }

@@ -87,22 +87,12 @@ pub enum FileFormat {
 pub enum Part {
     /// A member of the object or table at `path`, called `name`. If it exists, the keys that start
     /// the server ([`ours::START_KEYS`]) are overwritten; other keys are only added if missing.
-    Member {
-        path: Vec<&'static str>,
-        name: &'static str,
-        value: Value,
-    },
+    Member { path: Vec<&'static str>, name: &'static str, value: Value },
     /// A hook: an entry of the array at `path`, recognised by the command it runs. It is changed in
     /// place, because Codex identifies a trusted hook by its position.
-    Entry {
-        path: Vec<&'static str>,
-        value: Value,
-    },
+    Entry { path: Vec<&'static str>, value: Value },
     /// Strings in the list at `path` that name the server or its tools.
-    Words {
-        path: Vec<&'static str>,
-        words: Vec<String>,
-    },
+    Words { path: Vec<&'static str>, words: Vec<String> },
     /// A rule in the list at `path` that keeps the client from writing below the root of the
     /// memories. It replaces one about a former root.
     Rule {
@@ -172,10 +162,7 @@ impl ClientPlaces {
     /// The same, where only the user's files are meant.
     #[must_use]
     pub fn of_user(&self) -> Self {
-        Self {
-            project: None,
-            ..self.clone()
-        }
+        Self { project: None, ..self.clone() }
     }
 }
 
@@ -245,15 +232,9 @@ impl Launch {
 
     /// The program and arguments that start the server.
     pub fn server(&self) -> (String, Vec<String>) {
-        let surface = self
-            .surface
-            .into_iter()
-            .flat_map(|name| ["--surface".to_owned(), name.to_owned()]);
-        let arguments = self
-            .before()
-            .chain(["serve".to_owned()])
-            .chain(surface)
-            .collect();
+        let surface =
+            self.surface.into_iter().flat_map(|name| ["--surface".to_owned(), name.to_owned()]);
+        let arguments = self.before().chain(["serve".to_owned()]).chain(surface).collect();
         (self.binary.display().to_string(), arguments)
     }
 
@@ -263,10 +244,7 @@ impl Launch {
     #[must_use]
     pub fn for_client(&self, client: Client) -> Self {
         match self.name.filter(|_| client.runs_in_a_terminal()) {
-            Some(name) => Self {
-                binary: name.into(),
-                ..self.clone()
-            },
+            Some(name) => Self { binary: name.into(), ..self.clone() },
             None => self.clone(),
         }
     }
@@ -282,10 +260,7 @@ impl Launch {
             .into_iter()
             .chain(self.before())
             .chain(["hook", hook, "--client", client.name()].map(str::to_owned));
-        words
-            .map(|word| quoted(&word))
-            .collect::<Vec<_>>()
-            .join(" ")
+        words.map(|word| quoted(&word)).collect::<Vec<_>>().join(" ")
     }
 }
 

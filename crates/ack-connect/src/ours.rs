@@ -69,12 +69,8 @@ pub fn launch_words(entry: &Value) -> Vec<String> {
         Value::Array(values) => values.clone(),
         value => vec![value.clone()],
     };
-    let all = [Some(program), arguments]
-        .into_iter()
-        .flatten()
-        .flat_map(listed);
-    all.filter_map(|value| value.as_str().map(str::to_owned))
-        .collect()
+    let all = [Some(program), arguments].into_iter().flatten().flat_map(listed);
+    all.filter_map(|value| value.as_str().map(str::to_owned)).collect()
 }
 
 /// Whether words start this program, or one with another name and the arguments that only `connect`
@@ -83,16 +79,9 @@ fn starts_server(words: &[String]) -> bool {
     let Some((program, arguments)) = without_runner(words).split_first() else {
         return false;
     };
-    let before: Vec<&String> = arguments
-        .iter()
-        .take_while(|word| *word != "serve")
-        .collect();
-    let is_flags = before
-        .chunks(2)
-        .all(|pair| matches!(pair, [flag, _] if flag.starts_with("--")));
-    let position = before
-        .iter()
-        .any(|flag| *flag == "--root" || *flag == "--db");
+    let before: Vec<&String> = arguments.iter().take_while(|word| *word != "serve").collect();
+    let is_flags = before.chunks(2).all(|pair| matches!(pair, [flag, _] if flag.starts_with("--")));
+    let position = before.iter().any(|flag| *flag == "--root" || *flag == "--db");
     is_our_program(program) || (is_flags && position && before.len() < arguments.len())
 }
 
@@ -156,9 +145,7 @@ pub fn roots(settings: &Value) -> Vec<PathBuf> {
 
 /// Whether a rule is the [`write_rule`] of one of these folders.
 pub fn is_write_rule(rule: &str, folders: &[PathBuf]) -> bool {
-    let inside = rule
-        .strip_prefix("Edit(")
-        .and_then(|rule| rule.strip_suffix("/**)"));
+    let inside = rule.strip_prefix("Edit(").and_then(|rule| rule.strip_suffix("/**)"));
     let is_of = |folder: &PathBuf| match inside.and_then(|path| path.strip_prefix("~/")) {
         Some(below) => folder.ends_with(below),
         None => inside.and_then(|path| path.strip_prefix('/')) == folder.to_str(),
@@ -178,11 +165,7 @@ fn runs_hook(command: &str) -> bool {
 /// The shell commands that an object runs. Those of a program with a list of arguments are put
 /// together.
 pub fn commands(handler: &Value) -> Vec<String> {
-    let arguments = handler
-        .get("args")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten();
+    let arguments = handler.get("args").and_then(Value::as_array).into_iter().flatten();
     let arguments: String = arguments
         .filter_map(Value::as_str)
         .map(|argument| format!(" {}", quoted(argument)))
@@ -194,20 +177,14 @@ pub fn commands(handler: &Value) -> Vec<String> {
             arguments => quoted(command) + arguments,
         })
     };
-    ["command", "bash"]
-        .into_iter()
-        .filter_map(command)
-        .collect()
+    ["command", "bash"].into_iter().filter_map(command).collect()
 }
 
 /// The objects in settings that run a command of a hook, of every event.
 pub fn handlers(settings: &Value) -> impl Iterator<Item = &Value> {
     let events = settings.get("hooks").and_then(Value::as_object);
-    let entries = events
-        .into_iter()
-        .flat_map(|events| events.values())
-        .filter_map(Value::as_array)
-        .flatten();
+    let entries =
+        events.into_iter().flat_map(|events| events.values()).filter_map(Value::as_array).flatten();
     entries.flat_map(handlers_of)
 }
 
@@ -300,23 +277,11 @@ mod tests {
         }
         let serve = ["serve"];
         for (other, does) in [
-            (
-                json!({ "url": "http://10.0.0.5/mcp" }),
-                "connects to `http://10.0.0.5/mcp`",
-            ),
-            (
-                json!({ "command": NAME, "httpUrl": "http://x" }),
-                "connects to `http://x`",
-            ),
+            (json!({ "url": "http://10.0.0.5/mcp" }), "connects to `http://10.0.0.5/mcp`"),
+            (json!({ "command": NAME, "httpUrl": "http://x" }), "connects to `http://x`"),
             (json!({ "command": "other", "args": serve }), "runs `other`"),
-            (
-                json!({ "command": "npx", "args": ["-y", "x", "serve"] }),
-                "runs `npx`",
-            ),
-            (
-                json!({ "command": "docker", "args": ["run", NAME, "serve"] }),
-                "runs `docker`",
-            ),
+            (json!({ "command": "npx", "args": ["-y", "x", "serve"] }), "runs `npx`"),
+            (json!({ "command": "docker", "args": ["run", NAME, "serve"] }), "runs `docker`"),
             (json!({ "command": "a\nb", "args": serve }), "runs `a b`"),
         ] {
             let expected = EntryKind::Other(does.to_owned());

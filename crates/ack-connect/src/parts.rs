@@ -65,9 +65,7 @@ pub fn remove(settings: &mut Value, parts: &[Part], before: Option<&Value>) {
         };
         let earlier = before.and_then(|before| inside(before, path));
         let was_there = |word: &Value| {
-            earlier
-                .and_then(Value::as_array)
-                .is_some_and(|list| list.contains(word))
+            earlier.and_then(Value::as_array).is_some_and(|list| list.contains(word))
         };
         match (part, at(settings, path)) {
             (Part::Member { name, .. }, Some(Value::Object(object))) => {
@@ -142,8 +140,7 @@ fn inside<'a>(settings: &'a Value, path: &[&str]) -> Option<&'a Value> {
 }
 
 fn at<'a>(settings: &'a mut Value, path: &[&str]) -> Option<&'a mut Value> {
-    path.iter()
-        .try_fold(settings, |value, key| value.get_mut(*key))
+    path.iter().try_fold(settings, |value, key| value.get_mut(*key))
 }
 
 /// The object at a path. Creates it if it is missing.
@@ -162,9 +159,7 @@ fn object<'a>(
             *value = Value::Object(Map::new());
         }
     }
-    value
-        .as_object_mut()
-        .ok_or_else(|| format!("`{}` is not an object", path.join(".")))
+    value.as_object_mut().ok_or_else(|| format!("`{}` is not an object", path.join(".")))
 }
 
 /// The list at a path. Creates it if it is missing.
@@ -174,8 +169,7 @@ fn list<'a>(settings: &'a mut Value, path: &[&str]) -> Result<&'a mut Vec<Value>
     if list.is_null() {
         *list = Value::Array(Vec::new());
     }
-    list.as_array_mut()
-        .ok_or_else(|| format!("`{}` is not a list", path.join(".")))
+    list.as_array_mut().ok_or_else(|| format!("`{}` is not a list", path.join(".")))
 }
 
 /// Sets the keys that start the server, removes those that reach a server over HTTP, and adds the
@@ -221,16 +215,14 @@ fn change_hooks(list: &mut Vec<Value>, mut keep: impl FnMut(&mut Value) -> bool)
 
 /// Removes hooks from a list, and the entries that call nothing else.
 pub fn retain_hooks(list: &mut Vec<Value>, mut stays: impl FnMut(&mut Value) -> bool) {
-    list.retain_mut(
-        |entry| match entry.get_mut("hooks").and_then(Value::as_array_mut) {
-            Some(handlers) => {
-                let before = handlers.len();
-                handlers.retain_mut(&mut stays);
-                before == 0 || !handlers.is_empty()
-            }
-            None => stays(entry),
-        },
-    );
+    list.retain_mut(|entry| match entry.get_mut("hooks").and_then(Value::as_array_mut) {
+        Some(handlers) => {
+            let before = handlers.len();
+            handlers.retain_mut(&mut stays);
+            before == 0 || !handlers.is_empty()
+        }
+        None => stays(entry),
+    });
 }
 
 fn add_words(list: &mut Vec<Value>, words: &[String]) {

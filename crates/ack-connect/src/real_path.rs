@@ -8,10 +8,7 @@ pub fn real_path(path: &Path) -> Option<PathBuf> {
     // A client's variable may name a relative path.
     let path = &std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     // A link that leads nowhere exists, too.
-    let existing = path
-        .ancestors()
-        .find(|part| part.symlink_metadata().is_ok())
-        .unwrap_or(path);
+    let existing = path.ancestors().find(|part| part.symlink_metadata().is_ok()).unwrap_or(path);
     let real = existing.canonicalize().ok()?;
     // Joined with nothing, a path would end with a separator and name a folder.
     match path.strip_prefix(existing) {

@@ -139,13 +139,7 @@ pub struct FoundStore {
 
 impl FoundStore {
     fn uncounted(kind: StoreKind, path: &Path) -> Self {
-        Self {
-            kind,
-            path: path.to_owned(),
-            memories: None,
-            approved: None,
-            problem: None,
-        }
+        Self { kind, path: path.to_owned(), memories: None, approved: None, problem: None }
     }
 
     /// A store, counted if it can be read. `None` if it is a database of another program, or a
@@ -297,9 +291,7 @@ fn notes_kind(path: &Path) -> Option<StoreKind> {
     let any_has = |keys: &[&str]| samples.iter().any(|head| has_key(head, keys));
     let is_auto_memory = |head: &String| {
         has_key(head, &["metadata", "originSessionId"])
-            || ["name", "description", "type"]
-                .iter()
-                .all(|key| has_key(head, &[key]))
+            || ["name", "description", "type"].iter().all(|key| has_key(head, &[key]))
     };
     if path.ends_with("solutions") && any_has(&["problem_type", "root_cause", "symptoms"]) {
         Some(StoreKind::Solutions)
@@ -314,11 +306,8 @@ fn notes_kind(path: &Path) -> Option<StoreKind> {
 
 /// The beginnings of some Markdown files in a folder and its subfolders.
 fn samples(path: &Path) -> Vec<String> {
-    let entries = walkdir::WalkDir::new(path)
-        .max_depth(3)
-        .sort_by_file_name()
-        .into_iter()
-        .flatten();
+    let entries =
+        walkdir::WalkDir::new(path).max_depth(3).sort_by_file_name().into_iter().flatten();
     entries
         .take(SAMPLE_FILES * 10)
         .filter(|entry| entry.file_type().is_file() && is_markdown(entry.path()))
@@ -332,9 +321,7 @@ fn head(path: &Path) -> String {
     let mut bytes = Vec::new();
     let read = |file: File| file.take(HEAD_BYTES).read_to_end(&mut bytes);
     let _ = files::open(path).and_then(read);
-    String::from_utf8_lossy(&bytes)
-        .trim_start_matches('\u{feff}')
-        .replace("\r\n", "\n")
+    String::from_utf8_lossy(&bytes).trim_start_matches('\u{feff}').replace("\r\n", "\n")
 }
 
 /// Whether a text begins with front matter that has one of these keys at the top level.

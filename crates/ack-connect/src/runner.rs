@@ -55,11 +55,7 @@ impl ProgramOrigin {
         if let Some(archive) = parts.iter().position(|part| is_archive_of_uv(part)) {
             // Anything else in the archive is part of an environment that links to it.
             let is_environment = parts.get(archive + 2) == Some(&"bin");
-            return if is_environment {
-                Self::Runner(UVX)
-            } else {
-                Self::UnknownCache
-            };
+            return if is_environment { Self::Runner(UVX) } else { Self::UnknownCache };
         }
         if is_pipx_run(&parts) {
             return Self::Runner(PIPX);
@@ -77,9 +73,7 @@ impl ProgramOrigin {
 
 /// `archive-v0`, `environments-v2`.
 fn is_archive_of_uv(part: &str) -> bool {
-    let version = part
-        .strip_prefix("archive-v")
-        .or_else(|| part.strip_prefix("environments-v"));
+    let version = part.strip_prefix("archive-v").or_else(|| part.strip_prefix("environments-v"));
     version.is_some_and(|version| version.parse::<u32>().is_ok())
 }
 
@@ -99,9 +93,7 @@ pub fn without_runner(words: &[String]) -> &[String] {
     let Some((first, mut after)) = words.split_first() else {
         return words;
     };
-    let runners = [
-        "npx", "uvx", "pipx", "pnpm", "pnpx", "bunx", "yarn", "npm", "uv", "bun",
-    ];
+    let runners = ["npx", "uvx", "pipx", "pnpm", "pnpx", "bunx", "yarn", "npm", "uv", "bun"];
     if !runners.contains(&first.rsplit('/').next().unwrap_or_default()) {
         return words;
     }
@@ -156,10 +148,7 @@ mod tests {
     fn the_words_of_a_runner_are_left_out() {
         for (command, rest) in [
             ("npx -y ack-memory serve", "ack-memory serve"),
-            (
-                "/usr/bin/npx --yes ack-memory@0.2 serve",
-                "ack-memory@0.2 serve",
-            ),
+            ("/usr/bin/npx --yes ack-memory@0.2 serve", "ack-memory@0.2 serve"),
             ("uvx --from ack-memory ack-memory serve", "ack-memory serve"),
             ("pipx run ack-memory serve", "ack-memory serve"),
             ("uv tool run ack-memory serve", "ack-memory serve"),

@@ -60,10 +60,7 @@ impl ProgramEntry {
     /// The package runner that starts this program, if one does.
     pub fn runner(&self) -> Option<&Path> {
         let program = self.program.display().to_string();
-        let words: Vec<String> = [program]
-            .into_iter()
-            .chain(self.arguments.clone())
-            .collect();
+        let words: Vec<String> = [program].into_iter().chain(self.arguments.clone()).collect();
         let is_runner = without_runner(&words).len() < words.len();
         is_runner.then_some(self.program.as_path())
     }
@@ -89,9 +86,7 @@ pub fn status(client: Client, places: &ClientPlaces) -> Option<Status> {
     let wanted = client.files(places, &Launch::by_name(), &Extras::all())?;
     let server = wanted.first()?;
     let hook_file = client.hook_file(places);
-    let settings = hook_file
-        .as_ref()
-        .map(|path| read(path, FileFormat::Json).unwrap_or_default());
+    let settings = hook_file.as_ref().map(|path| read(path, FileFormat::Json).unwrap_or_default());
     let hook = hook_file
         .iter()
         .zip(&settings)
@@ -105,15 +100,11 @@ pub fn status(client: Client, places: &ClientPlaces) -> Option<Status> {
             _ => HookState::On,
         })
         .next();
-    let denied = settings
-        .filter(|_| client == Client::ClaudeCode)
-        .map(|settings| {
-            let rules = settings
-                .pointer("/permissions/deny")
-                .and_then(Value::as_array);
-            let rules = rules.into_iter().flatten().filter_map(Value::as_str);
-            rules.map(str::to_owned).collect()
-        });
+    let denied = settings.filter(|_| client == Client::ClaudeCode).map(|settings| {
+        let rules = settings.pointer("/permissions/deny").and_then(Value::as_array);
+        let rules = rules.into_iter().flatten().filter_map(Value::as_str);
+        rules.map(str::to_owned).collect()
+    });
     let hook_file = hook_file.filter(|path| *path != server.path);
     let files = [(&server.path, server.format)].into_iter();
     let files = files.chain(hook_file.iter().map(|path| (path, FileFormat::Json)));
@@ -130,9 +121,7 @@ pub fn status(client: Client, places: &ClientPlaces) -> Option<Status> {
 /// The state of Codex's hook. Codex keeps in the user's `config.toml` which hooks are trusted, and
 /// which are switched off, by file, event and position.
 fn codex_hook(hook_file: &Path, settings: &Value, places: &ClientPlaces) -> HookState {
-    let entries = settings
-        .pointer("/hooks/SessionStart")
-        .and_then(Value::as_array);
+    let entries = settings.pointer("/hooks/SessionStart").and_then(Value::as_array);
     let positions = entries.into_iter().flatten().enumerate();
     let position = positions
         .flat_map(|(entry, value)| {
@@ -144,9 +133,8 @@ fn codex_hook(hook_file: &Path, settings: &Value, places: &ClientPlaces) -> Hook
         return HookState::Missing;
     };
     let config = Client::Codex.files(&places.of_user(), &Launch::by_name(), &Extras::all());
-    let config = config
-        .and_then(|files| read(&files.first()?.path, FileFormat::Toml))
-        .unwrap_or_default();
+    let config =
+        config.and_then(|files| read(&files.first()?.path, FileFormat::Toml)).unwrap_or_default();
     let is_off = |pointer: &str| config.pointer(pointer) == Some(&Value::Bool(false));
     if is_off("/features/hooks") || is_off("/features/codex_hooks") {
         return HookState::SwitchedOff;
@@ -169,10 +157,7 @@ fn codex_hook(hook_file: &Path, settings: &Value, places: &ClientPlaces) -> Hook
 fn droid_hook(settings_file: &Path, settings: &Value) -> HookState {
     let calls = |settings: &Value| ours::calls_hook(settings, SESSION_START);
     let is_there = calls(settings);
-    match read(
-        &settings_file.with_file_name("hooks.json"),
-        FileFormat::Json,
-    ) {
+    match read(&settings_file.with_file_name("hooks.json"), FileFormat::Json) {
         Some(own) if calls(&own) || calls(&json!({ "hooks": own })) => HookState::On,
         Some(_) if is_there => HookState::Overruled,
         None if is_there => HookState::On,

@@ -130,10 +130,7 @@ mod tests {
         for (now, then) in [
             (json!(["other", "gone"]), json!(["other", "mem", "gone"])),
             (json!(["other", "new"]), json!(["other", "mem", "new"])),
-            (
-                json!(["other", "mem", "gone"]),
-                json!(["other", "mem", "gone"]),
-            ),
+            (json!(["other", "mem", "gone"]), json!(["other", "mem", "gone"])),
             (json!("text"), json!("text")),
         ] {
             let mut settings = json!({ "hooks": { "Start": now } });

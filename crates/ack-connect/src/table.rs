@@ -90,10 +90,7 @@ mod tests {
         for (client, row) in Client::ALL.iter().zip(&table.client) {
             assert_eq!(letters(&format!("{client:?}")), letters(&row.name));
             assert_eq!(client.name(), row.name);
-            assert_eq!(
-                row.hooks.is_some(),
-                row.events.contains_key("session-start")
-            );
+            assert_eq!(row.hooks.is_some(), row.events.contains_key("session-start"));
         }
     }
 }

@@ -19,10 +19,7 @@ pub fn rewrite(
     update(document.as_table_mut(), old, new);
     let mut after = document.to_string();
     // A comment above a table goes with it. A person wrote it.
-    for line in text
-        .lines()
-        .filter(|line| line.trim_start().starts_with('#'))
-    {
+    for line in text.lines().filter(|line| line.trim_start().starts_with('#')) {
         if !after.contains(line) {
             after += &format!("{line}\n");
         }
@@ -43,10 +40,7 @@ fn update(table: &mut dyn TableLike, old: &Map<String, Value>, new: &Map<String,
     for key in old.keys().filter(|key| !new.contains_key(*key)) {
         table.remove(key);
     }
-    for (key, value) in new
-        .iter()
-        .filter(|(key, value)| old.get(*key) != Some(*value))
-    {
+    for (key, value) in new.iter().filter(|(key, value)| old.get(*key) != Some(*value)) {
         let Some(existing) = table.get_mut(key) else {
             table.insert(key, item(value));
             continue;
@@ -75,11 +69,7 @@ fn item(value: &Value) -> Item {
     for (key, member) in members {
         // What is inside of an entry is short.
         let is_section = table.is_implicit();
-        let member = if is_section {
-            item(member)
-        } else {
-            Item::Value(inline(member))
-        };
+        let member = if is_section { item(member) } else { Item::Value(inline(member)) };
         table.insert(key, member);
     }
     Item::Table(table)

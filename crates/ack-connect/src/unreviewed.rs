@@ -114,8 +114,7 @@ impl Unreviewed {
         let known = client.files(&places.of_user(), &Launch::by_name(), &Extras::all());
         let known = known.into_iter().flatten().find(|it| it.path == off.path);
         let mut file = known.unwrap_or_else(|| bare(&off.path, off.format, places));
-        file.parts
-            .extend(off.switches.iter().cloned().map(Part::Switch));
+        file.parts.extend(off.switches.iter().cloned().map(Part::Switch));
         file::plan(&file, FileAction::SwitchOff).map(Some)
     }
 }
@@ -264,19 +263,13 @@ fn adds_text(event: &str) -> bool {
 /// The other program that keeps memories and that a hook runs.
 fn hooked_program(handler: &Value) -> Option<String> {
     let mut commands = ours::commands(handler).into_iter();
-    commands
-        .find_map(|command| memory_program(&command))
-        .filter(|_| !ours::is_hook(handler))
+    commands.find_map(|command| memory_program(&command)).filter(|_| !ours::is_hook(handler))
 }
 
 /// The enabled plugins that keep memories.
 fn plugins(client: Client, place: &Place) -> Vec<Unreviewed> {
     let is_codex = client == Client::Codex;
-    let key = if is_codex {
-        "plugins"
-    } else {
-        "enabledPlugins"
-    };
+    let key = if is_codex { "plugins" } else { "enabledPlugins" };
     let plugins = place.settings.get(key).and_then(Value::as_object);
     let is_enabled = |value: &Value| *value == true || (is_codex && value["enabled"] == true);
     let enabled = plugins
@@ -288,19 +281,13 @@ fn plugins(client: Client, place: &Place) -> Vec<Unreviewed> {
         .map(|(plugin, _)| {
             let mut path = vec![key.to_owned(), plugin.clone()];
             path.extend(is_codex.then(|| "enabled".to_owned()));
-            let switch = Switch {
-                path,
-                on: json!(true),
-                off: json!(false),
-            };
+            let switch = Switch { path, on: json!(true), off: json!(false) };
             let plugin = line(plugin, MAX_NAME_CHARS);
             let file = &place.shown;
             let what = format!(
                 "the plugin {plugin}, enabled in {file}, adds memories that nobody reviewed"
             );
-            let own = place
-                .is_own
-                .then_some("without the plugin, it records nothing there either");
+            let own = place.is_own.then_some("without the plugin, it records nothing there either");
             let other = || format!("`claude plugin disable {plugin}` switches it off");
             Unreviewed {
                 advice: own.map(str::to_owned).or_else(|| (!is_codex).then(other)),
@@ -312,9 +299,7 @@ fn plugins(client: Client, place: &Place) -> Vec<Unreviewed> {
 
 /// The other servers whose tools give memories to agents.
 fn servers(place: &Place) -> Vec<Unreviewed> {
-    let entries = place
-        .servers
-        .and_then(|key| place.settings.get(key)?.as_object());
+    let entries = place.servers.and_then(|key| place.settings.get(key)?.as_object());
     let others = entries.into_iter().flatten().filter(|(name, entry)| {
         EntryKind::of(entry) != EntryKind::ThisProgram
             && !is_part_of_goose(entry)
@@ -334,10 +319,7 @@ fn servers(place: &Place) -> Vec<Unreviewed> {
                 "the server {server} in {file} gives agents memories that nobody reviewed, when \
                  they ask"
             );
-            Unreviewed {
-                tokens: None,
-                ..place.found(name, what, vec![switch])
-            }
+            Unreviewed { tokens: None, ..place.found(name, what, vec![switch]) }
         })
         .collect()
 }
@@ -359,15 +341,8 @@ fn plugin_lists(client: Client, place: &Place) -> Vec<Unreviewed> {
         let names = line(&names.join(" and "), MAX_NAME_CHARS);
         let file = &place.shown;
         let what = format!("plugins listed in {file} add memories that nobody reviewed: {names}");
-        let switch = Switch {
-            path: vec![key.to_owned()],
-            on: json!(on),
-            off: json!(left),
-        };
-        let found = Unreviewed {
-            tokens: None,
-            ..place.found(&names, what, vec![switch])
-        };
+        let switch = Switch { path: vec![key.to_owned()], on: json!(on), off: json!(left) };
+        let found = Unreviewed { tokens: None, ..place.found(&names, what, vec![switch]) };
         (!others.is_empty()).then_some(found)
     });
     found.collect()
@@ -441,9 +416,7 @@ fn goose_memory(client: Client, place: &Place) -> Option<Unreviewed> {
 
 /// Whether a server keeps memories, by its name, its program or its address.
 fn serves_memories(name: &str, entry: &Value) -> bool {
-    let address = ours::ADDRESS_KEYS
-        .iter()
-        .find_map(|key| entry.get(*key)?.as_str());
+    let address = ours::ADDRESS_KEYS.iter().find_map(|key| entry.get(*key)?.as_str());
     keeps_memories(name)
         || memory_program(&ours::launch_words(entry).join(" ")).is_some()
         || address.is_some_and(|address| program_in(address).is_some())
@@ -513,10 +486,8 @@ fn has_notes(folder: &Path) -> bool {
 
 /// The program that keeps memories and that a shell command runs, or that a part of it belongs to.
 fn memory_program(command: &str) -> Option<String> {
-    let words: Vec<String> = command
-        .split_whitespace()
-        .map(|word| word.trim_matches(['"', '\'']).to_owned())
-        .collect();
+    let words: Vec<String> =
+        command.split_whitespace().map(|word| word.trim_matches(['"', '\'']).to_owned()).collect();
     let runs = || program_name(&words).filter(|name| keeps_memories(name));
     program_in(command).map(str::to_owned).or_else(runs)
 }

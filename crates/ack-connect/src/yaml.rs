@@ -30,9 +30,7 @@ pub fn rewrite(
     if let Some(line) = lines.0.last_mut().filter(|line| !line.ends_with('\n')) {
         line.push('\n');
     }
-    let sections = old
-        .keys()
-        .chain(new.keys().filter(|key| !old.contains_key(*key)));
+    let sections = old.keys().chain(new.keys().filter(|key| !old.contains_key(*key)));
     for section in sections.filter(|section| old.get(*section) != new.get(*section)) {
         let (before, after) = (entries(old, section), entries(new, section));
         for name in before.keys().filter(|name| !after.contains_key(*name)) {
@@ -45,9 +43,7 @@ pub fn rewrite(
             }
         }
         if !new.contains_key(section) {
-            lines
-                .0
-                .retain(|line| key_of(line, 0).as_ref() != Some(section));
+            lines.0.retain(|line| key_of(line, 0).as_ref() != Some(section));
         }
     }
     let mut text = lines.0.concat();
@@ -130,8 +126,7 @@ impl YamlLines {
         if let Some(after) = rest.strip_prefix("{}") {
             let after = after.trim();
             let comment = if after.is_empty() { "" } else { " " };
-            self.0
-                .splice(at..=at, [format!("{section}:{comment}{after}\n")]);
+            self.0.splice(at..=at, [format!("{section}:{comment}{after}\n")]);
         } else if !rest.is_empty() && !rest.starts_with('#') {
             return Err(unusual_style(section));
         }
@@ -187,9 +182,7 @@ fn key_of(line: &str, indent: usize) -> Option<String> {
 /// The lines of an entry. A value on one line of JSON is YAML.
 fn block_style(name: &str, entry: &Map<String, Value>, indent: usize) -> Vec<String> {
     let spaces = " ".repeat(indent * 2);
-    let members = entry
-        .iter()
-        .map(|(key, value)| format!("{spaces}{key}: {value}\n"));
+    let members = entry.iter().map(|(key, value)| format!("{spaces}{key}: {value}\n"));
     let head = format!("{}{name}:\n", " ".repeat(indent));
     [head].into_iter().chain(members).collect()
 }
@@ -207,11 +200,7 @@ mod tests {
     fn add(text: &str) -> Result<String, String> {
         let old = read(text)?;
         let mut new = old.clone();
-        let part = Part::Member {
-            path: vec!["extensions"],
-            name: "ack-memory",
-            value: wanted(),
-        };
+        let part = Part::Member { path: vec!["extensions"], name: "ack-memory", value: wanted() };
         parts::add(&mut new, &[part])?;
         rewrite(text, old.as_object().unwrap(), new.as_object().unwrap())
     }
@@ -246,14 +235,8 @@ mod tests {
     #[test]
     fn an_entry_is_added_and_every_other_line_stays() {
         check("", &format!("extensions:\n{ENTRY}"));
-        check(
-            "GOOSE_MODEL: x # mine",
-            &format!("GOOSE_MODEL: x # mine\nextensions:\n{ENTRY}"),
-        );
-        check(
-            "extensions: {} # none\na: 1\n",
-            &format!("extensions: # none\n{ENTRY}a: 1\n"),
-        );
+        check("GOOSE_MODEL: x # mine", &format!("GOOSE_MODEL: x # mine\nextensions:\n{ENTRY}"));
+        check("extensions: {} # none\na: 1\n", &format!("extensions: # none\n{ENTRY}a: 1\n"));
         check(
             "extensions:\n  # the first\n  developer:\n    type: builtin\n    args:\n    - a\n\n# end\nlast: |\n  x:\n    y\n",
             &format!(

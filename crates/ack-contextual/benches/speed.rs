@@ -26,10 +26,7 @@ fn main() {
         let begun = Instant::now();
         contextual.memories(&texts).unwrap();
         let seconds = begun.elapsed().as_secs_f64();
-        println!(
-            "memories of {tokens} tokens: {:.0} a second",
-            MEMORIES as f64 / seconds
-        );
+        println!("memories of {tokens} tokens: {:.0} a second", MEMORIES as f64 / seconds);
     }
     let question = "why does stopping our container take ten seconds";
     let begun = Instant::now();

@@ -55,12 +55,7 @@ impl Linear {
         let weights = GemmExecutor::<u8, i8, i32>::new().prepack_b(matrix.transposed());
         let sums = rows.chunks(shape[1].max(1));
         let sums = sums.map(|row| row.iter().map(|weight| f32::from(*weight)).sum());
-        Self {
-            weights,
-            sums: sums.collect(),
-            scales,
-            bias,
-        }
+        Self { weights, sums: sums.collect(), scales, bias }
     }
 
     pub const fn outputs(&self) -> usize {
@@ -107,10 +102,7 @@ impl Workspace {
         factor: f32,
         out: &mut [f32],
     ) -> Result<(), GemmError> {
-        let options = GemmOptions {
-            alpha: factor,
-            ..GemmOptions::default()
-        };
+        let options = GemmOptions { alpha: factor, ..GemmOptions::default() };
         let (left, right) = (GemmInputA::Unpacked(left), GemmInputB::Unpacked(right));
         self.f32_gemm.gemm(out, left, right, options)
     }
@@ -134,8 +126,7 @@ impl Workspace {
             let not_below = shifted.map(|number| number.max(ROUNDING_SHIFT));
             let shifted = not_below.map(|number| number.min(ROUNDING_SHIFT + MAX_BYTE));
             #[expect(clippy::cast_possible_truncation, reason = "the lowest bits")]
-            self.bytes
-                .extend(shifted.map(|number| number.to_bits() as u8));
+            self.bytes.extend(shifted.map(|number| number.to_bits() as u8));
             self.zeros.push(zero);
             self.steps.push(step);
         }
@@ -159,11 +150,8 @@ mod tests {
     fn numbers_at_the_ends_are_not_rounded_to_the_other_end() {
         // Rounded to one below 0, and to one above 127.
         let below = -(96.5 - 2.0_f32.powi(-17));
-        for (row, step) in [
-            ([below, 30.5], 1.0),
-            ([-1.5, 125.5], 1.0),
-            ([-3.0, 0.0], 3.0 / 127.0),
-        ] {
+        for (row, step) in [([below, 30.5], 1.0), ([-1.5, 125.5], 1.0), ([-3.0, 0.0], 3.0 / 127.0)]
+        {
             for (number, rounded) in row.iter().zip(round(&row)) {
                 assert!((number - rounded).abs() < step, "{number} {rounded}");
             }
@@ -188,9 +176,7 @@ mod tests {
         }
         let linear = Linear::new(&[1; 384], vec![1.0], vec![0.5]);
         let mut out = vec![1.0];
-        linear
-            .apply(&[], &mut out, &mut Workspace::default())
-            .unwrap();
+        linear.apply(&[], &mut out, &mut Workspace::default()).unwrap();
         assert!(out.is_empty());
     }
 }

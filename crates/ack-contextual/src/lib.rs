@@ -81,9 +81,7 @@ impl Contextual {
     /// Reads an artifact for the tokens and the space of `encoder`; `None` if a part of it is missing.
     fn read(artifact: &'static [u8], encoder: &'static Encoder) -> Option<Self> {
         let artifact = Artifact(SafeTensors::deserialize(artifact).ok()?);
-        let count = (0..)
-            .take_while(|number| artifact.has_layer(*number))
-            .count();
+        let count = (0..).take_while(|number| artifact.has_layer(*number)).count();
         let layers = (0..count).map(|number| artifact.layer(number));
         let network = Network {
             tokens: artifact.token_table()?,
@@ -131,10 +129,8 @@ impl Contextual {
             tokens += window.len();
         }
         batches.push(rest);
-        let vectors: Result<Vec<_>, GemmError> = batches
-            .par_iter()
-            .map(|batch| self.network.encode(batch))
-            .collect();
+        let vectors: Result<Vec<_>, GemmError> =
+            batches.par_iter().map(|batch| self.network.encode(batch)).collect();
         let vectors = vectors?.concat();
         let mut rest = &*vectors;
         let sums = memories.iter().map(|windows| {
@@ -158,10 +154,7 @@ impl Contextual {
         let count = tokens.len().div_ceil(MAX_WINDOW_TOKENS - 2);
         match count {
             0 => vec![window(&[])],
-            _ => tokens
-                .chunks(tokens.len().div_ceil(count))
-                .map(window)
-                .collect(),
+            _ => tokens.chunks(tokens.len().div_ceil(count)).map(window).collect(),
         }
     }
 }
@@ -326,12 +319,8 @@ mod tests {
 
     #[test]
     fn the_same_words_in_another_order_have_another_vector() {
-        let one = contextual()
-            .question("the client retries the server")
-            .unwrap();
-        let other = contextual()
-            .question("the server retries the client")
-            .unwrap();
+        let one = contextual().question("the client retries the server").unwrap();
+        let other = contextual().question("the server retries the client").unwrap();
         assert!(cosine(&one, &other) < 0.999);
     }
 }

@@ -124,9 +124,8 @@ impl Network {
         }
         let mut states = Vec::new();
         table.turn.apply(&pieces, &mut states, workspace)?;
-        let positions = texts
-            .iter()
-            .flat_map(|text| self.positions.chunks_exact(WIDTH).take(text.len()));
+        let positions =
+            texts.iter().flat_map(|text| self.positions.chunks_exact(WIDTH).take(text.len()));
         for (row, position) in states.chunks_exact_mut(WIDTH).zip(positions) {
             add(row, position);
         }
@@ -161,11 +160,7 @@ fn attend(
     out: &mut [f32],
     buffers: &mut Buffers,
 ) -> Result<(), GemmError> {
-    let Buffers {
-        workspace,
-        scores,
-        head,
-    } = buffers;
+    let Buffers { workspace, scores, head } = buffers;
     scores.resize(length * length, 0.0);
     head.resize(length * HEAD, 0.0);
     let qkv = NdTensorView::from_data([length, 3, HEADS, HEAD], qkv);

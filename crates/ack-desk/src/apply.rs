@@ -46,14 +46,8 @@ impl ListedDecision {
         let other_id = || other.map(|other| other.memory().id.clone());
         let line = Self::about(candidate, choice.verdict());
         vec![match choice {
-            Choice::PutOff { until } => Self {
-                until: Some(until.clone()),
-                ..line
-            },
-            Choice::Edit { edit } => Self {
-                edit: Some(edit.as_ref().clone()),
-                ..line
-            },
+            Choice::PutOff { until } => Self { until: Some(until.clone()), ..line },
+            Choice::Edit { edit } => Self { edit: Some(edit.as_ref().clone()), ..line },
             Choice::Supersede { .. } => {
                 let older = other.map(|older| Self {
                     into: Some(line.id.clone()),
@@ -185,9 +179,7 @@ impl ListedDecision {
             Verdict::Supersede => Choice::Replace { by: into },
             Verdict::Merge if self.duplicate => Choice::Duplicate { of: into },
             Verdict::Merge => Choice::Merge { into },
-            Verdict::Edit => Choice::Edit {
-                edit: Box::new(self.edit.unwrap_or_default()),
-            },
+            Verdict::Edit => Choice::Edit { edit: Box::new(self.edit.unwrap_or_default()) },
         })
     }
 }
@@ -206,17 +198,12 @@ impl Desk {
                 for line in chosen {
                     lines
                         .retain(|earlier| (&earlier.scope, &earlier.id) != (&line.scope, &line.id));
-                    lines.push(ListedDecision {
-                        reason: made.reason.clone(),
-                        ..line
-                    });
+                    lines.push(ListedDecision { reason: made.reason.clone(), ..line });
                 }
             }
         }
         let lines = targets_last(lines).into_iter();
-        lines
-            .map(|line| serde_json::to_string(&line).unwrap_or_default() + "\n")
-            .collect()
+        lines.map(|line| serde_json::to_string(&line).unwrap_or_default() + "\n").collect()
     }
 }
 
@@ -230,9 +217,8 @@ fn targets_last(mut lines: Vec<ListedDecision>) -> Vec<ListedDecision> {
             let mut others = lines.iter();
             others.any(|other| other.scope == line.scope && other.into.as_ref() == Some(&line.id))
         };
-        let free = lines
-            .iter()
-            .position(|line| !removing.contains(&line.verdict) || !is_target(line));
+        let free =
+            lines.iter().position(|line| !removing.contains(&line.verdict) || !is_target(line));
         // In a circle, any of them is as good.
         ordered.push(lines.remove(free.unwrap_or_default()));
     }

@@ -90,11 +90,7 @@ impl Card {
     /// One line of metadata: id, scope, project, type and age.
     pub fn meta(&self, short: &ShortIds) -> String {
         let mut parts = vec![short.shortest(&self.id), self.scope.clone()];
-        parts.extend(
-            self.project
-                .clone()
-                .filter(|project| *project != self.scope),
-        );
+        parts.extend(self.project.clone().filter(|project| *project != self.scope));
         parts.extend(self.kind.clone());
         parts.extend(self.age_days.map(|age| format!("{} old", days(age))));
         parts.join("  ")
@@ -165,10 +161,9 @@ fn outdated_reason(candidate: &Candidate) -> String {
     let why = match decisions.about(id).last() {
         None => "its decision cannot be read",
         Some(last) if last.digest == candidate.curated.digest => "its decision cannot be read",
-        Some(Decision {
-            verdict: Verdict::Approve | Verdict::Promote | Verdict::Edit,
-            ..
-        }) => "its text changed after it was approved",
+        Some(Decision { verdict: Verdict::Approve | Verdict::Promote | Verdict::Edit, .. }) => {
+            "its text changed after it was approved"
+        }
         Some(_) => "its text changed after it was decided",
     };
     why.to_owned()
@@ -181,9 +176,7 @@ fn author_objections(candidate: &Candidate, now: jiff::Timestamp) -> impl Iterat
     let today = now.to_zoned(TimeZone::UTC).date();
     let day = candidate.memory().stale_after.filter(|day| *day < today);
     let waits = candidate.memory().status == Status::Staging;
-    let day = day
-        .filter(|_| waits)
-        .map(|day| format!("past {day}, the day its author set"));
+    let day = day.filter(|_| waits).map(|day| format!("past {day}, the day its author set"));
     word.into_iter().chain(day)
 }
 

@@ -76,15 +76,10 @@ pub enum Choice {
 /// A reason as typed: the digit of a common one, or free text.
 pub fn reason(typed: &str) -> Option<String> {
     let typed = typed.trim();
-    let position = typed
-        .parse::<usize>()
-        .ok()
-        .and_then(|digit| digit.checked_sub(1));
+    let position = typed.parse::<usize>().ok().and_then(|digit| digit.checked_sub(1));
     let common = position.and_then(|position| REASONS.get(position));
-    let reason = common.map_or_else(
-        || text::line(typed, MAX_REASON_CHARS),
-        |common| (*common).to_owned(),
-    );
+    let reason =
+        common.map_or_else(|| text::line(typed, MAX_REASON_CHARS), |common| (*common).to_owned());
     Some(reason).filter(|reason| !reason.is_empty())
 }
 
@@ -133,10 +128,7 @@ impl Choice {
 
     /// Whether agents see the memory afterwards.
     pub const fn serves(&self) -> bool {
-        matches!(
-            self,
-            Self::Approve | Self::Promote | Self::Edit { .. } | Self::Supersede { .. }
-        )
+        matches!(self, Self::Approve | Self::Promote | Self::Edit { .. } | Self::Supersede { .. })
     }
 
     /// Why the choice makes no sense, whatever it is about. `today` is the present day.
@@ -148,10 +140,7 @@ impl Choice {
                 Ok(_) => None,
             },
             Self::Edit { edit } => {
-                let title = edit
-                    .title
-                    .as_deref()
-                    .map(|title| text::line(title, MAX_REASON_CHARS));
+                let title = edit.title.as_deref().map(|title| text::line(title, MAX_REASON_CHARS));
                 let is_empty = title.is_some_and(|title| title.trim().is_empty());
                 is_empty.then(|| "the title is empty".to_owned())
             }
@@ -203,10 +192,7 @@ impl ChoiceOnMemory<'_> {
         let own = || session.decision(candidate, self.choice.verdict());
         let Some(other) = self.other else {
             return Ok(vec![match (self.choice, self.is_approved) {
-                (Choice::PutOff { until }, _) => Decision {
-                    until: Some(until.clone()),
-                    ..own()
-                },
+                (Choice::PutOff { until }, _) => Decision { until: Some(until.clone()), ..own() },
                 (Choice::Edit { edit }, _) => Decision {
                     edit: Some(candidate.with_previous_edit(edit.as_ref().clone())),
                     ..own()
@@ -234,9 +220,7 @@ impl ChoiceOnMemory<'_> {
             _ => self.choice.verdict(),
         };
         Decision {
-            despite: self
-                .stale
-                .map(|reason| stale::marks_kept_despite(memory, reason)),
+            despite: self.stale.map(|reason| stale::marks_kept_despite(memory, reason)),
             ..session.decision(self.candidate, verdict)
         }
     }
@@ -279,14 +263,9 @@ impl ChoiceOnMemory<'_> {
             }
             effects.extend(serving_places(self.candidate));
             if let (Some(reason), Choice::Approve) = (self.stale, self.choice) {
-                effects.push(format!(
-                    "its mark goes, until something else is known: {reason}"
-                ));
+                effects.push(format!("its mark goes, until something else is known: {reason}"));
             }
-        } else if !matches!(
-            self.choice,
-            Choice::Stage | Choice::PutOff { .. } | Choice::Withdraw
-        ) {
+        } else if !matches!(self.choice, Choice::Stage | Choice::PutOff { .. } | Choice::Withdraw) {
             effects.push(
                 match memory.status {
                     Status::Staging => "no agent sees it",
@@ -309,11 +288,7 @@ impl ChoiceOnMemory<'_> {
             effects.push(format!("its {} as you wrote", text::list(&names)));
         }
         effects.extend(added.lines(MAX_EFFECTS));
-        Ok(Preview {
-            label,
-            effects,
-            side_effects: Vec::new(),
-        })
+        Ok(Preview { label, effects, side_effects: Vec::new() })
     }
 }
 
@@ -361,11 +336,7 @@ impl Preview {
         if memories.len() > MAX_EFFECTS {
             effects.push(format!("and {} more", memories.len() - MAX_EFFECTS));
         }
-        Self {
-            label,
-            effects,
-            side_effects: Vec::new(),
-        }
+        Self { label, effects, side_effects: Vec::new() }
     }
 
     pub fn add_side_effects(&mut self, side_effects: &SideEffects, short: &ShortIds) {
@@ -423,23 +394,13 @@ impl Additions {
             .filter(|(count, _, _)| *count > 0)
             .map(|(count, singular, plural)| count_text(*count, singular, plural))
             .collect();
-        if counts.is_empty() {
-            String::new()
-        } else {
-            format!(", adds {}", counts.join(", "))
-        }
+        if counts.is_empty() { String::new() } else { format!(", adds {}", counts.join(", ")) }
     }
 
     fn lines(&self, max: usize) -> impl Iterator<Item = String> {
-        let kinds = [
-            ("fact", &self.facts),
-            ("tag", &self.tags),
-            ("file", &self.files),
-        ];
+        let kinds = [("fact", &self.facts), ("tag", &self.tags), ("file", &self.files)];
         let lines = kinds.into_iter().flat_map(|(kind, values)| {
-            values
-                .iter()
-                .map(move |value| format!("adds the {kind}: {value}"))
+            values.iter().map(move |value| format!("adds the {kind}: {value}"))
         });
         lines.take(max)
     }
@@ -448,9 +409,7 @@ impl Additions {
 fn additions(edit: &Edit, memory: &Memory) -> Additions {
     let new = |edited: &Option<Vec<String>>, current: &[String]| {
         let all = edited.iter().flatten();
-        all.filter(|entry| !current.contains(entry))
-            .cloned()
-            .collect()
+        all.filter(|entry| !current.contains(entry)).cloned().collect()
     };
     Additions {
         facts: new(&edit.facts, &memory.facts),

@@ -50,25 +50,15 @@ pub enum CurateError {
         more: usize,
     },
     #[error("`{into}` cannot take the place of `{id}`: {reason}")]
-    Successor {
-        id: String,
-        into: String,
-        reason: String,
-    },
+    Successor { id: String, into: String, reason: String },
     #[error("there is nothing to undo{}", batch.as_ref().map_or_else(String::new, |batch| format!(": no decision of the batch `{batch}` counts")))]
     NothingToUndo { batch: Option<String> },
     #[error("you made none of the decisions that can be undone; the newest batch is {actor}'s")]
     OthersOnly { batch: String, actor: String },
     #[error("cannot write the decisions to `{}`: {source}", path.display())]
-    Write {
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    Write { path: PathBuf, source: std::io::Error },
     #[error("the decisions are in `{}`, but lines that another program added meanwhile were lost: {source}", path.display())]
-    LateLines {
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    LateLines { path: PathBuf, source: std::io::Error },
     #[error("several memories in `{}` have the id `{id}`", path.display())]
     DuplicateId { id: String, path: PathBuf },
     #[error("another program replaced `{}` meanwhile", path.display())]
@@ -148,9 +138,9 @@ impl CurateError {
             Self::NotFound { .. } => {
                 Hint::command("review --list", "shows what waits for review, with the ids")
             }
-            Self::OtherScope { scope, .. } => Hint::advice(format!(
-                "leave out --scope, or name that one: `--scope {scope}`"
-            )),
+            Self::OtherScope { scope, .. } => {
+                Hint::advice(format!("leave out --scope, or name that one: `--scope {scope}`"))
+            }
             Self::Ambiguous { .. } => "give more of the id, or name the scope with --scope".into(),
             Self::Successor { .. } => "name another memory of the same scope".into(),
             Self::Invalid(_) => "schemas/decision.json describes a decision".into(),
@@ -244,12 +234,7 @@ impl ReviewSession {
         // Two processes may begin in the same millisecond.
         let process = std::process::id() & 0xffff;
         let batch = format!("{}-{process:04x}", now.strftime("%Y%m%d-%H%M%S-%3f"));
-        Self {
-            actor,
-            reason,
-            batch,
-            now,
-        }
+        Self { actor, reason, batch, now }
     }
 
     /// Whether a person decides, not a script.
@@ -344,11 +329,8 @@ impl ReviewSession {
         if candidate.memory().id == into.memory().id {
             return Err(refuse("it is the same memory"));
         }
-        let already = format!(
-            "`{}` already replaces `{}`",
-            candidate.memory().id,
-            into.memory().id
-        );
+        let already =
+            format!("`{}` already replaces `{}`", candidate.memory().id, into.memory().id);
         if into.memory().superseded_by.as_ref() == Some(&candidate.memory().id) {
             return Err(refuse(&already));
         }
@@ -392,22 +374,13 @@ fn merged_lists(into: &Candidate, other: &Memory, with_facts: bool) -> Option<Ed
         let all: Vec<String> = current.iter().chain(new).cloned().collect();
         (all.len() > current.len()).then_some(all)
     };
-    let facts = if with_facts {
-        with(&memory.facts, &other.facts)
-    } else {
-        None
-    };
+    let facts = if with_facts { with(&memory.facts, &other.facts) } else { None };
     let concepts = with(&memory.concepts, &other.concepts);
     let files = with(&memory.files, &other.files);
     if facts.is_none() && concepts.is_none() && files.is_none() {
         return None;
     }
-    Some(into.with_previous_edit(Edit {
-        facts,
-        concepts,
-        files,
-        ..Edit::default()
-    }))
+    Some(into.with_previous_edit(Edit { facts, concepts, files, ..Edit::default() }))
 }
 
 /// Normalises a text: case, spacing, and a full stop at the end.

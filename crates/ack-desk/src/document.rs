@@ -27,21 +27,12 @@ impl Document {
     /// Parses a file. Without complete front matter, the whole text is the body.
     pub fn parse(text: &str) -> Self {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let as_body = || Self {
-            body: text.to_owned(),
-            ..Self::default()
-        };
-        let Some(rest) = text
-            .strip_prefix("---\n")
-            .or_else(|| text.strip_prefix("---\r\n"))
-        else {
+        let as_body = || Self { body: text.to_owned(), ..Self::default() };
+        let Some(rest) = text.strip_prefix("---\n").or_else(|| text.strip_prefix("---\r\n")) else {
             return as_body();
         };
-        let mut document = Self {
-            has_header: true,
-            is_crlf: text.starts_with("---\r\n"),
-            ..Self::default()
-        };
+        let mut document =
+            Self { has_header: true, is_crlf: text.starts_with("---\r\n"), ..Self::default() };
         let mut position = 0;
         for (number, line) in (2..).zip(rest.split_inclusive('\n')) {
             position += line.len();
@@ -87,10 +78,7 @@ impl Document {
     /// written after the colon.
     pub fn set(&mut self, keys: &[&str], value: &str) {
         let first = keys.first().copied().unwrap_or_default();
-        let known = self
-            .entries
-            .iter_mut()
-            .find(|entry| keys.contains(&entry.key.as_str()));
+        let known = self.entries.iter_mut().find(|entry| keys.contains(&entry.key.as_str()));
         let line_end = if self.is_crlf { "\r\n" } else { "\n" };
         match known {
             Some(entry) => {
@@ -102,9 +90,7 @@ impl Document {
                     .rev()
                     .take_while(|line| line.starts_with('#') || line.trim().is_empty())
                     .count();
-                let below = comment_lines
-                    .get(comment_lines.len() - comments..)
-                    .unwrap_or_default();
+                let below = comment_lines.get(comment_lines.len() - comments..).unwrap_or_default();
                 entry.raw = key_line(&name, value, line_end) + &below.concat();
             }
             None => self.entries.push(Entry {
@@ -117,8 +103,7 @@ impl Document {
     }
 
     pub fn remove(&mut self, keys: &[&str]) {
-        self.entries
-            .retain(|entry| !keys.contains(&entry.key.as_str()));
+        self.entries.retain(|entry| !keys.contains(&entry.key.as_str()));
     }
 
     /// Copies the keys of another file for which `is_known` is false.
@@ -164,26 +149,15 @@ fn key_of(line: &str) -> Option<String> {
 pub fn scalar(text: &str) -> String {
     let is_plain = text.starts_with(|c: char| c.is_alphabetic())
         && !text.ends_with([' ', ':'])
-        && text
-            .chars()
-            .all(|c| c.is_alphanumeric() || " _-./+@()=,'%".contains(c))
-        && ![
-            "true", "false", "yes", "no", "on", "off", "null", "nan", "y", "n",
-        ]
-        .contains(&text.to_lowercase().as_str());
-    if is_plain {
-        text.to_owned()
-    } else {
-        serde_json::to_string(text).unwrap_or_default()
-    }
+        && text.chars().all(|c| c.is_alphanumeric() || " _-./+@()=,'%".contains(c))
+        && !["true", "false", "yes", "no", "on", "off", "null", "nan", "y", "n"]
+            .contains(&text.to_lowercase().as_str());
+    if is_plain { text.to_owned() } else { serde_json::to_string(text).unwrap_or_default() }
 }
 
 /// Strings as a YAML list.
 pub fn list(texts: &[String]) -> String {
-    texts
-        .iter()
-        .map(|text| format!("\n- {}", scalar(text)))
-        .collect()
+    texts.iter().map(|text| format!("\n- {}", scalar(text))).collect()
 }
 
 #[cfg(test)]
@@ -195,10 +169,7 @@ mod tests {
         let text = "---\n# ours\ntitle:   \"A: b\"   # why\nowner: team-a\ntags:\n- one\n- two\n# about the next\nextra:\n  deep: 1\n---\n\n# A\n";
         let mut document = Document::parse(text);
         assert_eq!(document.text(), text);
-        assert_eq!(
-            document.header().text(&["owner"]).as_deref(),
-            Some("team-a")
-        );
+        assert_eq!(document.header().text(&["owner"]).as_deref(), Some("team-a"));
         document.set(&["tags", "keywords"], &list(&["three".to_owned()]));
         document.set(&["type"], "gotcha");
         assert_eq!(

@@ -16,9 +16,7 @@ pub fn key(candidate: &Candidate) -> Key<'_> {
 
 /// The memory that is replaced if `candidate` is approved in its place.
 fn replaced_by<'a>(choice: &Choice, other: Option<&'a Candidate>) -> Option<Key<'a>> {
-    other
-        .filter(|_| matches!(choice, Choice::Supersede { .. }))
-        .map(key)
+    other.filter(|_| matches!(choice, Choice::Supersede { .. })).map(key)
 }
 
 /// The positions of choices that no longer count, because a later one replaces their memory. A

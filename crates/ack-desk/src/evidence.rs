@@ -67,9 +67,8 @@ impl NextSession {
     pub fn in_words(&self) -> String {
         let left = self.lines.iter();
         let left = left.filter(|line| line.change == PreviewChange::Leaves);
-        let left: Vec<String> = left
-            .map(|line| format!("{}: {}", line.id, text::line(&line.title, 80)))
-            .collect();
+        let left: Vec<String> =
+            left.map(|line| format!("{}: {}", line.id, text::line(&line.title, 80))).collect();
         if left.is_empty() {
             return String::new();
         }
@@ -87,11 +86,7 @@ fn says(lines: &[PreviewLine], [before, after]: [usize; 2]) -> String {
         };
     }
     let tokens = format!("Session start: {before} → {after} tokens.");
-    if has(PreviewChange::Leaves) {
-        format!("Still found by search. {tokens}")
-    } else {
-        tokens
-    }
+    if has(PreviewChange::Leaves) { format!("Still found by search. {tokens}") } else { tokens }
 }
 
 fn files(tree: &WorkTree, memory: &Memory) -> Vec<String> {
@@ -108,10 +103,7 @@ fn files(tree: &WorkTree, memory: &Memory) -> Vec<String> {
             (FileState::There, Some(0)) => "there, unchanged since".to_owned(),
             (FileState::There, Some(count)) => {
                 let count = usize::try_from(*count).unwrap_or(usize::MAX);
-                format!(
-                    "there, changed in {} since",
-                    count_text(count, "commit", "commits")
-                )
+                format!("there, changed in {} since", count_text(count, "commit", "commits"))
             }
         };
         format!("{}: {state}", text::line(&file.entry, 200))

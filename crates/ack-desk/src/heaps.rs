@@ -230,11 +230,7 @@ impl Desk {
                 HeapKind::Elsewhere => (2, Reverse(None)),
                 _ => (0, Reverse(None)),
             };
-            (
-                place,
-                whole,
-                Reverse((self.need_of(numbers), numbers.len())),
-            )
+            (place, whole, Reverse((self.need_of(numbers), numbers.len())))
         });
         sorted
             .into_iter()
@@ -264,11 +260,7 @@ impl Desk {
     ) -> Heap {
         let waiting = self.waiting_of(numbers);
         let done = waiting.is_empty().then(|| self.done_with(numbers));
-        let shown = if waiting.is_empty() {
-            numbers
-        } else {
-            &waiting
-        };
+        let shown = if waiting.is_empty() { numbers } else { &waiting };
         let missed = self.missed_of(shown).filter(|_| *kind != HeapKind::Flagged);
         let (sample, sampled) = self.sample(shown, groups, turn);
         let is_saved = |item: &QueueItem| item.state == ItemState::Written;
@@ -317,10 +309,8 @@ impl Desk {
 
     /// What was chosen for some memories, in one phrase.
     fn done_with(&self, numbers: &[usize]) -> &'static str {
-        let mut done: Vec<&'static str> = numbers
-            .iter()
-            .filter_map(|number| self.done(*number))
-            .collect();
+        let mut done: Vec<&'static str> =
+            numbers.iter().filter_map(|number| self.done(*number)).collect();
         done.dedup();
         match done.as_slice() {
             [same] => same,
@@ -427,10 +417,7 @@ impl Desk {
         let (order, which) = match (is_missed, turn) {
             (false, _) => {
                 let spread = |step| step * last / steps.saturating_sub(1).max(1) + turn;
-                (
-                    (0..steps).map(spread).collect(),
-                    "from the newest to the oldest",
-                )
+                ((0..steps).map(spread).collect(), "from the newest to the oldest")
             }
             (true, 0) => {
                 let (newest, oldest) = (one_each.first().copied(), one_each.last().copied());
@@ -444,10 +431,7 @@ impl Desk {
             }
             (true, _) => {
                 one_each.sort_by_key(|number| Reverse(self.need_of(&[*number])));
-                (
-                    (turn * SAMPLE..).take(steps).collect(),
-                    "the next ones by need",
-                )
+                ((turn * SAMPLE..).take(steps).collect(), "the next ones by need")
             }
         };
         let mut shown: Vec<usize> = order.iter().map(|place| place % (last + 1)).collect();
@@ -473,10 +457,7 @@ impl Desk {
             let members = self.groups.get(*group).map_or(0, Vec::len);
             format!("{members} alike")
         });
-        let place = memory
-            .project
-            .as_ref()
-            .unwrap_or(&item.candidate.scope.name);
+        let place = memory.project.as_ref().unwrap_or(&item.candidate.scope.name);
         let age = age_in_days(memory, self.now).map(super::card::days);
         let missed = self.missed_of(&[number]).filter(|missed| *missed > 0);
         let about: Vec<String> = like
@@ -489,12 +470,10 @@ impl Desk {
         Sample {
             number,
             title: text::line(&memory.title, 120),
-            text: said
-                .or(memory.narrative.as_ref())
-                .map_or_else(String::new, |said| {
-                    let (start, _) = markdown::beginning(said, 4, 80);
-                    text::line(&markdown::words(start), 200)
-                }),
+            text: said.or(memory.narrative.as_ref()).map_or_else(String::new, |said| {
+                let (start, _) = markdown::beginning(said, 4, 80);
+                text::line(&markdown::words(start), 200)
+            }),
             about: about.join(" · "),
         }
     }
@@ -541,10 +520,7 @@ impl Desk {
         let mut members: BTreeMap<(&str, usize), Vec<usize>> = BTreeMap::new();
         let mut single = Vec::new();
         for number in numbers {
-            let scope = self
-                .items
-                .get(*number)
-                .map(|item| &*item.candidate.scope.name);
+            let scope = self.items.get(*number).map(|item| &*item.candidate.scope.name);
             match (scope, groups.get(number)) {
                 (Some(scope), Some(group)) => {
                     members.entry((scope, *group)).or_default().push(*number)
@@ -562,10 +538,7 @@ impl Desk {
             // Of equal ones, the newest, which comes last.
             group.sort_by_key(length);
             let Some(fullest) = group.pop() else { continue };
-            let id = self
-                .items
-                .get(fullest)
-                .map(|item| item.candidate.memory().id.clone());
+            let id = self.items.get(fullest).map(|item| item.candidate.memory().id.clone());
             kept.push(fullest);
             if let Some(id) = id.filter(|_| !group.is_empty()) {
                 duplicates.push((id, group));

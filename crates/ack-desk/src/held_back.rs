@@ -8,21 +8,9 @@ use ack_store::{READ_TIMEOUT, Store, StoreError};
 
 /// The reasons, each with how it is said of one memory and of several.
 const REASONS: [(Warning, &str, &str); 3] = [
-    (
-        Warning::Secret,
-        "looks like it has a secret",
-        "look like they have a secret",
-    ),
-    (
-        Warning::AddressesAgent,
-        "addresses an agent",
-        "address an agent",
-    ),
-    (
-        Warning::Hidden,
-        "had hidden characters",
-        "had hidden characters",
-    ),
+    (Warning::Secret, "looks like it has a secret", "look like they have a secret"),
+    (Warning::AddressesAgent, "addresses an agent", "address an agent"),
+    (Warning::Hidden, "had hidden characters", "had hidden characters"),
 ];
 
 /// Memories that are held back, counted by the first reason of each.
@@ -67,9 +55,7 @@ impl HeldBack {
         match self.count() {
             0 => label.to_owned(),
             _ => {
-                let short = label
-                    .replacen(" memories", "", 1)
-                    .replacen(" memory", "", 1);
+                let short = label.replacen(" memories", "", 1).replacen(" memory", "", 1);
                 format!("{short}; {}", self.in_words())
             }
         }

@@ -162,11 +162,7 @@ impl Desk {
         service: &'static Service,
         now: jiff::Timestamp,
     ) -> Result<Self, CurateError> {
-        let Queue {
-            waiting,
-            numbers,
-            replaced,
-        } = queue(scopes, filter, now)?;
+        let Queue { waiting, numbers, replaced } = queue(scopes, filter, now)?;
         Ok(Self {
             numbers,
             replaced,
@@ -296,10 +292,7 @@ impl Desk {
 
     /// The waiting memories, by number. They come before the others.
     pub fn waiting(&self) -> Vec<&Candidate> {
-        let waiting = self
-            .items
-            .iter()
-            .filter(|item| item.queue() == QueueKind::Waiting);
+        let waiting = self.items.iter().filter(|item| item.queue() == QueueKind::Waiting);
         waiting.map(|item| &item.candidate).collect()
     }
 
@@ -360,9 +353,7 @@ impl Desk {
         }
         if card.session.is_some() {
             let Candidate { scope, curated } = &item.candidate;
-            let read = scope
-                .store
-                .snapshot(|snapshot| snapshot.title_of_session(&curated.memory));
+            let read = scope.store.snapshot(|snapshot| snapshot.title_of_session(&curated.memory));
             // If it cannot be read, the card shows the session's name.
             card.session_title = read.ok().flatten();
         }
@@ -445,20 +436,12 @@ impl Desk {
             for decision in chosen.decisions(&session)? {
                 decision.validate()?;
             }
-            picks.push(Pick {
-                number: *number,
-                other,
-            });
+            picks.push(Pick { number: *number, other });
         }
         if picks.is_empty() {
             return Ok(());
         }
-        let made = MadeChoice {
-            key,
-            choice,
-            reason,
-            picks,
-        };
+        let made = MadeChoice { key, choice, reason, picks };
         let numbers = made.numbers();
         self.forget(&numbers);
         for number in &numbers {
@@ -531,10 +514,10 @@ impl Desk {
         if numbers.len() < 2 {
             return Vec::new();
         }
-        let members = numbers.iter().take(MEMBERS).map(|number| Member {
-            number: *number,
-            title: self.title(*number),
-        });
+        let members = numbers
+            .iter()
+            .take(MEMBERS)
+            .map(|number| Member { number: *number, title: self.title(*number) });
         members.collect()
     }
 
@@ -558,10 +541,7 @@ impl Desk {
     }
 
     fn are_approved(&self, made: &MadeChoice) -> bool {
-        let mut items = made
-            .picks
-            .iter()
-            .filter_map(|pick| self.items.get(pick.number));
+        let mut items = made.picks.iter().filter_map(|pick| self.items.get(pick.number));
         items.all(|item| item.is_approved)
     }
 
@@ -650,10 +630,7 @@ impl Desk {
 /// The memories that are much alike, by their positions: fifty are often five lessons. Groups are in
 /// the order of their first members; a memory that is like no other is in none.
 pub fn groups_of(memories: &[&Candidate]) -> Vec<Vec<usize>> {
-    let memories: Vec<_> = memories
-        .iter()
-        .map(|candidate| candidate.memory())
-        .collect();
+    let memories: Vec<_> = memories.iter().map(|candidate| candidate.memory()).collect();
     let mut groups = alike(&memories, ALIKE);
     groups.retain(|members| members.len() > 1);
     groups

@@ -205,18 +205,11 @@ impl<'t> Builder<'t> {
         match tag {
             Tag::Emphasis => self.style.emphasis = true,
             Tag::Strong => self.style.bold = true,
-            Tag::Link {
-                link_type,
-                dest_url,
-                title,
-                ..
-            } => {
+            Tag::Link { link_type, dest_url, title, .. } => {
                 let is_own_text = matches!(link_type, LinkType::Autolink | LinkType::Email);
                 self.open_link(&dest_url, &title, range, is_own_text);
             }
-            Tag::Image {
-                dest_url, title, ..
-            } => {
+            Tag::Image { dest_url, title, .. } => {
                 self.open_link(&dest_url, &title, range, false);
                 if self.style.host.is_some() {
                     self.push_as("image: ", None);
@@ -247,10 +240,7 @@ impl<'t> Builder<'t> {
         self.width = lines.map(|line| line.chars().count()).max().unwrap_or(0);
         let kind = match tag {
             Tag::BlockQuote(_) => Kind::Quote,
-            Tag::List(first) => Kind::List {
-                first,
-                items: Vec::new(),
-            },
+            Tag::List(first) => Kind::List { first, items: Vec::new() },
             Tag::Item => Kind::Item,
             tag => {
                 self.add_unseen(range.start);
@@ -262,18 +252,10 @@ impl<'t> Builder<'t> {
             }
         };
         let is_stray = kind == Kind::Item
-            && !matches!(
-                self.containers.last(),
-                Some(Container {
-                    kind: Kind::List { .. },
-                    ..
-                })
-            );
+            && !matches!(self.containers.last(), Some(Container { kind: Kind::List { .. }, .. }));
         let is_flat = is_stray || self.containers.len() >= 2 * MAX_DEPTH;
-        self.containers.push(Container {
-            kind: if is_flat { Kind::Flat } else { kind },
-            blocks: Vec::new(),
-        });
+        self.containers
+            .push(Container { kind: if is_flat { Kind::Flat } else { kind }, blocks: Vec::new() });
     }
 
     fn close(&mut self, end: TagEnd) {
@@ -302,13 +284,9 @@ impl<'t> Builder<'t> {
             return;
         };
         match (kind, self.containers.last_mut()) {
-            (
-                Kind::Item,
-                Some(Container {
-                    kind: Kind::List { items, .. },
-                    ..
-                }),
-            ) => items.push(blocks),
+            (Kind::Item, Some(Container { kind: Kind::List { items, .. }, .. })) => {
+                items.push(blocks)
+            }
             (Kind::List { first, items }, _) => self.place(Block::List { first, items }),
             (Kind::Quote, _) => self.place(Block::Quote { blocks }),
             _ => blocks.into_iter().for_each(|block| self.place(block)),
@@ -342,9 +320,7 @@ impl<'t> Builder<'t> {
             last.text.truncate(last.text.trim_end_matches('\n').len());
         }
         let container = self.containers.last_mut();
-        container
-            .map_or(&mut self.blocks, |container| &mut container.blocks)
-            .push(block);
+        container.map_or(&mut self.blocks, |container| &mut container.blocks).push(block);
     }
 
     fn finish(mut self) -> Vec<Block> {
@@ -374,17 +350,11 @@ impl<'t> Builder<'t> {
     fn push_as(&mut self, text: &str, flag: Option<Warning>) {
         // An entity can stand for a character that nobody sees.
         let text = named(text);
-        let style = Style {
-            flag,
-            ..self.style.clone()
-        };
+        let style = Style { flag, ..self.style.clone() };
         match self.spans.last_mut() {
             _ if text.is_empty() => {}
             Some(last) if last.style == style => last.text.push_str(&text),
-            _ => self.spans.push(Span {
-                text: text.into_owned(),
-                style,
-            }),
+            _ => self.spans.push(Span { text: text.into_owned(), style }),
         }
     }
 
@@ -463,11 +433,7 @@ mod tests {
             Block::Paragraph { spans } => text(spans),
             Block::Heading { spans } => format!("# {}", text(spans)),
             Block::Code { language, spans } => {
-                format!(
-                    "{}{{{}}}",
-                    language.clone().unwrap_or_default(),
-                    text(spans)
-                )
+                format!("{}{{{}}}", language.clone().unwrap_or_default(), text(spans))
             }
             Block::Quote { blocks } => format!("> {}", draw(blocks)),
             Block::List { first, items } => {
@@ -542,11 +508,7 @@ mod tests {
             format!("Builds *fail*. !{order}! Then `retry`.")
         );
         let link = format!("[a](https://x.example/ \"{order}\")");
-        assert!(
-            drawn(&link).contains(&format!("{order}!")),
-            "{}",
-            drawn(&link)
-        );
+        assert!(drawn(&link).contains(&format!("{order}!")), "{}", drawn(&link));
         assert_eq!(text(&plain("abc[U+202E]def")), "abc![U+202E]!def");
     }
 
@@ -557,10 +519,7 @@ mod tests {
         assert_eq!((start.len(), all), (5 + 40, 1 + 11), "{start}");
         assert_eq!(beginning("short", 3, 20), ("short", 1));
         assert_eq!(beginning(&source, usize::MAX, 20).0, source);
-        assert_eq!(
-            beginning("ä".repeat(9).as_str(), 2, 3).0,
-            "äääääa".replace('a', "ä")
-        );
+        assert_eq!(beginning("ä".repeat(9).as_str(), 2, 3).0, "äääääa".replace('a', "ä"));
     }
 
     #[test]

@@ -41,11 +41,7 @@ pub fn waiting_named(
     scope: Option<&str>,
 ) -> Result<Vec<Matched>, Error> {
     let named = service.ids_with_prefix(typed, scope, StatusFilter::Staging)?;
-    let mut found: Vec<Matched> = named
-        .matches
-        .into_iter()
-        .map(|it| (it.scope, it.id))
-        .collect();
+    let mut found: Vec<Matched> = named.matches.into_iter().map(|it| (it.scope, it.id)).collect();
     let scopes = service.registry.discover().scopes;
     let is_asked = |name: &str| scope.is_none_or(|scope| fold_name(scope) == fold_name(name));
     let asked = scopes.iter().filter(|it| is_asked(&it.name));

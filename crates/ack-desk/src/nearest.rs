@@ -88,10 +88,10 @@ pub fn neighbours(
             title: found.memory.title,
             relation: found.relation.kind,
             label: found.relation.kind.as_str(),
-            conflict: found.relation.conflict.map(|conflict| Conflict {
-                newer: conflict.newer,
-                older: conflict.older,
-            }),
+            conflict: found
+                .relation
+                .conflict
+                .map(|conflict| Conflict { newer: conflict.newer, older: conflict.older }),
         }
     });
     approved.collect()
@@ -111,8 +111,7 @@ impl Desk {
         let held = picks.filter_map(|pick| self.items.get(pick.number));
         let held = held.map(|item| &item.candidate);
         let held = held.filter(move |held| held.scope.name == *scope && held.memory().id != *id);
-        held.map(Candidate::memory)
-            .filter(move |memory| !replaced.contains(memory.id.as_str()))
+        held.map(Candidate::memory).filter(move |memory| !replaced.contains(memory.id.as_str()))
     }
 
     /// Those that share the most words with a memory.
@@ -171,10 +170,7 @@ fn parts(diff: &[DiffPart]) -> Vec<ShownPart> {
                     continue;
                 }
                 flush(&mut parts, &mut older, &mut newer);
-                parts.push(ShownPart {
-                    side: DiffSide::Both.as_str(),
-                    text: part.text.clone(),
-                });
+                parts.push(ShownPart { side: DiffSide::Both.as_str(), text: part.text.clone() });
             }
         }
     }
@@ -185,10 +181,7 @@ fn parts(diff: &[DiffPart]) -> Vec<ShownPart> {
 fn flush(parts: &mut Vec<ShownPart>, older: &mut String, newer: &mut String) {
     for (side, text) in [(DiffSide::Older, older), (DiffSide::Newer, newer)] {
         if !text.is_empty() {
-            parts.push(ShownPart {
-                side: side.as_str(),
-                text: std::mem::take(text),
-            });
+            parts.push(ShownPart { side: side.as_str(), text: std::mem::take(text) });
         }
     }
 }
@@ -229,27 +222,15 @@ mod tests {
             .filter(|(side, _)| *side != "newer")
             .map(|(_, text)| text.as_str())
             .collect();
-        assert_eq!(
-            older,
-            "the limit of the worker is 512 Mi and it was raised once"
-        );
+        assert_eq!(older, "the limit of the worker is 512 Mi and it was raised once");
     }
 
     #[test]
     fn texts_without_much_in_common_are_not_compared_word_by_word() {
         let is_compared = |older: &str, newer: &str| is_readable(&parts(&words(older, newer)));
-        assert!(is_compared(
-            "retries need jitter",
-            "retries need jitter and a limit"
-        ));
-        assert!(!is_compared(
-            "fonts come from the disk of the kiosk",
-            "the lock is held by two"
-        ));
+        assert!(is_compared("retries need jitter", "retries need jitter and a limit"));
+        assert!(!is_compared("fonts come from the disk of the kiosk", "the lock is held by two"));
         let long = "and much more that only the longer one of them says, ".repeat(9);
-        assert!(!is_compared(
-            "retries need jitter",
-            &format!("retries need jitter {long}")
-        ));
+        assert!(!is_compared("retries need jitter", &format!("retries need jitter {long}")));
     }
 }

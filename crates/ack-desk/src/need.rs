@@ -80,10 +80,7 @@ impl NeedSearch {
             let memories = waiting.iter();
             let memories = memories.map(|candidate| (candidate.memory(), &*candidate.scope));
             let memories: Vec<(&Memory, &Scope)> = memories.collect();
-            return Need {
-                work: self.service.nearness_to_work(&memories),
-                ..Need::default()
-            };
+            return Need { work: self.service.nearness_to_work(&memories), ..Need::default() };
         }
         let waiting = waiting.iter().enumerate();
         let numbers: HashMap<(&str, &str), usize> = waiting
@@ -101,11 +98,7 @@ impl NeedSearch {
                 }
             }
         }
-        Need {
-            prompts,
-            found_by,
-            ..Need::default()
-        }
+        Need { prompts, found_by, ..Need::default() }
     }
 
     fn prompts(&self) -> Vec<Prompt> {
@@ -133,9 +126,7 @@ impl NeedSearch {
         let Ok(QueryResponse { results, notes, .. }) = self.ask(prompt, status) else {
             return Vec::new();
         };
-        let is_uncertain = notes
-            .iter()
-            .any(|note| note.kind == NoteKind::NothingCertain);
+        let is_uncertain = notes.iter().any(|note| note.kind == NoteKind::NothingCertain);
         if is_uncertain && status == StatusFilter::Approved {
             return Vec::new();
         }
@@ -174,10 +165,7 @@ impl NeedSearch {
 
 impl Desk {
     pub fn need_search(&self) -> NeedSearch {
-        NeedSearch {
-            service: self.service,
-            scopes: self.scopes.clone(),
-        }
+        NeedSearch { service: self.service, scopes: self.scopes.clone() }
     }
 
     /// Orders what waits by need from now on, unless a question orders it.
@@ -205,18 +193,12 @@ impl Desk {
     /// How many past prompts are answered now, and how many were before.
     pub fn answered(&self, after: usize) -> Option<Answered> {
         let prompts = self.need.prompts.len();
-        (prompts > 0).then_some(Answered {
-            prompts,
-            before: self.need.answered,
-            after,
-        })
+        (prompts > 0).then_some(Answered { prompts, before: self.need.answered, after })
     }
 
     /// How often past prompts would have found some memories; `None` if there are no prompts.
     pub(crate) fn missed_of(&self, numbers: &[usize]) -> Option<usize> {
-        let found = numbers
-            .iter()
-            .filter_map(|number| self.need.found_by.get(number));
+        let found = numbers.iter().filter_map(|number| self.need.found_by.get(number));
         (!self.need.prompts.is_empty()).then(|| found.map(Vec::len).sum())
     }
 
@@ -229,10 +211,6 @@ impl Desk {
             text: text::line(&prompt.text, 120),
             day: prompt.asked.map(time::to_date),
         });
-        Some(Missed {
-            count,
-            prompts: self.need.prompts.len(),
-            examples: examples.collect(),
-        })
+        Some(Missed { count, prompts: self.need.prompts.len(), examples: examples.collect() })
     }
 }

@@ -34,9 +34,7 @@ pub struct Pace {
 
 impl Pace {
     fn key(&mut self, now: Timestamp) {
-        let pause = self
-            .last_key
-            .map(|last| (now - last).total(jiff::Unit::Second));
+        let pause = self.last_key.map(|last| (now - last).total(jiff::Unit::Second));
         let pause = pause.and_then(Result::ok).unwrap_or_default();
         if pause <= MAX_PAUSE_SECONDS {
             self.spent += pause.max(0.0);
@@ -47,11 +45,7 @@ impl Pace {
     fn decided(&mut self, is_heap: bool) {
         let took = self.spent - self.decided_at;
         self.decided_at = self.spent;
-        let all = if is_heap {
-            &mut self.heaps
-        } else {
-            &mut self.cards
-        };
+        let all = if is_heap { &mut self.heaps } else { &mut self.cards };
         all.push(took);
     }
 
@@ -163,19 +157,12 @@ impl Desk {
         let keys = open().filter(|heap| heap.suggested.is_some()).count();
         let by_card = open().filter(|heap| heap.suggested.is_none());
         let cards = by_card.map(|heap| heap.waiting).sum();
-        Left {
-            minutes: self.pace.minutes(keys, cards),
-            keys,
-            cards,
-        }
+        Left { minutes: self.pace.minutes(keys, cards), keys, cards }
     }
 
     pub fn closing(&self) -> Closing {
         let progress = self.progress();
-        let saved = self
-            .items
-            .iter()
-            .filter_map(|item| Some((item, item.saved.as_ref()?)));
+        let saved = self.items.iter().filter_map(|item| Some((item, item.saved.as_ref()?)));
         let mut counts = BTreeMap::<&'static str, usize>::new();
         let mut learned = BTreeMap::<&str, Vec<&QueueItem>>::new();
         for (item, choice) in saved {
@@ -186,14 +173,10 @@ impl Desk {
                 learned.entry(project).or_default().push(item);
             }
         }
-        let counts = counts
-            .into_iter()
-            .map(|(done, count)| Count { done, count });
+        let counts = counts.into_iter().map(|(done, count)| Count { done, count });
         let mut saved: Vec<Count> = counts.collect();
         saved.sort_by_key(|entry| std::cmp::Reverse(entry.count));
-        let projects = learned
-            .into_iter()
-            .map(|(project, items)| Learned::of(project, items));
+        let projects = learned.into_iter().map(|(project, items)| Learned::of(project, items));
         let mut projects: Vec<Learned> = projects.collect();
         projects.sort_by_key(|learned| std::cmp::Reverse(learned.count));
         Closing {
@@ -233,11 +216,7 @@ impl Learned {
         });
         let lessons = items.iter().take(MAX_LESSONS);
         let lessons = lessons.map(|item| text::line(&item.candidate.memory().title, 120));
-        Self {
-            project: text::line(project, 60),
-            count: items.len(),
-            lessons: lessons.collect(),
-        }
+        Self { project: text::line(project, 60), count: items.len(), lessons: lessons.collect() }
     }
 }
 

@@ -51,11 +51,7 @@ pub enum PublishError {
     #[error("`{}` changed after the plan was shown", path.display())]
     Changed { path: PathBuf },
     #[error("cannot {action} `{}`: {source}", path.display())]
-    Io {
-        action: &'static str,
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    Io { action: &'static str, path: PathBuf, source: std::io::Error },
     #[error("scope `{scope}` is read from {address}, where its memories are already published")]
     Published { scope: String, address: String },
     #[error("not all of scope `{scope}` can be read: {}", hidden.join("; "))]
@@ -187,16 +183,9 @@ pub fn plan(
     let store = scope.store.path().canonicalize();
     let store = store.ok().filter(|store| store.is_dir());
     if store.is_some_and(|store| folder.starts_with(&store) || store.starts_with(&folder)) {
-        return Err(PublishError::IntoOwnStore {
-            scope: scope.name.clone(),
-            folder,
-        });
+        return Err(PublishError::IntoOwnStore { scope: scope.name.clone(), folder });
     }
-    let mut plan = PublishPlan {
-        scope: scope.name.clone(),
-        folder,
-        ..PublishPlan::default()
-    };
+    let mut plan = PublishPlan { scope: scope.name.clone(), folder, ..PublishPlan::default() };
     let mut approved = approved(scope, Superseded::LeftOut)?;
     plan.waiting = approved.waiting_if_none();
     plan.also_waiting = approved.also_waiting();
@@ -213,9 +202,7 @@ pub fn plan(
 
 fn may_publish(scope: &Scope) -> Result<(), PublishError> {
     if scope.manifest.visibility == Visibility::Private {
-        return Err(PublishError::Private {
-            scope: scope.name.clone(),
-        });
+        return Err(PublishError::Private { scope: scope.name.clone() });
     }
     match &scope.manifest.table {
         Some(address) => Err(PublishError::Published {
@@ -246,8 +233,7 @@ struct Approved {
 impl Approved {
     /// Leaves out what is merely approved.
     fn retain_promoted(&mut self) {
-        self.memories
-            .retain(|memory| memory.status == Status::Promoted);
+        self.memories.retain(|memory| memory.status == Status::Promoted);
     }
 
     /// How many memories wait, if others are approved.
@@ -275,10 +261,7 @@ fn approved(scope: &Scope, superseded: Superseded) -> Result<Approved, PublishEr
         if more > 0 {
             hidden.push(format!("and {more} more"));
         }
-        return Err(PublishError::Hidden {
-            scope: scope.name.clone(),
-            hidden,
-        });
+        return Err(PublishError::Hidden { scope: scope.name.clone(), hidden });
     }
     let is_shown = |memory: &Memory| StatusFilter::Approved.allows(memory.status);
     if !has_status && scope.store.unreviewed() == Unreviewed::Approved {
@@ -287,17 +270,12 @@ fn approved(scope: &Scope, superseded: Superseded) -> Result<Approved, PublishEr
         };
         let count = all.iter().filter(assumed).count();
         if count > 0 {
-            return Err(PublishError::Assumed {
-                scope: scope.name.clone(),
-                count,
-            });
+            return Err(PublishError::Assumed { scope: scope.name.clone(), count });
         }
     }
     let all: Vec<Memory> = all.into_iter().map(|curated| curated.memory).collect();
-    let by_id: HashMap<&str, &Memory> = all
-        .iter()
-        .map(|memory| (memory.id.as_str(), memory))
-        .collect();
+    let by_id: HashMap<&str, &Memory> =
+        all.iter().map(|memory| (memory.id.as_str(), memory)).collect();
     let find = |id: &str| {
         let memory = by_id.get(id)?;
         Some((memory.status, memory.superseded_by.as_deref()))
@@ -308,20 +286,14 @@ fn approved(scope: &Scope, superseded: Superseded) -> Result<Approved, PublishEr
         let is_superseded = is_superseded(&memory.id, next, StatusFilter::Approved, find);
         if !is_superseded {
             // The successor may not be visible, so do not mention it.
-            visible.push(Memory {
-                superseded_by: None,
-                ..memory.clone()
-            });
+            visible.push(Memory { superseded_by: None, ..memory.clone() });
         } else if superseded == Superseded::Kept {
             visible.push(memory.clone());
         }
     }
     visible.sort_by(|a, b| a.id.cmp(&b.id));
     let waits = |memory: &&Memory| memory.status == Status::Staging;
-    Ok(Approved {
-        memories: visible,
-        waiting: all.iter().filter(waits).count(),
-    })
+    Ok(Approved { memories: visible, waiting: all.iter().filter(waits).count() })
 }
 
 /// Whether a memory is of the type `sensitive`, which is never published.
@@ -357,9 +329,7 @@ impl PublishPlan {
 
     /// Carries out the plan, file by file, each atomically.
     pub fn write(&self) -> Result<(), PublishError> {
-        self.steps
-            .iter()
-            .try_for_each(|step| files::write(&self.folder, step))
+        self.steps.iter().try_for_each(|step| files::write(&self.folder, step))
     }
 }
 
@@ -381,10 +351,7 @@ fn check_texts(
         };
         if is_sensitive(&memory) {
             let reason = "is of the type `sensitive`, so it is never published".to_owned();
-            looked_at.push(HeldItem {
-                reasons: vec![reason],
-                ..held_item(&[])
-            });
+            looked_at.push(HeldItem { reasons: vec![reason], ..held_item(&[]) });
             continue;
         }
         if !errors.is_empty() {
@@ -401,11 +368,7 @@ fn check_texts(
 
 fn text_problems(memory: &Memory) -> Vec<SharingProblem> {
     let lists = [&memory.facts, &memory.concepts, &memory.files];
-    let texts = [
-        Some(&memory.title),
-        memory.subtitle.as_ref(),
-        memory.narrative.as_ref(),
-    ];
+    let texts = [Some(&memory.title), memory.subtitle.as_ref(), memory.narrative.as_ref()];
     let texts = texts.into_iter().flatten();
     let mut problems = Vec::new();
     for text in texts.chain(lists.into_iter().flatten()) {

@@ -76,11 +76,7 @@ impl QueueItem {
 
     /// An approved memory.
     pub fn approved(memory: ApprovedMemory) -> Self {
-        Self {
-            is_approved: true,
-            stale: memory.stale,
-            ..Self::new(memory.candidate)
-        }
+        Self { is_approved: true, stale: memory.stale, ..Self::new(memory.candidate) }
     }
 
     /// Whether a bulk decision must leave it out.
@@ -118,11 +114,7 @@ impl QueueItem {
     }
 
     pub const fn queue(&self) -> QueueKind {
-        if self.is_approved {
-            QueueKind::Approved
-        } else {
-            QueueKind::Waiting
-        }
+        if self.is_approved { QueueKind::Approved } else { QueueKind::Waiting }
     }
 }
 
@@ -170,9 +162,7 @@ impl QueueView {
             }
             let known = nearest(prefix, PREFIXES.into_iter(), 1);
             let near = known.first().filter(|near| *near != prefix)?;
-            Some(format!(
-                "`{prefix}:` is not a filter; did you mean `{near}:`?"
-            ))
+            Some(format!("`{prefix}:` is not a filter; did you mean `{near}:`?"))
         })
     }
 
@@ -281,11 +271,7 @@ impl Head {
             }
             _ => String::new(),
         };
-        let wait = if waiting == 1 {
-            "memory waits"
-        } else {
-            "memories wait"
-        };
+        let wait = if waiting == 1 { "memory waits" } else { "memories wait" };
         Self {
             waiting,
             stale: stale.filter(is_open).count(),

@@ -40,9 +40,7 @@ impl Desk {
     pub fn ids_of_group(&self, number: usize) -> Vec<String> {
         let items = self.group(number).into_iter();
         let items = items.filter_map(|number| self.items.get(number));
-        items
-            .map(|item| item.candidate.memory().id.clone())
-            .collect()
+        items.map(|item| item.candidate.memory().id.clone()).collect()
     }
 
     /// The ids of those that were decided about in this session, each with the decision as a

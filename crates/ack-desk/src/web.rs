@@ -129,12 +129,7 @@ impl Listener {
     }
 
     async fn accept(self, interrupt: &Notify) -> std::io::Result<StopReason> {
-        let Self {
-            listener,
-            site,
-            limits,
-            ..
-        } = self;
+        let Self { listener, site, limits, .. } = self;
         let stop = async {
             tokio::select! {
                 () = interrupt.notified() => StopReason::Interrupted,
@@ -165,10 +160,7 @@ mod tests {
 
     fn listener(idle: Duration) -> Listener {
         let nowhere = std::env::temp_dir().join("ack-memory-nothing-here");
-        let inputs = Inputs {
-            root: Some(Setting::flag("--root", nowhere)),
-            ..Inputs::default()
-        };
+        let inputs = Inputs { root: Some(Setting::flag("--root", nowhere)), ..Inputs::default() };
         let service = Service::new(Config::load(inputs).unwrap()).leak();
         let desk = Desk::with(Vec::new(), &[], service, jiff::Timestamp::now());
         let limits = PageLimits {
@@ -248,9 +240,7 @@ mod tests {
                 .map(|number| {
                     let mut stream = std::net::TcpStream::connect(&host).unwrap();
                     let head = format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n");
-                    stream
-                        .write_all(head.repeat(number % 2).as_bytes())
-                        .unwrap();
+                    stream.write_all(head.repeat(number % 2).as_bytes()).unwrap();
                     stream
                 })
                 .collect();
@@ -287,9 +277,7 @@ mod tests {
         assert!(access.enter("another").is_none() && file.exists());
         assert!(access.enter(word).is_some() && !file.parent().unwrap().exists());
         assert!(access.enter(word).is_none(), "it works once");
-        let file = access
-            .write_file(&access.open().unwrap(), &folders)
-            .unwrap();
+        let file = access.write_file(&access.open().unwrap(), &folders).unwrap();
         access.close();
         assert!(!file.exists());
     }

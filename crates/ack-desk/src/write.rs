@@ -67,10 +67,7 @@ impl ReviewOutcome {
     /// What became of the memories whose decisions were not written, in one line. Empty if all were.
     pub fn conflict_text(&self) -> String {
         let kinds = [
-            (
-                Conflict::CameBack,
-                "changed since you read them and came back",
-            ),
+            (Conflict::CameBack, "changed since you read them and came back"),
             (Conflict::Decided, "decided by somebody else meanwhile"),
             (Conflict::Gone, "deleted meanwhile"),
         ];
@@ -104,16 +101,12 @@ impl Desk {
     /// A store or a log cannot be read, or a log cannot be written. Choices for that scope and the
     /// following ones are kept.
     pub fn write(&mut self, session: &ReviewSession) -> Result<ReviewOutcome, CurateError> {
-        let mut outcome = ReviewOutcome {
-            batch: session.batch.clone(),
-            ..ReviewOutcome::default()
-        };
+        let mut outcome =
+            ReviewOutcome { batch: session.batch.clone(), ..ReviewOutcome::default() };
         let planned = self.planned_choices();
         let scopes: Vec<&Arc<Scope>> = planned.values().map(|(scope, _)| scope).collect();
         log::write_scopes(&scopes, &session.batch, |scope| {
-            let choices = planned
-                .get(&scope.name)
-                .map(|(_, choices)| choices.as_slice());
+            let choices = planned.get(&scope.name).map(|(_, choices)| choices.as_slice());
             self.write_scope(scope, choices.unwrap_or_default(), session, &mut outcome)
         })?;
         if !outcome.changed.is_empty() {
@@ -125,15 +118,11 @@ impl Desk {
 
     /// What [`Desk::write`] would do. Writes nothing.
     pub fn dry_run(&self, session: &ReviewSession) -> Result<ReviewOutcome, CurateError> {
-        let mut outcome = ReviewOutcome {
-            batch: session.batch.clone(),
-            ..ReviewOutcome::default()
-        };
+        let mut outcome =
+            ReviewOutcome { batch: session.batch.clone(), ..ReviewOutcome::default() };
         for (scope, choices) in self.planned_choices().into_values() {
             let decisions = decisions(&choices.iter().collect::<Vec<_>>(), session)?;
-            outcome
-                .side_effects
-                .add(log::side_effects_of(&scope, &decisions, false)?);
+            outcome.side_effects.add(log::side_effects_of(&scope, &decisions, false)?);
             outcome.about.extend(about(&choices, &decisions));
             outcome.written += decisions.len();
             outcome.decisions.extend(decisions);
@@ -151,9 +140,8 @@ impl Desk {
         let ids: Vec<&str> = choices.iter().flat_map(PlannedChoice::ids).collect();
         let (mut broken, mut made) = (Vec::new(), 0);
         let outcome_of_write = log::write_with(scope, &ids, |now| {
-            let (unchanged, other): (Vec<&PlannedChoice>, Vec<&PlannedChoice>) = choices
-                .iter()
-                .partition(|planned| planned.is_unchanged(now));
+            let (unchanged, other): (Vec<&PlannedChoice>, Vec<&PlannedChoice>) =
+                choices.iter().partition(|planned| planned.is_unchanged(now));
             broken = other;
             let decisions = decisions(&unchanged, session)?;
             made = decisions.len();
@@ -266,10 +254,7 @@ fn present<'a>(scope: &Arc<Scope>, ids: impl Iterator<Item = &'a str>) -> Vec<Ca
         found.collect::<Result<Vec<_>, _>>()
     });
     let found = read.unwrap_or_default().into_iter().flatten();
-    let found = found.map(|curated| Candidate {
-        scope: Arc::clone(scope),
-        curated,
-    });
+    let found = found.map(|curated| Candidate { scope: Arc::clone(scope), curated });
     found.collect()
 }
 
@@ -356,12 +341,7 @@ fn decisions(
             if let Some(earlier) = earlier {
                 decision = combine(all.remove(earlier), decision, is_own);
             }
-            edits.extend(
-                decision
-                    .edit
-                    .clone()
-                    .map(|edit| (decision.id.clone(), edit)),
-            );
+            edits.extend(decision.edit.clone().map(|edit| (decision.id.clone(), edit)));
             all.push(decision);
         }
     }
@@ -384,11 +364,7 @@ fn combine(mut earlier: Decision, mut later: Decision, is_own: bool) -> Decision
         (before, new) => new.or(before),
     };
     let is_replaced = later.verdict == Verdict::Supersede;
-    let counts = if is_own || is_replaced {
-        later
-    } else {
-        earlier
-    };
+    let counts = if is_own || is_replaced { later } else { earlier };
     Decision { edit, ..counts }
 }
 
@@ -402,10 +378,7 @@ fn without_rejected_targets(mut decisions: Vec<Decision>) -> Vec<Decision> {
         .collect();
     decisions.retain(|decision| {
         decision.was != Status::Staging
-            || !decision
-                .into
-                .as_ref()
-                .is_some_and(|into| rejected.contains(into))
+            || !decision.into.as_ref().is_some_and(|into| rejected.contains(into))
     });
     decisions
 }
@@ -414,9 +387,8 @@ fn without_rejected_targets(mut decisions: Vec<Decision>) -> Vec<Decision> {
 /// session before agents ever saw it.
 fn follow_replaced_targets(decisions: &mut [Decision]) {
     let unseen = decisions.iter().filter(|it| !it.was.is_served());
-    let next: HashMap<String, String> = unseen
-        .filter_map(|replaced| Some((replaced.id.clone(), replaced.into.clone()?)))
-        .collect();
+    let next: HashMap<String, String> =
+        unseen.filter_map(|replaced| Some((replaced.id.clone(), replaced.into.clone()?))).collect();
     for decision in decisions {
         let Some(target) = &mut decision.into else {
             continue;

@@ -28,10 +28,7 @@ const UNQUOTED: &str = r#"[^`'"]*?\w"#;
 
 /// What a text has both of if it plays both parts of a conversation.
 const DIALOGUE_PARTS: [[&str; 2]; 2] = [
-    [
-        r"(?:^|\n|[.!?]\s+)Assistant:\s+\w",
-        r"(?:^|\n|[.!?]\s+)(?:Human|User):\s+\w",
-    ],
+    [r"(?:^|\n|[.!?]\s+)Assistant:\s+\w", r"(?:^|\n|[.!?]\s+)(?:Human|User):\s+\w"],
     [r"(?m)^#+ Instructions?:", r"(?m)^#+ (?:Response|Output):"],
 ];
 
@@ -42,9 +39,7 @@ pub fn rows() -> impl Iterator<Item = Row> {
     for [words, rest] in columns(FORMS) {
         let filled = |text: &str| {
             let parts = parts.iter();
-            parts.fold(text.to_owned(), |text, (name, part)| {
-                text.replace(name, part)
-            })
+            parts.fold(text.to_owned(), |text, (name, part)| text.replace(name, part))
         };
         let rest = filled(rest);
         if words.starts_with('{') && words.ends_with('}') {
@@ -59,10 +54,7 @@ pub fn rows() -> impl Iterator<Item = Row> {
             ..Row::new(Kind::Order, words, rest.replace(' ', r"\s+"))
         });
     }
-    let tags = TAGS
-        .0
-        .split(' ')
-        .flat_map(|tag| [format!("<{tag}"), format!("</{tag}")]);
+    let tags = TAGS.0.split(' ').flat_map(|tag| [format!("<{tag}"), format!("</{tag}")]);
     let marks = MARKUP.split(' ').map(str::to_owned);
     let markup = |words: Vec<String>, rest: &str| Row {
         before: Some(r#"(?:^|[^`'"\w\\])"#.to_owned()),
@@ -117,14 +109,11 @@ fn spelled(text: &str) -> Vec<(usize, String)> {
         return Vec::new();
     };
     let joined = |run: &str| {
-        let words = apart
-            .split(run)
-            .map(|word| word.replace([' ', '\t', '.', '-'], ""));
+        let words = apart.split(run).map(|word| word.replace([' ', '\t', '.', '-'], ""));
         words.collect::<Vec<_>>().join(" ")
     };
     let runs = runs.find_iter(text);
-    runs.map(|run| (run.start(), joined(run.as_str())))
-        .collect()
+    runs.map(|run| (run.start(), joined(run.as_str()))).collect()
 }
 
 /// Whether some single letters follow each other, with one character between two.

@@ -24,10 +24,8 @@ type FindLines = fn(&Plain<'_>) -> Vec<usize>;
 pub fn passages(text: &str) -> Vec<Passage> {
     let mut passages = Vec::new();
     let plain = Plain::of(text);
-    let kinds: [(Warning, FindLines); 2] = [
-        (Warning::Secret, secret_lines),
-        (Warning::AddressesAgent, agent_lines),
-    ];
+    let kinds: [(Warning, FindLines); 2] =
+        [(Warning::Secret, secret_lines), (Warning::AddressesAgent, agent_lines)];
     let flagged = kinds.map(|(_, lines)| lines(&plain));
     let mut start = 0;
     for (number, line) in (1..).zip(text.split_inclusive('\n')) {
@@ -42,10 +40,7 @@ pub fn passages(text: &str) -> Vec<Passage> {
     for (start, _) in text.match_indices(NAMED) {
         let name = text.get(start..).unwrap_or_default();
         let end = start + name.find(']').map_or(NAMED.len(), |end| end + 1);
-        passages.push(Passage {
-            range: start..end,
-            warning: Warning::Hidden,
-        });
+        passages.push(Passage { range: start..end, warning: Warning::Hidden });
     }
     passages.sort_by_key(|passage| passage.range.start);
     let mut end = 0;

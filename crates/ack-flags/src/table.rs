@@ -23,9 +23,7 @@ pub fn find(text: &str) -> Vec<Found> {
         let secrets = secrets::tokens().chain(secrets::places::rows());
         Table::new(secrets.chain(agent_text::rows()))
     });
-    TABLE
-        .as_ref()
-        .map_or_else(Vec::new, |table| table.find(text))
+    TABLE.as_ref().map_or_else(Vec::new, |table| table.find(text))
 }
 
 /// What a pattern finds.
@@ -147,11 +145,7 @@ struct Table {
 impl Table {
     /// `None` if there is no memory for it. Each word has two bytes or more.
     fn new(rows: impl Iterator<Item = Row>) -> Option<Self> {
-        let new = |row| Pattern {
-            row,
-            before: OnceLock::new(),
-            rest: OnceLock::new(),
-        };
+        let new = |row| Pattern { row, before: OnceLock::new(), rest: OnceLock::new() };
         let patterns: Vec<Pattern> = rows.map(new).collect();
         let numbered = patterns.iter().enumerate();
         let words = numbered.flat_map(|(number, Pattern { row, .. })| {
@@ -256,12 +250,7 @@ impl Table {
         }
         if let Some(found) = Self::compare(pattern, text, start, rest) {
             *end = found;
-            all.push(Found {
-                kind: pattern.row.kind,
-                start,
-                rest,
-                end: found,
-            });
+            all.push(Found { kind: pattern.row.kind, start, rest, end: found });
         }
     }
 

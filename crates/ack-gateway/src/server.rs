@@ -87,10 +87,7 @@ enum State {
     Connecting,
     Reconnecting,
     Up(Peer<RoleClient>),
-    Down {
-        reason: String,
-        next: Option<Instant>,
-    },
+    Down { reason: String, next: Option<Instant> },
 }
 
 pub enum Answer {
@@ -135,11 +132,7 @@ impl Upstreams {
                 shared: Arc::clone(&shared),
             })
         });
-        Self {
-            links: links.collect(),
-            shared,
-            tasks: Mutex::default(),
-        }
+        Self { links: links.collect(), shared, tasks: Mutex::default() }
     }
 
     /// Whether there are no upstream servers.
@@ -203,10 +196,7 @@ impl Upstreams {
                 _ => Some("it did not start in time".to_owned()),
             };
             let listing = link.listing();
-            let tools = listing
-                .tools
-                .iter()
-                .map(|tool| tool.listed.name.to_string());
+            let tools = listing.tools.iter().map(|tool| tool.listed.name.to_string());
             Health {
                 name: link.settings.name.clone(),
                 reached: link.settings.connection.to_string(),
@@ -278,10 +268,7 @@ impl Link {
 
     fn failed(&self, reason: impl Into<String>) -> UpstreamError {
         let name = self.settings.name.clone();
-        UpstreamError::Failed {
-            name,
-            reason: reason.into(),
-        }
+        UpstreamError::Failed { name, reason: reason.into() }
     }
 
     /// The failure of a call whose connection was lost. Waits a moment for the reason.

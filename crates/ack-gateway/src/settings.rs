@@ -16,9 +16,8 @@ use ack_api::settings::upstream::{PublicName, UpstreamEntry};
 
 /// Variables that every process gets, because hardly any program runs without them. The owner names
 /// all others.
-pub const INHERITED_VARIABLES: [&str; 10] = [
-    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR",
-];
+pub const INHERITED_VARIABLES: [&str; 10] =
+    ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"];
 
 const DEFAULT_TIMEOUT_MS: u32 = 30_000;
 const MAX_START: Duration = Duration::from_secs(10);
@@ -75,12 +74,10 @@ impl fmt::Display for Connection {
     /// Leaves out what may be secret: arguments, environment, token.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Process {
-                program, arguments, ..
-            } if arguments.is_empty() => write!(out, "{}", program.display()),
-            Self::Process {
-                program, arguments, ..
-            } => {
+            Self::Process { program, arguments, .. } if arguments.is_empty() => {
+                write!(out, "{}", program.display())
+            }
+            Self::Process { program, arguments, .. } => {
                 let arguments = count(arguments.len() as u64, "argument");
                 write!(out, "{} with {arguments}", program.display())
             }
@@ -152,10 +149,7 @@ fn tools(
         } else if !taken.insert(name.clone()) {
             format!("another tool already has the name `{name}`")
         } else {
-            tools.push(UpstreamTool {
-                upstream_name: upstream_name.clone(),
-                name: name.clone(),
-            });
+            tools.push(UpstreamTool { upstream_name: upstream_name.clone(), name: name.clone() });
             continue;
         };
         return Err(Problem::at(["tools", upstream_name], message));
@@ -170,10 +164,9 @@ fn connection(
 ) -> Result<Connection, Problem> {
     match (entry.command.split_first(), &entry.url) {
         (Some(_), Some(_)) => Err(Problem::at(["url"], "use either `command` or `url`")),
-        (None, None) => Err(Problem::at(
-            [],
-            "`command` (what to start) or `url` (where it answers) is missing",
-        )),
+        (None, None) => {
+            Err(Problem::at([], "`command` (what to start) or `url` (where it answers) is missing"))
+        }
         (Some(_), None) if entry.token_env.is_some() => {
             Err(Problem::at(["token_env"], "`token_env` needs `url`"))
         }
@@ -223,11 +216,7 @@ fn process(
             missing.join(", ")
         )));
     }
-    Ok(Connection::Process {
-        program,
-        arguments: arguments.to_vec(),
-        environment,
-    })
+    Ok(Connection::Process { program, arguments: arguments.to_vec(), environment })
 }
 
 fn http(
@@ -239,9 +228,7 @@ fn http(
         let value = variable(name)?.to_string_lossy().trim().to_owned();
         Some(value).filter(|value| !value.is_empty())
     };
-    let rest = url
-        .strip_prefix("http://")
-        .or_else(|| url.strip_prefix("https://"));
+    let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
     let authority = rest.and_then(|rest| rest.split(['/', '?', '#']).next());
     let authority = authority.unwrap_or_default();
     if authority.is_empty()
@@ -259,8 +246,5 @@ fn http(
         let reason = format!("`{name}` of `token_env` is not set where this server runs");
         return Ok(Connection::Unusable(reason));
     }
-    Ok(Connection::Http {
-        url: url.to_owned(),
-        token,
-    })
+    Ok(Connection::Http { url: url.to_owned(), token })
 }

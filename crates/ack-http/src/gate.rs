@@ -89,18 +89,12 @@ impl Gate {
     /// tunnel may change it.
     pub fn check_target(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
         let host = single_header(headers, &HOST).ok_or(Refusal::NoHost)?;
-        let host = host
-            .to_str()
-            .ok()
-            .filter(|host| !host.is_empty())
-            .ok_or(Refusal::NoHost)?;
+        let host = host.to_str().ok().filter(|host| !host.is_empty()).ok_or(Refusal::NoHost)?;
         let own_host = HostAndPort::parse(host)
             .filter(|place| self.is_own(place))
             .ok_or(Refusal::WrongHost)?;
         // A request may also name its host in the target (RFC 9112, 3.2.2).
-        let target = uri
-            .authority()
-            .map(|authority| HostAndPort::parse(authority.as_str()));
+        let target = uri.authority().map(|authority| HostAndPort::parse(authority.as_str()));
         if target.is_some_and(|target| !target.is_some_and(|target| self.is_own(&target))) {
             return Err(Refusal::WrongHost);
         }
@@ -110,20 +104,14 @@ impl Gate {
         let origin = single_header(headers, &ORIGIN)
             .and_then(|origin| origin.to_str().ok())
             .unwrap_or_default();
-        let same = [("http://", 80), ("https://", 443)]
-            .into_iter()
-            .any(|(scheme, port)| {
-                let from = origin.strip_prefix(scheme).and_then(HostAndPort::parse);
-                from.is_some_and(|from| {
-                    from.host == own_host.host
-                        && from.port.unwrap_or(port) == own_host.port.unwrap_or(port)
-                })
-            });
-        if same {
-            Ok(())
-        } else {
-            Err(Refusal::WrongOrigin)
-        }
+        let same = [("http://", 80), ("https://", 443)].into_iter().any(|(scheme, port)| {
+            let from = origin.strip_prefix(scheme).and_then(HostAndPort::parse);
+            from.is_some_and(|from| {
+                from.host == own_host.host
+                    && from.port.unwrap_or(port) == own_host.port.unwrap_or(port)
+            })
+        });
+        if same { Ok(()) } else { Err(Refusal::WrongOrigin) }
     }
 
     fn is_own(&self, host: &HostAndPort) -> bool {
@@ -135,18 +123,12 @@ impl Gate {
         let Some(token) = &self.token else {
             return Ok(());
         };
-        if token.equals(bearer(headers)?) {
-            Ok(())
-        } else {
-            Err(Refusal::WrongToken)
-        }
+        if token.equals(bearer(headers)?) { Ok(()) } else { Err(Refusal::WrongToken) }
     }
 }
 
 pub fn bearer(headers: &HeaderMap) -> Result<&[u8], Refusal> {
-    let header = single_header(headers, &AUTHORIZATION)
-        .ok_or(Refusal::NoToken)?
-        .as_bytes();
+    let header = single_header(headers, &AUTHORIZATION).ok_or(Refusal::NoToken)?.as_bytes();
     let (scheme, header) = header.split_at_checked(7).ok_or(Refusal::NoToken)?;
     if !scheme.eq_ignore_ascii_case(b"bearer ") {
         return Err(Refusal::NoToken);
@@ -199,12 +181,8 @@ impl HostAndPort {
 
 /// Normalises a host for [`HostAndPort`].
 fn normalise_host(host: &str) -> String {
-    let host = host
-        .trim_start_matches('[')
-        .trim_end_matches(']')
-        .to_ascii_lowercase();
-    host.parse::<Ipv6Addr>()
-        .map_or(host, |address| address.to_string())
+    let host = host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
+    host.parse::<Ipv6Addr>().map_or(host, |address| address.to_string())
 }
 
 #[cfg(test)]
@@ -225,8 +203,7 @@ mod tests {
     fn a_request_must_be_for_this_host_and_from_its_own_pages() {
         let gate = Gate::new(&["Memory.Example".to_owned(), "10.0.0.7".to_owned()], None);
         let check = |lines: &[(&str, &str)]| {
-            gate.check_target(&Uri::from_static("/mcp"), &headers(lines))
-                .err()
+            gate.check_target(&Uri::from_static("/mcp"), &headers(lines)).err()
         };
         for host in "
             localhost 127.0.0.1:7767 [::1]:80 LOCALHOST:1 [0:0:0:0:0:0:0:1] memory.example
@@ -278,10 +255,7 @@ mod tests {
         let plainly = |host: &str, origin: &str| check(&[("host", host), ("origin", origin)]);
         assert_eq!(plainly("localhost", "http://LOCALHOST:80"), None);
         assert_eq!(plainly("[::1]:443", "https://[0:0::1]"), None);
-        assert_eq!(
-            plainly("localhost", "https://localhost:80"),
-            Some(Refusal::WrongOrigin)
-        );
+        assert_eq!(plainly("localhost", "https://localhost:80"), Some(Refusal::WrongOrigin));
         let twice = check(&[
             ("host", "localhost"),
             ("origin", "http://localhost"),
@@ -311,10 +285,7 @@ mod tests {
         assert_eq!(token(&[("authorization", &bearer)]), None);
         assert_eq!(token(&[("authorization", &bearer.to_lowercase())]), None);
         assert_eq!(token(&[]), Some(Refusal::NoToken));
-        assert_eq!(
-            token(&[("authorization", "Basic 0123456789abcdef")]),
-            Some(Refusal::NoToken)
-        );
+        assert_eq!(token(&[("authorization", "Basic 0123456789abcdef")]), Some(Refusal::NoToken));
         assert_eq!(token(&[("authorization", "Bear")]), Some(Refusal::NoToken));
         assert_eq!(
             token(&[("authorization", &bearer), ("authorization", &bearer)]),
@@ -326,11 +297,7 @@ mod tests {
             "Bearer 0123456789abcdef0",
             "Bearer 0123456789ABCDEF",
         ] {
-            assert_eq!(
-                token(&[("authorization", wrong)]),
-                Some(Refusal::WrongToken),
-                "{wrong}"
-            );
+            assert_eq!(token(&[("authorization", wrong)]), Some(Refusal::WrongToken), "{wrong}");
         }
         assert_eq!(Gate::new(&[], None).token(&headers(&[])), Ok(()));
     }

@@ -219,11 +219,7 @@ struct Place {
 
 impl Peers {
     fn new(limits: ConnectionLimits) -> Arc<Self> {
-        Arc::new(Self {
-            limits,
-            open: Mutex::default(),
-            freed: Notify::new(),
-        })
+        Arc::new(Self { limits, open: Mutex::default(), freed: Notify::new() })
     }
 
     async fn place(self: &Arc<Self>) -> Place {
@@ -251,20 +247,13 @@ impl Peers {
             }
         }
         let peer = Arc::new(Peer {
-            state: Mutex::new(State {
-                known: false,
-                idle_since: Some(Instant::now()),
-            }),
+            state: Mutex::new(State { known: false, idle_since: Some(Instant::now()) }),
             must_close: Notify::new(),
         });
         open.next += 1;
         let number = open.next;
         open.peers.insert(number, Arc::clone(&peer));
-        Some(Place {
-            peers: Arc::clone(self),
-            peer,
-            number,
-        })
+        Some(Place { peers: Arc::clone(self), peer, number })
     }
 }
 

@@ -98,10 +98,7 @@ pub fn build(
     let encoder = Encoder::embedded().ok_or(BuildError::DamagedEncoder)?;
     let folder = &target.folder;
     check_files(folder)?;
-    let Wanted {
-        rows: wanted,
-        listing,
-    } = Wanted::read(target)?;
+    let Wanted { rows: wanted, listing } = Wanted::read(target)?;
     if options.dry_run {
         let choice = resolve(options.encoder, folder, wanted.len());
         let is_there = folder.join(format!("{TABLE}.lance")).is_dir();
@@ -255,11 +252,7 @@ impl Plan {
     fn new(wanted: &[(RowKey, u64, Status)], known: &[StoredRow], is_searched: bool) -> Self {
         let of = |fingerprint, status| (fingerprint, is_searched.then_some(status));
         let mut needed: HashMap<RowKey, _> = HashMap::with_capacity(wanted.len());
-        needed.extend(
-            wanted
-                .iter()
-                .map(|(key, hash, status)| (*key, of(*hash, *status))),
-        );
+        needed.extend(wanted.iter().map(|(key, hash, status)| (*key, of(*hash, *status))));
         let mut kept: HashSet<RowKey> = HashSet::with_capacity(wanted.len());
         let mut remove = Vec::new();
         for row in known {
@@ -274,11 +267,7 @@ impl Plan {
             kept.remove(key);
         }
         let keys = wanted.iter().map(|(key, ..)| *key);
-        Self {
-            kept: kept.len(),
-            add: keys.filter(|key| !kept.contains(key)).collect(),
-            remove,
-        }
+        Self { kept: kept.len(), add: keys.filter(|key| !kept.contains(key)).collect(), remove }
     }
 }
 
@@ -286,11 +275,7 @@ impl Plan {
 fn lock(folder: &Path) -> Result<File, TableError> {
     let io = |action: &'static str, path: &Path| {
         let path = path.to_owned();
-        move |source| TableError::Io {
-            action,
-            path,
-            source,
-        }
+        move |source| TableError::Io { action, path, source }
     };
     // The table contains the text of memories, so only the owner may read it: the store itself may
     // be private.
@@ -331,28 +316,15 @@ impl Writer {
         };
         let (table, contents, rebuild_reason) = match found {
             Some(Ok((table, contents))) => (table, contents, None),
-            Some(Err(error)) => (
-                create(folder, &schema, &place)?,
-                Contents::default(),
-                Some(error.to_string()),
-            ),
+            Some(Err(error)) => {
+                (create(folder, &schema, &place)?, Contents::default(), Some(error.to_string()))
+            }
             None => {
                 let rebuild_reason = (rebuild && place.is_dir()).then(|| "`--rebuild`".to_owned());
-                (
-                    create(folder, &schema, &place)?,
-                    Contents::default(),
-                    rebuild_reason,
-                )
+                (create(folder, &schema, &place)?, Contents::default(), rebuild_reason)
             }
         };
-        Ok(Self {
-            table,
-            encoders,
-            extent,
-            batch: contents.next_batch(),
-            contents,
-            rebuild_reason,
-        })
+        Ok(Self { table, encoders, extent, batch: contents.next_batch(), contents, rebuild_reason })
     }
 
     fn remove(&self, keys: &[RowKey]) -> Result<(), TableError> {
@@ -419,24 +391,16 @@ impl Writer {
                 .map_err(TableError::lance_error("count the rows"))?;
             compact(&self.table, rows, self.extent).await?;
             update_indexes(&self.table, rows, target.resident, target.extent).await?;
-            let version = self
-                .table
-                .version()
-                .await
-                .map_err(TableError::lance_error("read the version"))?;
-            let mut tags = self
-                .table
-                .tags()
-                .await
-                .map_err(TableError::lance_error("read the tags"))?;
+            let version =
+                self.table.version().await.map_err(TableError::lance_error("read the version"))?;
+            let mut tags =
+                self.table.tags().await.map_err(TableError::lance_error("read the tags"))?;
             let known = match tags.list().await {
                 Ok(known) => known,
                 Err(_) => {
                     // A damaged tag names no version that could be lost.
                     let _ = std::fs::remove_file(tag_file(folder));
-                    tags.list()
-                        .await
-                        .map_err(TableError::lance_error("read the tags"))?
+                    tags.list().await.map_err(TableError::lance_error("read the tags"))?
                 }
             };
             let result = match known.get(PUBLISHED) {

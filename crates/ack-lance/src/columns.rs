@@ -89,11 +89,7 @@ pub fn schema(encoder: &Encoder, extent: Extent, is_contextual: bool) -> SchemaR
     let dimension = i32::try_from(encoder.dimension()).unwrap_or(i32::MAX);
     let text = |name: &str, null: bool| Field::new(name, DataType::Utf8, null);
     let list = |name: &str| {
-        Field::new(
-            name,
-            DataType::List(Arc::new(Field::new("item", DataType::Utf8, true))),
-            true,
-        )
+        Field::new(name, DataType::List(Arc::new(Field::new("item", DataType::Utf8, true))), true)
     };
     let item = Arc::new(Field::new("item", DataType::Float32, true));
     let mut fields = vec![
@@ -128,11 +124,7 @@ pub fn schema(encoder: &Encoder, extent: Extent, is_contextual: bool) -> SchemaR
         metadata.insert(META_NETWORK.to_owned(), CONTEXTUAL.to_owned());
     }
     if extent.has_records() {
-        fields.push(uncompressed(Field::new(
-            "record",
-            DataType::LargeBinary,
-            true,
-        )));
+        fields.push(uncompressed(Field::new("record", DataType::LargeBinary, true)));
     }
     fields.push(Field::new(CHECK, DataType::UInt64, false));
     Arc::new(Schema::new_with_metadata(fields, metadata))
@@ -207,11 +199,7 @@ pub fn lexicon(
     number: u64,
     detail: Vec<u8>,
 ) -> Result<RecordBatch, arrow::error::ArrowError> {
-    let terms = EncodedTerms {
-        lexicon: detail,
-        rows: Vec::new(),
-        words: Vec::new(),
-    };
+    let terms = EncodedTerms { lexicon: detail, rows: Vec::new(), words: Vec::new() };
     batch_of_terms(schema, Extent::Derived, (number, terms), &[])
 }
 
@@ -223,11 +211,8 @@ fn batch_of_terms(
 ) -> Result<RecordBatch, arrow::error::ArrowError> {
     let on_disk = extent.is_searched_on_disk();
     let batch_row = i64::try_from(number).unwrap_or(i64::MAX);
-    let records_in_batch = if extent.has_records() {
-        u32::try_from(rows.len()).unwrap_or(u32::MAX)
-    } else {
-        0
-    };
+    let records_in_batch =
+        if extent.has_records() { u32::try_from(rows.len()).unwrap_or(u32::MAX) } else { 0 };
     let count = rows.len() + 1;
     let mut values: Vec<ArrayRef> = vec![
         numbers::<UInt8Type>(Some(LEXICON_SOURCE), rows, |row| Some(row.key.source)),
@@ -247,16 +232,9 @@ fn batch_of_terms(
         texts(rows, |row| row.memory.superseded_by.as_deref()),
         numbers::<UInt32Type>(Some(records_in_batch), rows, |row| Some(row.doc.length)),
         searched_texts(rows.iter().map(|row| on_disk.then(|| text(row.memory)))),
-        searched_texts(
-            terms
-                .words
-                .into_iter()
-                .map(|words| on_disk.then_some(words)),
-        ),
+        searched_texts(terms.words.into_iter().map(|words| on_disk.then_some(words))),
         Arc::new(UInt64Array::from_value(number, count)),
-        Arc::new(BinaryArray::from_iter_values(
-            std::iter::once(terms.lexicon).chain(terms.rows),
-        )),
+        Arc::new(BinaryArray::from_iter_values(std::iter::once(terms.lexicon).chain(terms.rows))),
         Arc::new(vectors(schema, on_disk, rows)?),
         Arc::new(StringArray::from_iter(
             std::iter::once(None).chain(rows.iter().map(|row| row.model)),

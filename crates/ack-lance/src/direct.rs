@@ -85,10 +85,9 @@ impl ObjectStore for Direct {
             && options.if_unmodified_since.is_none();
         match &options.range {
             Some(GetRange::Bounded(range)) if plain => read(&self.0, location, range.clone()),
-            _ if files::is_special(&self.0.path_to_filesystem(location)?) => Err(read_error(
-                location,
-                std::io::ErrorKind::InvalidInput.into(),
-            )),
+            _ if files::is_special(&self.0.path_to_filesystem(location)?) => {
+                Err(read_error(location, std::io::ErrorKind::InvalidInput.into()))
+            }
             _ => self.0.get_opts(location, options).await,
         }
     }
@@ -131,9 +130,7 @@ impl ObjectStore for Direct {
 }
 
 fn read_only() -> Error {
-    Error::NotSupported {
-        source: "a table is only read here".into(),
-    }
+    Error::NotSupported { source: "a table is only read here".into() }
 }
 
 #[derive(Debug)]
@@ -179,14 +176,10 @@ fn open(local: &LocalFileSystem, location: &Path) -> Result<Arc<OpenFile>> {
 
 fn read_error(location: &Path, source: std::io::Error) -> Error {
     match source.kind() {
-        std::io::ErrorKind::NotFound => Error::NotFound {
-            path: location.to_string(),
-            source: source.into(),
-        },
-        _ => Error::Generic {
-            store: SCHEME,
-            source: source.into(),
-        },
+        std::io::ErrorKind::NotFound => {
+            Error::NotFound { path: location.to_string(), source: source.into() }
+        }
+        _ => Error::Generic { store: SCHEME, source: source.into() },
     }
 }
 
@@ -195,10 +188,7 @@ fn read(local: &LocalFileSystem, location: &Path, range: Range<u64>) -> Result<G
     let length = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or_default();
     // A file that is shorter than expected is damaged: missing bytes are never made up.
     if range.end > opened.size {
-        return Err(read_error(
-            location,
-            std::io::ErrorKind::UnexpectedEof.into(),
-        ));
+        return Err(read_error(location, std::io::ErrorKind::UnexpectedEof.into()));
     }
     let mut bytes = vec![0; length];
     opened

@@ -46,14 +46,8 @@ pub async fn compact(table: &Table, rows: usize, extent: Extent) -> Result<(), T
         if extent == Extent::Derived {
             options.materialize_deletions_threshold = 0.0;
         }
-        let compact = OptimizeAction::Compact {
-            options,
-            remap_options: None,
-        };
-        table
-            .optimize(compact)
-            .await
-            .map_err(TableError::lance_error("put fragments together"))?;
+        let compact = OptimizeAction::Compact { options, remap_options: None };
+        table.optimize(compact).await.map_err(TableError::lance_error("put fragments together"))?;
     }
     Ok(())
 }
@@ -63,22 +57,14 @@ async fn has_removed_rows(table: &Table) -> Result<bool, TableError> {
     let Some(dataset) = table.dataset() else {
         return Ok(false);
     };
-    let dataset = dataset
-        .get()
-        .await
-        .map_err(TableError::lance_error("look at the fragments"))?;
-    Ok(dataset
-        .fragments()
-        .iter()
-        .any(|fragment| fragment.deletion_file.is_some()))
+    let dataset = dataset.get().await.map_err(TableError::lance_error("look at the fragments"))?;
+    Ok(dataset.fragments().iter().any(|fragment| fragment.deletion_file.is_some()))
 }
 
 /// Drops the indexes that contain words of the memories: all but the one on vectors.
 pub async fn drop_word_indexes(table: &Table) -> Result<(), TableError> {
-    let existing = table
-        .list_indices()
-        .await
-        .map_err(TableError::lance_error("list the indexes"))?;
+    let existing =
+        table.list_indices().await.map_err(TableError::lance_error("list the indexes"))?;
     for index in existing {
         if index.columns != ["vector"] {
             table
@@ -104,17 +90,13 @@ pub async fn update_indexes(
     resident: usize,
     extent: Extent,
 ) -> Result<(), TableError> {
-    let existing = table
-        .list_indices()
-        .await
-        .map_err(TableError::lance_error("list the indexes"))?;
+    let existing =
+        table.list_indices().await.map_err(TableError::lance_error("list the indexes"))?;
     if existing.is_empty() && !will_search_on_disk(rows, resident) {
         return Ok(());
     }
     let has = |column: &str| {
-        existing
-            .iter()
-            .any(|index| index.columns.iter().any(|indexed| indexed == column))
+        existing.iter().any(|index| index.columns.iter().any(|indexed| indexed == column))
     };
     // The terms are already analysed: they only have to be split at spaces.
     let words = FtsIndexBuilder::default()
@@ -126,9 +108,7 @@ pub async fn update_indexes(
         .ascii_folding(false)
         .max_token_length(None)
         .num_workers(
-            std::thread::available_parallelism()
-                .map_or(1, usize::from)
-                .min(INDEX_THREADS),
+            std::thread::available_parallelism().map_or(1, usize::from).min(INDEX_THREADS),
         );
     let mut wanted: Vec<(&str, Index)> = vec![
         ("status", Index::Bitmap(BitmapIndexBuilder::default())),
@@ -149,19 +129,12 @@ pub async fn update_indexes(
         }
     }
     wanted.retain(|(column, _)| !has(column));
-    let words = if has("words") {
-        Vec::new()
-    } else {
-        vec![("words", Index::FTS(words))]
-    };
+    let words = if has("words") { Vec::new() } else { vec![("words", Index::FTS(words))] };
     // The index on words takes one processor and about as long as the others together.
     futures::try_join!(create_indexes(table, words), create_indexes(table, wanted))?;
     if !existing.is_empty() && (extent == Extent::Derived || lacks_rows(table, rows).await?) {
-        let updated = table
-            .optimize(OptimizeAction::Index(
-                lancedb::table::OptimizeOptions::default(),
-            ))
-            .await;
+        let updated =
+            table.optimize(OptimizeAction::Index(lancedb::table::OptimizeOptions::default())).await;
         updated.map_err(TableError::lance_error("update the indexes"))?;
     }
     Ok(())

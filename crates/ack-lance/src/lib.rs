@@ -58,10 +58,7 @@ const METADATA_CACHE_BYTES: usize = 16 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
     #[error("{action}: {}", reason(.source))]
-    Lance {
-        action: &'static str,
-        source: Box<lancedb::Error>,
-    },
+    Lance { action: &'static str, source: Box<lancedb::Error> },
     /// It was made with another encoder or version.
     #[error("it was made with {found}, this program needs {needed}")]
     Mismatch {
@@ -94,11 +91,7 @@ pub enum TableError {
     },
     /// A file could not be created, read or removed.
     #[error("{action} {}: {source}", .path.display())]
-    Io {
-        action: &'static str,
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    Io { action: &'static str, path: PathBuf, source: std::io::Error },
 }
 
 /// What LanceDB says, without the places in its source that it appends. The text of a panic would
@@ -132,10 +125,7 @@ impl TableError {
 
     /// Whether a damaged file can be the cause.
     pub const fn may_be_damage(&self) -> bool {
-        matches!(
-            self,
-            Self::Lance { .. } | Self::Column { .. } | Self::Damaged | Self::Io { .. }
-        )
+        matches!(self, Self::Lance { .. } | Self::Column { .. } | Self::Damaged | Self::Io { .. })
     }
 
     /// What to do about it.
@@ -165,17 +155,11 @@ impl TableError {
     }
 
     fn read_error(action: &'static str) -> impl Fn(lance::Error) -> Self {
-        move |source| Self::Lance {
-            action,
-            source: Box::new(source.into()),
-        }
+        move |source| Self::Lance { action, source: Box::new(source.into()) }
     }
 
     fn lance_error(action: &'static str) -> impl Fn(lancedb::Error) -> Self {
-        move |source| Self::Lance {
-            action,
-            source: Box::new(source),
-        }
+        move |source| Self::Lance { action, source: Box::new(source) }
     }
 }
 
@@ -186,11 +170,7 @@ fn runtime() -> std::io::Result<&'static Runtime> {
         return Ok(runtime);
     }
     let built = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(
-            std::thread::available_parallelism()
-                .map_or(2, usize::from)
-                .clamp(2, 4),
-        )
+        .worker_threads(std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 4))
         .thread_name("lance")
         .enable_all()
         .build()?;
@@ -271,11 +251,7 @@ async fn connect_at(address: &str) -> Result<Connection, TableError> {
 fn check_files(folder: &Path) -> Result<(), TableError> {
     ack_sys::files::check_tree(folder).map_err(|source| match source.kind() {
         std::io::ErrorKind::InvalidInput => TableError::Special { source },
-        _ => TableError::Io {
-            action: "read",
-            path: folder.to_owned(),
-            source,
-        },
+        _ => TableError::Io { action: "read", path: folder.to_owned(), source },
     })
 }
 
@@ -285,20 +261,13 @@ async fn open(folder: &Path) -> Result<Table, TableError> {
 }
 
 async fn open_at(connection: &Connection) -> Result<Table, TableError> {
-    connection
-        .open_table(TABLE)
-        .execute()
-        .await
-        .map_err(TableError::lance_error("open the table"))
+    connection.open_table(TABLE).execute().await.map_err(TableError::lance_error("open the table"))
 }
 
 /// Opens the published version for searching.
 async fn open_published(folder: &Path) -> Result<Table, TableError> {
     let table = open_at(&connect_at(&address(folder)?).await?).await?;
-    table
-        .checkout_tag(PUBLISHED)
-        .await
-        .map_err(|_| TableError::Unpublished)?;
+    table.checkout_tag(PUBLISHED).await.map_err(|_| TableError::Unpublished)?;
     Ok(table)
 }
 
@@ -338,11 +307,8 @@ async fn each_batch(
         // One part at a time: data that is read ahead stays in memory.
         for first in (0..rows).step_by(DECODED_ROWS as usize) {
             let part = first..rows.min(first.saturating_add(DECODED_ROWS));
-            let mut batches = reader
-                .read_range(part, DECODED_ROWS)
-                .await
-                .map_err(&failed)?
-                .buffered(1);
+            let mut batches =
+                reader.read_range(part, DECODED_ROWS).await.map_err(&failed)?.buffered(1);
             while let Some(batch) = batches.try_next().await.map_err(&failed)? {
                 visit(&batch)?;
             }
@@ -361,17 +327,11 @@ async fn select_rows(
     if let Some(condition) = condition {
         query = query.only_if(condition);
     }
-    query
-        .execute()
-        .await
-        .map_err(TableError::lance_error("read the rows"))
+    query.execute().await.map_err(TableError::lance_error("read the rows"))
 }
 
 async fn next_batch(
     batches: &mut SendableRecordBatchStream,
 ) -> Result<Option<RecordBatch>, TableError> {
-    batches
-        .try_next()
-        .await
-        .map_err(TableError::lance_error("read the rows"))
+    batches.try_next().await.map_err(TableError::lance_error("read the rows"))
 }

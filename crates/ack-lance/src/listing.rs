@@ -33,11 +33,7 @@ pub fn write(folder: &Path, key: u64, listing: &Listing) -> Result<(), TableErro
     let new = folder.join(format!("{FILE_NAME}.new"));
     let written = std::fs::write(&new, [&key.to_le_bytes()[..], &hash, &listing].concat())
         .and_then(|()| std::fs::rename(&new, path(folder)));
-    written.map_err(|source| TableError::Io {
-        action: "write",
-        path: path(folder),
-        source,
-    })
+    written.map_err(|source| TableError::Io { action: "write", path: path(folder), source })
 }
 
 /// The listing of a store that is still in the state of the last build.

@@ -41,10 +41,8 @@ pub fn load(
     let (dataset, rows, mut searcher, lexicons) = wait(async {
         let mut dataset = published_dataset(folder).await?;
         columns::check(&dataset.schema().metadata, encoder)?;
-        let rows = dataset
-            .count_rows(None)
-            .await
-            .map_err(TableError::read_error("count the rows"))?;
+        let rows =
+            dataset.count_rows(None).await.map_err(TableError::read_error("count the rows"))?;
         let mut searcher = None;
         if rows > resident {
             dataset = dataset_with(folder, session()).await?;
@@ -62,14 +60,9 @@ pub fn load(
     let (mut columns, contents) = index.writers();
     if searched {
         let rows = |batch: &RecordBatch, numbers: Vec<Option<DocId>>| {
-            let row_numbers = Rows::new(batch)
-                .numbers::<UInt64Type>("_rowid")?
-                .values()
-                .iter();
+            let row_numbers = Rows::new(batch).numbers::<UInt64Type>("_rowid")?.values().iter();
             if let Some(searcher) = &mut searcher {
-                let added = row_numbers
-                    .zip(numbers)
-                    .filter(|(_, number)| number.is_some());
+                let added = row_numbers.zip(numbers).filter(|(_, number)| number.is_some());
                 added.for_each(|(row_number, _)| searcher.add_row(*row_number));
             }
             Ok(())
@@ -82,12 +75,7 @@ pub fn load(
         read.read_all(&dataset, &mut columns, fill)?;
     }
     index.set_loaded(searcher.map(|searcher| Box::new(searcher) as Box<dyn RemoteDocs>));
-    let mut encoder = dataset
-        .schema()
-        .metadata
-        .get(META_ENCODER)
-        .cloned()
-        .unwrap_or_default();
+    let mut encoder = dataset.schema().metadata.get(META_ENCODER).cloned().unwrap_or_default();
     if read.contextual > 0 {
         let rows = ack_api::number::count(read.contextual, "row");
         encoder.push_str(&format!("; {rows} with the contextual encoder"));
@@ -109,9 +97,7 @@ async fn lexicons(dataset: &Dataset) -> Result<RecordBatch, TableError> {
         let batch = Rows::new(batch);
         let sources = batch.numbers::<UInt8Type>("source")?.values().iter();
         let numbers = batch.numbers::<UInt64Type>("_rowid")?.values().iter();
-        let lexicons = numbers
-            .zip(sources)
-            .filter(|(_, source)| **source == LEXICON_SOURCE);
+        let lexicons = numbers.zip(sources).filter(|(_, source)| **source == LEXICON_SOURCE);
         rows.extend(lexicons.map(|(number, _)| *number));
         Ok(())
     })
@@ -173,17 +159,12 @@ impl LoadCounts {
                 let batch = batch
                     .project(&row_numbers.collect::<Vec<_>>())
                     .map_err(|_| TableError::Damaged)?;
-                sender
-                    .send((batch, numbers))
-                    .map_err(|_| TableError::Damaged)
+                sender.send((batch, numbers)).map_err(|_| TableError::Damaged)
             };
             let known = wait(self.read_columns(dataset, &both, columns, send));
             drop(sender);
             // If the other thread failed, its error is the cause.
-            reading
-                .join()
-                .unwrap_or(Err(TableError::Damaged))
-                .and(known)
+            reading.join().unwrap_or(Err(TableError::Damaged)).and(known)
         })
     }
 }
@@ -225,10 +206,7 @@ impl<'a> LoadedContents<'a> {
             known.insert(batch, numbers);
             Ok(())
         })?;
-        Ok(Self {
-            index,
-            lexicons: known,
-        })
+        Ok(Self { index, lexicons: known })
     }
 
     /// Adds the terms and the vector of every memory.

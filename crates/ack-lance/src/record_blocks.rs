@@ -84,9 +84,7 @@ pub struct BlockReader(Decompressor<'static>);
 impl BlockReader {
     /// A reader.
     pub fn new() -> Result<Self, TableError> {
-        Decompressor::new()
-            .map(Self)
-            .map_err(|_| TableError::Damaged)
+        Decompressor::new().map(Self).map_err(|_| TableError::Damaged)
     }
 
     /// Reads the blocks of a batch, and passes on the records for which `is_wanted` holds.
@@ -101,9 +99,7 @@ impl BlockReader {
             (contents_length, blocks) = split_length(blocks)?;
             let frame_length;
             (frame_length, blocks) = split_length(blocks)?;
-            (frame, blocks) = blocks
-                .split_at_checked(frame_length)
-                .ok_or(TableError::Damaged)?;
+            (frame, blocks) = blocks.split_at_checked(frame_length).ok_or(TableError::Damaged)?;
             if contents_length > MAX_BLOCK_BYTES {
                 return Err(TableError::Damaged);
             }
@@ -132,10 +128,7 @@ fn find_records(
         let (rowid, after) = after.split_first_chunk::<8>().ok_or(TableError::Damaged)?;
         let (length, after) = split_length(after)?;
         let start = contents.len() - after.len();
-        let key = RowKey {
-            source: *source,
-            rowid: i64::from_le_bytes(*rowid),
-        };
+        let key = RowKey { source: *source, rowid: i64::from_le_bytes(*rowid) };
         rest = after.get(length..).ok_or(TableError::Damaged)?;
         if is_wanted(key) {
             records.push((key, start..start + length));

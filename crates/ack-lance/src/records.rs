@@ -33,10 +33,9 @@ pub fn read(
             let numbers = rows.numbers::<Int64Type>("row")?.values();
             let fingerprints = rows.numbers::<UInt64Type>("fingerprint")?.values();
             let batches = rows.numbers::<UInt64Type>("batch")?.values();
-            let keys = sources.zip(numbers).map(|(source, rowid)| RowKey {
-                source: *source,
-                rowid: *rowid,
-            });
+            let keys = sources
+                .zip(numbers)
+                .map(|(source, rowid)| RowKey { source: *source, rowid: *rowid });
             let rows = places_in_table.zip(keys).zip(fingerprints).zip(batches);
             for (((place, key), fingerprint), batch) in rows {
                 if key.source == LEXICON_SOURCE {
@@ -63,11 +62,7 @@ pub fn read(
             let record = records.iter().flatten().next().unwrap_or_default();
             blocks.read(record, is_wanted, &mut visit)?;
         }
-        if remaining.is_empty() {
-            Ok(())
-        } else {
-            Err(TableError::Damaged)
-        }
+        if remaining.is_empty() { Ok(()) } else { Err(TableError::Damaged) }
     })
 }
 
@@ -115,9 +110,7 @@ pub fn published_files(folder: &Path) -> Result<Vec<PathBuf>, TableError> {
             .collect();
         for index in indexes {
             let inside = PathBuf::from("_indices").join(index);
-            let listed = std::fs::read_dir(table_path.join(&inside))
-                .into_iter()
-                .flatten();
+            let listed = std::fs::read_dir(table_path.join(&inside)).into_iter().flatten();
             paths.extend(listed.flatten().map(|entry| inside.join(entry.file_name())));
         }
         Ok(paths)
@@ -130,10 +123,7 @@ pub fn published_files(folder: &Path) -> Result<Vec<PathBuf>, TableError> {
 
 fn files_of(fragment: &FileFragment) -> Vec<PathBuf> {
     let metadata = fragment.metadata();
-    let data = metadata
-        .files
-        .iter()
-        .map(|file| PathBuf::from("data").join(&file.path));
+    let data = metadata.files.iter().map(|file| PathBuf::from("data").join(&file.path));
     let deleted = metadata.deletion_file.as_ref().map(|deleted| {
         let name = format!(
             "{}-{}-{}.{}",

@@ -103,37 +103,18 @@ impl<'a> Rows<'a> {
         let updated = self.numbers::<Int64Type>("updated")?;
         let id = self.texts("id")?;
         let status = self.texts("status")?;
-        let optional = [
-            "project",
-            "alias",
-            "session",
-            "session_id",
-            "type",
-            "superseded_by",
-        ];
+        let optional = ["project", "alias", "session", "session_id", "type", "superseded_by"];
         let optional = optional.map(|name| self.texts(name));
-        let [
-            Ok(project),
-            Ok(alias),
-            Ok(session),
-            Ok(session_id),
-            Ok(kind),
-            Ok(superseded),
-        ] = optional
+        let [Ok(project), Ok(alias), Ok(session), Ok(session_id), Ok(kind), Ok(superseded)] =
+            optional
         else {
             return Err(TableError::Column { column: "project" });
         };
-        let (tags, files) = (
-            Strings::new(self.lists("tags")?)?,
-            Strings::new(self.lists("files")?)?,
-        );
+        let (tags, files) =
+            (Strings::new(self.lists("tags")?)?, Strings::new(self.lists("files")?)?);
         for row_index in 0..self.batch.num_rows() {
             let text = |column: &'a arrow::array::StringArray| {
-                if column.is_null(row_index) {
-                    ""
-                } else {
-                    column.value(row_index)
-                }
+                if column.is_null(row_index) { "" } else { column.value(row_index) }
             };
             let number = |column: &arrow::array::PrimitiveArray<Int64Type>| {
                 (!column.is_null(row_index)).then(|| column.value(row_index))
@@ -142,10 +123,7 @@ impl<'a> Rows<'a> {
                 continue;
             }
             let entry = DocEntry {
-                key: RowKey {
-                    source: source.value(row_index),
-                    rowid: row.value(row_index),
-                },
+                key: RowKey { source: source.value(row_index), rowid: row.value(row_index) },
                 fingerprint: fingerprint.value(row_index),
                 id: text(id),
                 created: number(created).unwrap_or(i64::MIN),
@@ -209,19 +187,13 @@ impl<'a> Strings<'a> {
     fn new(lists: &'a arrow::array::ListArray) -> Result<Self, TableError> {
         Ok(Self {
             offsets: lists.value_offsets(),
-            values: lists
-                .values()
-                .as_string_opt::<i32>()
-                .ok_or(TableError::Damaged)?,
+            values: lists.values().as_string_opt::<i32>().ok_or(TableError::Damaged)?,
         })
     }
 
     fn row(&self, index: usize) -> Result<Vec<&'a str>, TableError> {
-        let offset = |index: usize| {
-            self.offsets
-                .get(index)
-                .and_then(|offset| usize::try_from(*offset).ok())
-        };
+        let offset =
+            |index: usize| self.offsets.get(index).and_then(|offset| usize::try_from(*offset).ok());
         let (Some(start), Some(end)) = (offset(index), offset(index + 1)) else {
             return Err(TableError::Damaged);
         };

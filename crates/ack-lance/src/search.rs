@@ -76,26 +76,14 @@ impl RemoteDocs for Searcher {
         let document_frequencies =
             number.and_then(|number| self.lexicon.document_frequencies.get(number as usize));
         let [served, staging] = document_frequencies.copied().unwrap_or_default();
-        let served = if filter.allows(Status::Approved) {
-            served
-        } else {
-            0
-        };
-        let staging = if filter.allows(Status::Staging) {
-            staging
-        } else {
-            0
-        };
+        let served = if filter.allows(Status::Approved) { served } else { 0 };
+        let staging = if filter.allows(Status::Staging) { staging } else { 0 };
         (served + staging) as usize
     }
 
     fn bytes(&self) -> usize {
-        let batches: usize = self
-            .lexicon
-            .batches
-            .values()
-            .map(|positions| size_of_val(&**positions))
-            .sum();
+        let batches: usize =
+            self.lexicon.batches.values().map(|positions| size_of_val(&**positions)).sum();
         size_of_val(self.rows.as_slice())
             + self.lexicon.terms.bytes()
             + size_of_val(self.lexicon.document_frequencies.as_slice())
@@ -103,13 +91,11 @@ impl RemoteDocs for Searcher {
     }
 
     fn search(&self, query: &RemoteQuery<'_>) -> Result<RemoteHits, RemoteError> {
-        self.candidates(query)
-            .map_err(|error| RemoteError(Box::new(error)))
+        self.candidates(query).map_err(|error| RemoteError(Box::new(error)))
     }
 
     fn fetch(&self, docs: &[DocId], terms: &[WeightedTerm]) -> Result<Vec<RemoteDoc>, RemoteError> {
-        self.details(docs, terms)
-            .map_err(|error| RemoteError(Box::new(error)))
+        self.details(docs, terms).map_err(|error| RemoteError(Box::new(error)))
     }
 }
 
@@ -121,22 +107,16 @@ impl Searcher {
         table: Table,
         lexicons: &RecordBatch,
     ) -> Result<Option<Self>, TableError> {
-        let indexes = table
-            .list_indices()
-            .await
-            .map_err(TableError::lance_error("list the indexes"))?;
+        let indexes =
+            table.list_indices().await.map_err(TableError::lance_error("list the indexes"))?;
         let has = |column: &str| {
-            indexes
-                .iter()
-                .any(|index| index.columns.iter().any(|indexed| indexed == column))
+            indexes.iter().any(|index| index.columns.iter().any(|indexed| indexed == column))
         };
         if !has("words") {
             return Ok(None);
         }
         let mut lexicon = Lexicon::default();
-        each_lexicon(lexicons, |batch, terms, holders| {
-            lexicon.add(batch, terms, holders)
-        })?;
+        each_lexicon(lexicons, |batch, terms, holders| lexicon.add(batch, terms, holders))?;
         lexicon.terms.shrink();
         Ok(Some(Self {
             has_vector_index: has("vector"),
@@ -153,11 +133,7 @@ impl Searcher {
 
     fn candidates(&self, query: &RemoteQuery<'_>) -> Result<RemoteHits, TableError> {
         let dense = query.eligible_share >= DENSE_FILTER_SHARE;
-        let share = if dense {
-            query.eligible_share.min(1.0)
-        } else {
-            1.0
-        };
+        let share = if dense { query.eligible_share.min(1.0) } else { 1.0 };
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -181,9 +157,8 @@ impl Searcher {
         if others.is_some() {
             searches.push((words.join(" "), MAX_EXCLUDED_HITS, others));
         }
-        let meaning = query
-            .vector
-            .map(|vector| (vector.to_f32(), enough(MAX_VECTOR_HITS), allowed));
+        let meaning =
+            query.vector.map(|vector| (vector.to_f32(), enough(MAX_VECTOR_HITS), allowed));
         let (lists, nearest) = wait(async {
             // Each search is a separate task: planning a query takes about as long as running it.
             let searches = searches
@@ -196,35 +171,23 @@ impl Searcher {
                 }
                 None => Vec::new(),
             };
-            let lists = try_join_all(searches)
-                .await
-                .map_err(|_| TableError::Damaged)?;
+            let lists = try_join_all(searches).await.map_err(|_| TableError::Damaged)?;
             let lists: Result<Vec<ScoredRows>, TableError> = lists.into_iter().collect();
             Ok((lists?, nearest))
         })?;
-        let every_word = lists
-            .first()
-            .is_some_and(|found| found.len() < enough(MAX_TEXT_HITS));
+        let every_word = lists.first().is_some_and(|found| found.len() < enough(MAX_TEXT_HITS));
         let complete = query.vector.is_none() && every_word;
         let exhausted = every_word && nearest.len() < enough(MAX_VECTOR_HITS);
         let limits = [MAX_TEXT_HITS, MAX_IDENTIFIER_HITS, MAX_EXCLUDED_HITS];
         let lists = lists.into_iter().zip(limits);
         let mut docs: Vec<DocId> = Vec::new();
         for (list, limit) in lists.chain([(nearest, MAX_VECTOR_HITS)]) {
-            let limits = if complete {
-                [usize::MAX; 2]
-            } else {
-                [limit, MAX_EXCLUDED_HITS]
-            };
+            let limits = if complete { [usize::MAX; 2] } else { [limit, MAX_EXCLUDED_HITS] };
             self.admit(list, query, limits, &mut docs);
         }
         docs.sort_unstable();
         docs.dedup();
-        Ok(RemoteHits {
-            docs,
-            complete,
-            exhausted,
-        })
+        Ok(RemoteHits { docs, complete, exhausted })
     }
 
     /// Adds the first documents of a list: as many eligible ones and ones that the status hides as
@@ -255,9 +218,7 @@ impl Searcher {
         wanted: &[DocId],
         terms: &[WeightedTerm],
     ) -> Result<Vec<RemoteDoc>, TableError> {
-        let rows = wanted
-            .iter()
-            .map(|doc| self.rows.get(*doc as usize).copied());
+        let rows = wanted.iter().map(|doc| self.rows.get(*doc as usize).copied());
         let rows: Vec<u64> = rows.collect::<Option<_>>().ok_or(TableError::Damaged)?;
         if rows.is_empty() {
             return Ok(Vec::new());
@@ -265,12 +226,7 @@ impl Searcher {
         let failed = TableError::read_error("read memories");
         let columns = self.dataset.schema().project(&["detail"]);
         let columns = columns.map_err(&failed)?;
-        let batch = wait(async {
-            self.dataset
-                .take_rows(&rows, columns)
-                .await
-                .map_err(&failed)
-        })?;
+        let batch = wait(async { self.dataset.take_rows(&rows, columns).await.map_err(&failed) })?;
         let details = Rows::new(&batch).bytes("detail")?;
         if details.len() != wanted.len() {
             return Err(TableError::Damaged);
@@ -288,10 +244,7 @@ impl Searcher {
 
     /// The document of a row. `None` for a row that the index did not accept.
     fn doc(&self, row: u64) -> Option<DocId> {
-        self.rows
-            .binary_search(&row)
-            .ok()
-            .and_then(|position| DocId::try_from(position).ok())
+        self.rows.binary_search(&row).ok().and_then(|position| DocId::try_from(position).ok())
     }
 }
 
@@ -314,10 +267,7 @@ async fn search_text(
         .with_row_id()
         .limit(limit);
     let query = with_condition(query, condition);
-    let batches = query
-        .execute()
-        .await
-        .map_err(TableError::lance_error("search the words"))?;
+    let batches = query.execute().await.map_err(TableError::lance_error("search the words"))?;
     collect_rows(batches, "_score", |score| -score).await
 }
 
@@ -338,15 +288,8 @@ async fn search_vectors(
         .with_row_id()
         .limit(limit);
     let query = with_condition(query, condition);
-    let query = if indexed {
-        query
-    } else {
-        query.bypass_vector_index()
-    };
-    let batches = query
-        .execute()
-        .await
-        .map_err(TableError::lance_error("search the vectors"))?;
+    let query = if indexed { query } else { query.bypass_vector_index() };
+    let batches = query.execute().await.map_err(TableError::lance_error("search the vectors"))?;
     collect_rows(batches, "_distance", |distance| distance).await
 }
 
@@ -389,11 +332,7 @@ impl Lexicon {
                 frequencies.push((*position, weight as f32 / 2.0));
             }
         }
-        Ok(RemoteDoc {
-            doc,
-            frequencies,
-            vector,
-        })
+        Ok(RemoteDoc { doc, frequencies, vector })
     }
 
     fn add(&mut self, batch: u32, terms: &str, holders: &[u8]) -> Result<(), TableError> {
@@ -409,10 +348,7 @@ impl Lexicon {
             }
             let [served, staging] = holders.ok_or(TableError::Damaged)?;
             if let Some(sum) = self.document_frequencies.get_mut(number as usize) {
-                *sum = [
-                    sum[0].saturating_add(served),
-                    sum[1].saturating_add(staging),
-                ];
+                *sum = [sum[0].saturating_add(served), sum[1].saturating_add(staging)];
             }
             positions.push(number);
         }
@@ -433,18 +369,11 @@ fn with_condition<Q: QueryBase>(query: Q, condition: Option<String>) -> Q {
 /// never found.
 fn condition(filters: &PushdownFilter<'_>, (filter, allowed): (StatusFilter, bool)) -> String {
     let served = [Status::Approved, Status::Promoted, Status::Staging];
-    let statuses = served
-        .into_iter()
-        .filter(|status| filter.allows(*status) == allowed);
-    let mut parts = vec![in_list(
-        "status",
-        &statuses.map(|status| status.as_str()).collect::<Vec<_>>(),
-    )];
+    let statuses = served.into_iter().filter(|status| filter.allows(*status) == allowed);
+    let mut parts =
+        vec![in_list("status", &statuses.map(|status| status.as_str()).collect::<Vec<_>>())];
     if let Some(project) = &filters.project {
-        let mut either = vec![
-            in_list("project", &project.names),
-            in_list("alias", &project.names),
-        ];
+        let mut either = vec![in_list("project", &project.names), in_list("alias", &project.names)];
         if project.unnamed {
             either.push("project IS NULL OR project = ''".to_owned());
         }

@@ -68,11 +68,7 @@ pub fn encode_terms(batch: u32, rows: &[NewRow<'_>]) -> EncodedTerms {
         line.pop();
         words.push(line);
     }
-    EncodedTerms {
-        lexicon: lexicon.encode(batch),
-        rows: details,
-        words,
-    }
+    EncodedTerms { lexicon: lexicon.encode(batch), rows: details, words }
 }
 
 /// The lexicon of a batch that is being written.
@@ -159,11 +155,7 @@ pub fn shrink_lexicon(detail: &[u8], is_used: impl Fn(usize) -> bool) -> Option<
 
 /// The detail of a memory, from the numbers and weights of its terms in ascending order.
 fn encode_memory(batch: u32, row: &NewRow<'_>, pairs: &[(u32, u8)]) -> Vec<u8> {
-    let code = row
-        .doc
-        .quantized_vector()
-        .map(|code| code.to_bytes())
-        .unwrap_or_default();
+    let code = row.doc.quantized_vector().map(|code| code.to_bytes()).unwrap_or_default();
     let length = u16::try_from(code.len()).unwrap_or_default();
     let mut bytes = Vec::with_capacity(6 + code.len() + pairs.len() * 3);
     bytes.extend_from_slice(&batch.to_le_bytes());
@@ -225,11 +217,7 @@ pub fn decode_lexicon(detail: &[u8]) -> Option<(u32, &str, &[u8])> {
     let (batch, rest) = checked(detail)?.split_first_chunk::<4>()?;
     let (length, rest) = rest.split_first_chunk::<4>()?;
     let (text, holders) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
-    Some((
-        u32::from_le_bytes(*batch),
-        std::str::from_utf8(text).ok()?,
-        holders,
-    ))
+    Some((u32::from_le_bytes(*batch), std::str::from_utf8(text).ok()?, holders))
 }
 
 /// Visits lexicons: for each the number of its batch, its terms, and bytes for [`read_holders`].
@@ -250,11 +238,7 @@ pub fn decode_memory(detail: &[u8]) -> Option<(u32, Option<QuantizedVector>, &[u
     let (batch, rest) = checked(detail)?.split_first_chunk::<4>()?;
     let (length, rest) = rest.split_first_chunk::<2>()?;
     let (code, terms) = rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
-    let code = if code.is_empty() {
-        None
-    } else {
-        Some(QuantizedVector::from_bytes(code)?)
-    };
+    let code = if code.is_empty() { None } else { Some(QuantizedVector::from_bytes(code)?) };
     Some((u32::from_le_bytes(*batch), code, terms))
 }
 
@@ -282,9 +266,7 @@ pub fn read_holders(bytes: &[u8]) -> impl Iterator<Item = Option<[u32; 2]>> {
     std::iter::from_fn(move || {
         let served = read_number(&mut rest)?;
         Some(
-            served
-                .zip(read_number(&mut rest).flatten())
-                .map(|(served, staging)| [served, staging]),
+            served.zip(read_number(&mut rest).flatten()).map(|(served, staging)| [served, staging]),
         )
     })
 }
@@ -324,10 +306,7 @@ mod tests {
         let shrunk = shrink_lexicon(&whole, |position| position > 0).unwrap();
         let expected = vec![[0, 0], [300, 2], [0, 5]];
         assert_eq!(decoded(&shrunk), (7, " pool anchor".to_owned(), expected));
-        assert_eq!(
-            shrink_lexicon(&shrunk, |position| position > 0),
-            Some(shrunk)
-        );
+        assert_eq!(shrink_lexicon(&shrunk, |position| position > 0), Some(shrunk));
         let empty = shrink_lexicon(&whole, |_| false).unwrap();
         assert_eq!(decoded(&empty).1, "  ");
         assert_eq!(shrink_lexicon(&whole, |_| true), Some(whole));

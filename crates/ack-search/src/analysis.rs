@@ -130,17 +130,10 @@ pub fn is_distinctive(identifier: &str) -> bool {
 /// Calls `emit` for every token of `text`: first the operators, then the others, each in order.
 pub fn tokenize<'a>(text: &'a str, role: TextRole, emit: &mut impl FnMut(Token<'a>)) {
     for operator in text.split_ascii_whitespace().filter_map(operator) {
-        emit(Token {
-            kind: TokenKind::Identifier,
-            text: Cow::Borrowed(operator),
-        });
+        emit(Token { kind: TokenKind::Identifier, text: Cow::Borrowed(operator) });
     }
     for raw in text.split(is_separator) {
-        if raw.is_ascii() {
-            ascii_chunk(raw, emit)
-        } else {
-            unicode_chunk(raw, role, emit)
-        }
+        if raw.is_ascii() { ascii_chunk(raw, emit) } else { unicode_chunk(raw, role, emit) }
     }
 }
 
@@ -151,13 +144,10 @@ fn operator(word: &str) -> Option<&str> {
     if word.starts_with(|c: char| c.is_alphabetic()) {
         return None;
     }
-    let word = word.trim_matches([
-        '`', '"', '\'', '(', ')', '[', ']', '{', '}', ',', ';', '“', '”',
-    ]);
+    let word =
+        word.trim_matches(['`', '"', '\'', '(', ')', '[', ']', '{', '}', ',', ';', '“', '”']);
     // `what is =>?`, but `??` and `$?` are operators.
-    [word.trim_end_matches(['.', ':', '?', '!']), word]
-        .into_iter()
-        .find(|word| is_operator(word))
+    [word.trim_end_matches(['.', ':', '?', '!']), word].into_iter().find(|word| is_operator(word))
 }
 
 fn is_operator(word: &str) -> bool {
@@ -187,10 +177,7 @@ fn ascii_chunk<'a>(raw: &'a str, emit: &mut impl FnMut(Token<'a>)) {
         && raw.len() <= MAX_TOKEN_BYTES
         && raw.bytes().all(|byte| byte.is_ascii_lowercase())
     {
-        emit(Token {
-            kind: TokenKind::Word,
-            text: Cow::Borrowed(raw),
-        });
+        emit(Token { kind: TokenKind::Word, text: Cow::Borrowed(raw) });
         return;
     }
     let chunk = trim(raw);
@@ -202,9 +189,7 @@ fn ascii_chunk<'a>(raw: &'a str, emit: &mut impl FnMut(Token<'a>)) {
         emit_camel_case(chunk, emit);
         return;
     }
-    let parts = chunk
-        .split(|c: char| !c.is_ascii_alphanumeric())
-        .filter(|part| !part.is_empty());
+    let parts = chunk.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty());
     let is_alphanumeric = chunk.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let is_numeric = chunk.bytes().all(|byte| byte.is_ascii_digit());
     let has_apostrophe = chunk.contains('\'');
@@ -214,11 +199,7 @@ fn ascii_chunk<'a>(raw: &'a str, emit: &mut impl FnMut(Token<'a>)) {
         let path = chunk.trim_end_matches(|c: char| c == ':' || c.is_ascii_digit());
         let is_file = path.contains(['.', '/', '\\']);
         let has_position = is_file && chunk.as_bytes().get(path.len()) == Some(&b':');
-        let bare = if path.len() < chunk.len() && has_position {
-            path
-        } else {
-            chunk
-        };
+        let bare = if path.len() < chunk.len() && has_position { path } else { chunk };
         // The last part of a path, of a qualified name, or of a package with its version.
         let tail = bare.rsplit(['/', '@']).next().unwrap_or(bare);
         let tail = tail.rsplit("::").next().unwrap_or(tail);
@@ -234,10 +215,8 @@ fn ascii_chunk<'a>(raw: &'a str, emit: &mut impl FnMut(Token<'a>)) {
     }
     let mut first = true;
     for part in parts {
-        let is_number = part
-            .trim_start_matches(['v', 'V'])
-            .bytes()
-            .all(|byte| byte.is_ascii_digit());
+        let is_number =
+            part.trim_start_matches(['v', 'V']).bytes().all(|byte| byte.is_ascii_digit());
         // What follows an apostrophe (`s`, `t`, `re`) and the single digits of a version mean
         // nothing alone.
         let is_useful = is_alphanumeric
@@ -252,10 +231,7 @@ fn ascii_chunk<'a>(raw: &'a str, emit: &mut impl FnMut(Token<'a>)) {
 
 fn emit_word<'a>(part: &'a str, emit: &mut impl FnMut(Token<'a>)) {
     if part.len() <= MAX_TOKEN_BYTES {
-        emit(Token {
-            kind: TokenKind::Word,
-            text: lower(part),
-        });
+        emit(Token { kind: TokenKind::Word, text: lower(part) });
     }
 }
 
@@ -268,10 +244,7 @@ fn emit_camel_case<'a>(part: &'a str, emit: &mut impl FnMut(Token<'a>)) {
     }
     let pieces = camel_parts(part);
     if pieces.len() > 1 {
-        pieces
-            .into_iter()
-            .filter(|piece| piece.len() > 1)
-            .for_each(|piece| emit_word(piece, emit));
+        pieces.into_iter().filter(|piece| piece.len() > 1).for_each(|piece| emit_word(piece, emit));
     }
 }
 
@@ -288,10 +261,7 @@ fn emit_identifier<'a>(chunk: &'a str, emit: &mut impl FnMut(Token<'a>)) {
     // `-i` keeps its dash; `--frozen-lockfile` matches `frozen-lockfile`, `v1.2.3` matches `1.2.3`.
     let identifier = without_version_mark(if bare.len() > 1 { bare } else { chunk });
     if (2..=MAX_TOKEN_BYTES).contains(&identifier.len()) {
-        emit(Token {
-            kind: TokenKind::Identifier,
-            text: lower(identifier),
-        });
+        emit(Token { kind: TokenKind::Identifier, text: lower(identifier) });
     }
 }
 
@@ -342,16 +312,10 @@ fn unicode_chunk<'a>(raw: &'a str, role: TextRole, emit: &mut impl FnMut(Token<'
     let mut rest = raw;
     while !rest.is_empty() {
         let is_separator = rest.starts_with(separates);
-        let end = rest
-            .find(|c: char| separates(c) != is_separator)
-            .unwrap_or(rest.len());
+        let end = rest.find(|c: char| separates(c) != is_separator).unwrap_or(rest.len());
         let (piece, after) = rest.split_at(end);
         rest = after;
-        if piece.is_ascii() {
-            ascii_chunk(piece, emit)
-        } else {
-            unicode_words(piece, role, emit)
-        }
+        if piece.is_ascii() { ascii_chunk(piece, emit) } else { unicode_words(piece, role, emit) }
     }
 }
 
@@ -368,10 +332,7 @@ fn unicode_words<'a>(raw: &str, role: TextRole, emit: &mut impl FnMut(Token<'a>)
             let word = strip_diacritics(run);
             // A word of combining marks only becomes empty.
             if run.len() <= MAX_TOKEN_BYTES && !word.is_empty() {
-                emit(Token {
-                    kind: TokenKind::Word,
-                    text: Cow::Owned(word),
-                });
+                emit(Token { kind: TokenKind::Word, text: Cow::Owned(word) });
             }
             run.clear();
         }
@@ -387,18 +348,12 @@ fn unicode_words<'a>(raw: &str, role: TextRole, emit: &mut impl FnMut(Token<'a>)
             if is_question_word(at)
                 || !is_question_word(at + 1) && !is_question_word(at.wrapping_sub(1))
             {
-                emit(Token {
-                    kind: TokenKind::Word,
-                    text: Cow::Owned(word.clone()),
-                });
+                emit(Token { kind: TokenKind::Word, text: Cow::Owned(word.clone()) });
             }
         }
         if pairs.len() == 1 || role == TextRole::Document {
             for single in pairs.iter() {
-                emit(Token {
-                    kind: TokenKind::Word,
-                    text: Cow::Owned(single.to_string()),
-                });
+                emit(Token { kind: TokenKind::Word, text: Cow::Owned(single.to_string()) });
             }
         }
         pairs.clear();
@@ -462,27 +417,15 @@ mod tests {
     fn identifiers_are_kept_whole_and_split() {
         check(
             "ERR_PNPM_OUTDATED_LOCKFILE",
-            &[
-                "=err_pnpm_outdated_lockfile",
-                "err",
-                "pnpm",
-                "outdated",
-                "lockfile",
-            ],
+            &["=err_pnpm_outdated_lockfile", "err", "pnpm", "outdated", "lockfile"],
         );
         check("`tokio::select!`", &["=tokio::select", "tokio", "select"]);
-        check(
-            "--frozen-lockfile",
-            &["=frozen-lockfile", "frozen", "lockfile"],
-        );
+        check("--frozen-lockfile", &["=frozen-lockfile", "frozen", "lockfile"]);
         check("-i", &["=-i"]);
         check("v1.2.3", &["=1.2.3"]);
         check("useEffect(", &["useeffect", "use", "effect"]);
         check("E0382.", &["e0382"]);
-        check(
-            "./src/store/ack.rs",
-            &["=src/store/ack.rs", "=ack.rs", "src", "store", "ack", "rs"],
-        );
+        check("./src/store/ack.rs", &["=src/store/ack.rs", "=ack.rs", "src", "store", "ack", "rs"]);
         check("key=value", &["key", "value"]);
         check("error[E0382]:", &["error", "e0382"]);
         check("C", &["c"]);
@@ -490,14 +433,8 @@ mod tests {
 
     #[test]
     fn operators_that_stand_alone_are_identifiers() {
-        check(
-            "`a && b` || (c ?? d)",
-            &["=&&", "=||", "=??", "a", "b", "c", "d"],
-        );
-        check(
-            "$? 2>&1? ->. =>?",
-            &["=$?", "=2>&1", "=->", "==>", "2", "1"],
-        );
+        check("`a && b` || (c ?? d)", &["=&&", "=||", "=??", "a", "b", "c", "d"]);
+        check("$? 2>&1? ->. =>?", &["=$?", "=2>&1", "=->", "==>", "2", "1"]);
         check("-- ... ** = { }", &[]);
     }
 

@@ -152,20 +152,13 @@ impl Analyzer {
         self.current_terms.sort_unstable();
         let mut terms: Vec<PackedTerm> = Vec::with_capacity(self.current_terms.len());
         for term in self.current_terms.drain(..) {
-            let frequency = self
-                .frequencies
-                .get_mut(term as usize)
-                .map_or(0, std::mem::take);
+            let frequency = self.frequencies.get_mut(term as usize).map_or(0, std::mem::take);
             if term < MAX_TERMS {
                 terms.push(term << 8 | frequency.min(255));
             }
         }
         let vector = encoder.and_then(|encoder| encoder.memory(&mut title, &mut body));
-        AnalyzedDoc {
-            terms,
-            length,
-            vector: vector.map(Vec::into_boxed_slice),
-        }
+        AnalyzedDoc { terms, length, vector: vector.map(Vec::into_boxed_slice) }
     }
 
     /// Counts the terms of a field with its weight, appends its tokens to `tokens`, and returns the
@@ -181,10 +174,7 @@ impl Analyzer {
         for line in plain(text).lines() {
             let mut previous = "";
             // Both analyses split at these characters, whatever surrounds them.
-            for text in line
-                .split([' ', '\t', '\r'])
-                .filter(|text| !text.is_empty())
-            {
+            for text in line.split([' ', '\t', '\r']).filter(|text| !text.is_empty()) {
                 if let Some(joined) = numbers::joined(previous, text) {
                     let segment = self.split(&joined, None);
                     self.count(segment, weight);
@@ -261,13 +251,7 @@ impl Analyzer {
 
     /// Splits a segment that is not cached. Its terms and tokens are the last ones.
     fn split(&mut self, text: &str, encoder: Option<&Encoder>) -> Segment {
-        let Self {
-            terms,
-            tokens,
-            words,
-            lexicon,
-            ..
-        } = self;
+        let Self { terms, tokens, words, lexicon, .. } = self;
         let (first_term, first_token) = (terms.len(), tokens.len());
         let mut push = |token: Token<'_>, terms: &mut Vec<u32>| {
             if token.kind == TokenKind::Identifier {
@@ -318,9 +302,7 @@ fn segment_key(text: &str) -> Option<u128> {
 
 /// How many threads analyze memories: as many as there are processors, up to a limit.
 pub fn analyzer_threads() -> usize {
-    thread::available_parallelism()
-        .map_or(1, usize::from)
-        .min(MAX_THREADS)
+    thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS)
 }
 
 /// Analyzers on several threads.
@@ -341,9 +323,7 @@ pub struct PooledDoc {
 impl AnalyzerPool {
     /// A pool of a given number of threads, at least one.
     pub fn with_threads(threads: usize, encoder: Option<&'static Encoder>) -> Self {
-        let analyzers = std::iter::repeat_with(Analyzer::default)
-            .take(threads.max(1))
-            .collect();
+        let analyzers = std::iter::repeat_with(Analyzer::default).take(threads.max(1)).collect();
         Self { analyzers, encoder }
     }
 
@@ -365,8 +345,6 @@ impl AnalyzerPool {
 
     /// The lexicon of an analyzer, see [`PooledDoc::analyzer`].
     pub fn lexicon(&self, analyzer: usize) -> Option<&Dictionary> {
-        self.analyzers
-            .get(analyzer)
-            .map(|analyzer| &analyzer.lexicon)
+        self.analyzers.get(analyzer).map(|analyzer| &analyzer.lexicon)
     }
 }

@@ -71,10 +71,7 @@ impl Bm25Weights {
         for piece in text.split_inclusive(|c: char| !c.is_alphanumeric()) {
             let word = piece.trim_end_matches(|c: char| !c.is_alphanumeric());
             let lower = word.to_lowercase();
-            let correction = self
-                .corrections
-                .iter()
-                .find(|(misspelt, _)| *misspelt == lower);
+            let correction = self.corrections.iter().find(|(misspelt, _)| *misspelt == lower);
             corrected.push_str(correction.map_or(word, |(_, correction)| correction));
             corrected.push_str(piece.get(word.len()..).unwrap_or_default());
         }
@@ -90,10 +87,7 @@ impl Bm25Weights {
             reason = "weights are below 65536 units; a cast saturates"
         )]
         let units = |value: f32| value as u16;
-        let weights = self
-            .terms
-            .iter()
-            .map(|term| units((term.weight / WEIGHT_UNIT).round()));
+        let weights = self.terms.iter().map(|term| units((term.weight / WEIGHT_UNIT).round()));
         let norm = units((score_norm / NORM_UNIT).round());
         let numbers = [units(self.mean_length), norm].into_iter().chain(weights);
         numbers.flat_map(u16::to_be_bytes).collect()
@@ -106,14 +100,9 @@ impl Bm25Weights {
             return;
         }
         let (pairs, _) = frozen.as_chunks::<2>();
-        let mut numbers = pairs
-            .iter()
-            .map(|pair| f32::from(u16::from_be_bytes(*pair)));
+        let mut numbers = pairs.iter().map(|pair| f32::from(u16::from_be_bytes(*pair)));
         self.mean_length = numbers.next().unwrap_or(1.0).max(1.0);
-        self.frozen_norm = numbers
-            .next()
-            .map(|norm| norm * NORM_UNIT)
-            .filter(|norm| *norm > 0.0);
+        self.frozen_norm = numbers.next().map(|norm| norm * NORM_UNIT).filter(|norm| *norm > 0.0);
         for (term, frozen) in self.terms.iter_mut().zip(numbers) {
             term.weight = frozen * WEIGHT_UNIT;
         }

@@ -21,9 +21,7 @@ pub fn is_near(bm25: &Bm25Weights, question: &QueryVector, candidates: &[Candida
 
 /// Whether the best lexical candidate contains the words of the query, or nearly all by weight.
 pub fn is_covered(views: &[View<'_>], bm25: &Bm25Weights, candidates: &[Candidate]) -> bool {
-    let best = candidates
-        .iter()
-        .max_by(|one, other| one.lexical.total_cmp(&other.lexical));
+    let best = candidates.iter().max_by(|one, other| one.lexical.total_cmp(&other.lexical));
     let Some((best, view)) = best.and_then(|best| Some((best, views.get(best.scope)?))) else {
         return false;
     };

@@ -72,15 +72,8 @@ impl Cursor {
     /// Encodes the cursor as URL-safe base64: flags, numbers, hashes, weights, and a checksum. It
     /// is short because a model reads and repeats it.
     pub fn encode(&self) -> String {
-        let flags = if self.current_project {
-            BELONGS_TO_PROJECT
-        } else {
-            0
-        } | if self.weights.is_some() {
-            HAS_WEIGHTS
-        } else {
-            0
-        };
+        let flags = if self.current_project { BELONGS_TO_PROJECT } else { 0 }
+            | if self.weights.is_some() { HAS_WEIGHTS } else { 0 };
         let mut bytes = vec![flags];
         for number in [zigzag(self.rank), zigzag(self.created), self.tie] {
             write_number(&mut bytes, number);
@@ -98,14 +91,8 @@ impl Cursor {
     /// # Errors
     /// [`InvalidCursor`] if it is damaged or was made for other arguments.
     pub fn decode(request: &QueryRequest) -> Result<Option<Self>, InvalidCursor> {
-        let damaged = InvalidCursor {
-            reason: "it is damaged",
-        };
-        let Some(text) = request
-            .cursor
-            .as_deref()
-            .filter(|text| !text.trim().is_empty())
-        else {
+        let damaged = InvalidCursor { reason: "it is damaged" };
+        let Some(text) = request.cursor.as_deref().filter(|text| !text.trim().is_empty()) else {
             return Ok(None);
         };
         let bytes = URL_SAFE_NO_PAD.decode(text.trim()).map_err(|_| damaged)?;
@@ -194,9 +181,7 @@ fn fingerprint(request: &QueryRequest) -> u32 {
     request.max_tokens = None;
     request.explain = None;
     let mut hash = Xxh3::new();
-    serde_json::to_string(&request)
-        .unwrap_or_default()
-        .hash(&mut hash);
+    serde_json::to_string(&request).unwrap_or_default().hash(&mut hash);
     hash.finish() as u32
 }
 
@@ -217,20 +202,14 @@ mod tests {
     }
 
     fn with(request: &QueryRequest, text: String) -> QueryRequest {
-        QueryRequest {
-            cursor: Some(text),
-            ..request.clone()
-        }
+        QueryRequest { cursor: Some(text), ..request.clone() }
     }
 
     #[test]
     fn a_cursor_round_trips() {
         let request = QueryRequest::default();
         for weights in [None, Some(Vec::new()), Some(vec![9; 40])] {
-            let cursor = Cursor {
-                weights,
-                ..cursor(&request)
-            };
+            let cursor = Cursor { weights, ..cursor(&request) };
             let read = Cursor::decode(&with(&request, cursor.encode()));
             assert_eq!(read.unwrap(), Some(cursor));
         }

@@ -54,9 +54,7 @@ impl Dictionary {
         if let Some(shapes) = self.shapes.get_mut() {
             shapes.push(text);
         }
-        let Self {
-            text, ends, ids, ..
-        } = self;
+        let Self { text, ends, ids, .. } = self;
         ids.insert(text_hash, id, |other| Some(hash(get(text, ends, other))));
         id
     }
@@ -74,9 +72,7 @@ impl Dictionary {
     /// The strings whose shape matches a pattern.
     pub fn matching(&self, pattern: ShapePattern) -> impl Iterator<Item = &str> {
         let shapes = self.shapes.get_or_init(|| self.iter().collect());
-        let ids = shapes
-            .matching(pattern)
-            .filter_map(|id| u32::try_from(id).ok());
+        let ids = shapes.matching(pattern).filter_map(|id| u32::try_from(id).ok());
         ids.map(|id| self.get(id))
     }
 
@@ -107,9 +103,8 @@ mod tests {
     #[test]
     fn strings_keep_their_numbers_as_the_dictionary_grows() {
         let mut dictionary = Dictionary::default();
-        let words: Vec<String> = (0..5_000)
-            .map(|number: u32| format!("w{}é", number * 7))
-            .collect();
+        let words: Vec<String> =
+            (0..5_000).map(|number: u32| format!("w{}é", number * 7)).collect();
         for (number, word) in words.iter().enumerate() {
             assert_eq!(dictionary.intern(word) as usize, number);
         }
@@ -121,12 +116,7 @@ mod tests {
         assert_eq!(dictionary.find(""), None);
         assert_eq!(dictionary.intern(""), 5_000);
         assert_eq!(dictionary.find(""), Some(5_000));
-        assert!(
-            dictionary
-                .iter()
-                .take(5_000)
-                .eq(words.iter().map(String::as_str))
-        );
+        assert!(dictionary.iter().take(5_000).eq(words.iter().map(String::as_str)));
         assert_eq!(dictionary.get(9_999), "");
     }
 
@@ -139,10 +129,6 @@ mod tests {
         for word in ["caches", "lock", "cached"] {
             dictionary.intern(word);
         }
-        assert!(
-            dictionary
-                .matching(pattern)
-                .eq(["cache", "caches", "cached"])
-        );
+        assert!(dictionary.matching(pattern).eq(["cache", "caches", "cached"]));
     }
 }

@@ -223,9 +223,7 @@ impl Encoder {
         tokens::choose(&self.multilingual, &mut [&mut tokens]);
         tokens.truncate(MAX_QUERY_TOKENS);
         let share = self.known_share(&tokens);
-        let words = text
-            .split(|c: char| !c.is_alphanumeric())
-            .filter(|word| !word.is_empty());
+        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
         let is_content = |word: &&str| !is_stop_word(&word.to_lowercase());
         let mut content = words.filter(is_content).peekable();
         let has_subwords_only =
@@ -248,9 +246,7 @@ impl Encoder {
         body.truncate(MAX_MEMORY_TOKENS);
         match (self.encode_tokens(title), self.encode_tokens(body)) {
             (Some(title), Some(mut body)) => {
-                body.iter_mut()
-                    .zip(&title)
-                    .for_each(|(body, title)| *body += TITLE_WEIGHT * title);
+                body.iter_mut().zip(&title).for_each(|(body, title)| *body += TITLE_WEIGHT * title);
                 normalize(body)
             }
             (title, body) => title.or(body),
@@ -276,9 +272,8 @@ impl Encoder {
         if known_share < 1.0 {
             return 1.0;
         }
-        language::foreign_share(text, |word| self.is_word(word)).map_or(1.0, |share| {
-            (share / MIN_KNOWN_SHARE).clamp(MIN_FOREIGN_FACTOR, 1.0)
-        })
+        language::foreign_share(text, |word| self.is_word(word))
+            .map_or(1.0, |share| (share / MIN_KNOWN_SHARE).clamp(MIN_FOREIGN_FACTOR, 1.0))
     }
 
     /// Whether one of the tables has a word in lower case as a whole.
@@ -473,9 +468,7 @@ fn exact_norm(vector: &[f32]) -> f64 {
             *sum += f64::from(*value) * f64::from(*value);
         }
     }
-    let rest = rest
-        .iter()
-        .map(|value| f64::from(*value) * f64::from(*value));
+    let rest = rest.iter().map(|value| f64::from(*value) * f64::from(*value));
     (sums.iter().sum::<f64>() + rest.sum::<f64>()).sqrt()
 }
 
@@ -521,7 +514,5 @@ fn add_scaled(sum: &mut [f32], rows: &[(&[u8], f32)]) {
 
 fn floats(tensor: &TensorView<'_>) -> Vec<f32> {
     let bytes = tensor.data().chunks_exact(4);
-    bytes
-        .filter_map(|four| four.try_into().ok().map(f32::from_le_bytes))
-        .collect()
+    bytes.filter_map(|four| four.try_into().ok().map(f32::from_le_bytes)).collect()
 }

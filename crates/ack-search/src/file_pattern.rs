@@ -76,11 +76,8 @@ impl FilePattern {
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = normalize(text);
         let glob = if is_glob(&text) {
-            let anchored = if text.starts_with(['/', '*']) {
-                text.to_string()
-            } else {
-                format!("**/{text}")
-            };
+            let anchored =
+                if text.starts_with(['/', '*']) { text.to_string() } else { format!("**/{text}") };
             let glob = GlobBuilder::new(&anchored)
                 .case_insensitive(true)
                 .build()
@@ -89,10 +86,7 @@ impl FilePattern {
         } else {
             None
         };
-        Ok(Self {
-            part: text.to_lowercase(),
-            glob,
-        })
+        Ok(Self { part: text.to_lowercase(), glob })
     }
 
     /// Whether the entry means a file of a memory. That file may itself be a folder or a glob that
@@ -155,11 +149,7 @@ mod tests {
     #[test]
     fn a_pattern_matches_every_spelling_of_a_path() {
         check("src/pay", "src\\pay\\Payout.rs:10-20", true);
-        check(
-            "./src/pay/payout.rs:7",
-            "/home/kim/x/src/pay/payout.rs",
-            true,
-        );
+        check("./src/pay/payout.rs:7", "/home/kim/x/src/pay/payout.rs", true);
         check("src\\pay\\payout.rs", "src/pay/payout.rs#L3", true);
         check("*.sql", "migrations/004.sql", true);
         check("migrations/004.sql", "migrations/", true);

@@ -46,10 +46,7 @@ impl ProjectNames {
     /// Looks the names up.
     pub fn resolve(rows: &ProjectRows, index: &Index) -> Self {
         let names = rows.names.iter().filter_map(|name| index.lookup(name));
-        Self {
-            names: names.filter(|name| *name != 0).collect(),
-            unnamed: rows.unnamed,
-        }
+        Self { names: names.filter(|name| *name != 0).collect(), unnamed: rows.unnamed }
     }
 
     /// Whether no memory can belong to it.
@@ -96,20 +93,13 @@ impl<'a> ResolvedFilters<'a> {
         Self {
             index,
             filters,
-            tags: filters
-                .tags
-                .iter()
-                .map(|tag| index.with_below(tag))
-                .collect(),
+            tags: filters.tags.iter().map(|tag| index.with_below(tag)).collect(),
             requested_project: requested.map(|rows| ProjectNames::resolve(rows, index)),
             current_project: ProjectNames::resolve(current, index),
             named_project: None,
             named_period: None,
             kinds: any_of(&filters.kinds),
-            session: filters
-                .session
-                .as_ref()
-                .map(|session| index.lookup(session)),
+            session: filters.session.as_ref().map(|session| index.lookup(session)),
         }
     }
 
@@ -145,19 +135,13 @@ impl<'a> ResolvedFilters<'a> {
     /// The filters that a database can evaluate.
     pub fn pushdown(&self) -> PushdownFilter<'_> {
         let all_spellings = |names: &[NameId]| -> Vec<&str> {
-            names
-                .iter()
-                .flat_map(|name| self.index.spellings(*name))
-                .collect()
+            names.iter().flat_map(|name| self.index.spellings(*name)).collect()
         };
         PushdownFilter {
-            project: self
-                .requested_project
-                .as_ref()
-                .map(|project| ProjectSpellings {
-                    names: all_spellings(&project.names),
-                    unnamed: project.unnamed,
-                }),
+            project: self.requested_project.as_ref().map(|project| ProjectSpellings {
+                names: all_spellings(&project.names),
+                unnamed: project.unnamed,
+            }),
             kinds: self.kinds.as_ref().map(|kinds| all_spellings(kinds)),
             tags: self.tags.iter().map(|tags| all_spellings(tags)).collect(),
             match_tags: self.filters.match_tags,
@@ -177,25 +161,15 @@ impl<'a> ResolvedFilters<'a> {
     pub fn failed_filter(&self, doc: DocId) -> Option<&'static str> {
         let (index, filters) = (self.index, self.filters);
         let is_whose = |row: &&Doc| {
-            filters
-                .current_project
-                .is_none_or(|current| self.in_current_project(row) == current)
+            filters.current_project.is_none_or(|current| self.in_current_project(row) == current)
         };
         let Some(row) = index.doc(doc).filter(is_whose) else {
             return Some("project");
         };
-        if self
-            .requested_project
-            .as_ref()
-            .is_some_and(|project| !project.contains(index, row))
-        {
+        if self.requested_project.as_ref().is_some_and(|project| !project.contains(index, row)) {
             return Some("project");
         }
-        if self
-            .kinds
-            .as_ref()
-            .is_some_and(|kinds| !kinds.contains(&index.fold(row.kind)))
-        {
+        if self.kinds.as_ref().is_some_and(|kinds| !kinds.contains(&index.fold(row.kind))) {
             return Some("type");
         }
         if let Some(session) = self.session
@@ -225,12 +199,8 @@ impl<'a> ResolvedFilters<'a> {
                 return Some("tags");
             }
         }
-        let matches_any = |file: &NameId| {
-            filters
-                .files
-                .iter()
-                .any(|pattern| pattern.matches(index.name(*file)))
-        };
+        let matches_any =
+            |file: &NameId| filters.files.iter().any(|pattern| pattern.matches(index.name(*file)));
         (!filters.files.is_empty() && !index.files(doc).iter().any(matches_any)).then_some("files")
     }
 }

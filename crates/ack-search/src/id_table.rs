@@ -24,8 +24,7 @@ impl IdTable {
     /// Adds a number that is not in the table. `hash_of` returns the hash of a number that is, for
     /// when the table grows.
     pub fn insert(&mut self, hash: u64, id: u32, hash_of: impl Fn(u32) -> Option<u64>) {
-        self.0
-            .insert_unique(hash, id, |other| hash_of(*other).unwrap_or_default());
+        self.0.insert_unique(hash, id, |other| hash_of(*other).unwrap_or_default());
     }
 
     pub fn remove(&mut self, hash: u64, id: u32) {

@@ -66,16 +66,10 @@ pub fn related(views: &[View<'_>], key: &str, filters: &Filters) -> Vec<Related>
     let known = |(key, share): (String, f32)| {
         let in_view = |view: &View<'_>| view.index.document_frequency(&key, filters.status);
         let frequency = u32::try_from(views.iter().map(in_view).sum::<usize>()).ok()?;
-        (frequency > 0).then_some(Related {
-            key,
-            share,
-            frequency,
-        })
+        (frequency > 0).then_some(Related { key, share, frequency })
     };
     let longer = longer.filter_map(known).take(MAX_RELATED);
-    longer
-        .chain(shorter.filter_map(known).take(MAX_RELATED))
-        .collect()
+    longer.chain(shorter.filter_map(known).take(MAX_RELATED)).collect()
 }
 
 /// Whether an identifier contains another one between its parts, or begins with it if both are
@@ -88,8 +82,7 @@ fn contains(long: &str, short: &str) -> bool {
         let is_cut_off = || start == 0 && is_hexadecimal(long) && is_hexadecimal_part(short);
         Some(begins_part(before, short) && (is_whole || is_cut_off()))
     };
-    long.match_indices(short)
-        .any(|found| is_inner(found).unwrap_or(false))
+    long.match_indices(short).any(|found| is_inner(found).unwrap_or(false))
 }
 
 /// Whether what follows `before` in an identifier begins a part of it. A dotted number has only one
@@ -130,9 +123,8 @@ fn parts_of(text: &str) -> Vec<(String, f32)> {
         ends.filter_map(|end| text.get(*start..*end))
     });
     let runs = runs.filter(|run| share_of(run) >= MIN_SHARE || run.len() >= MIN_BYTES);
-    let mut parts: Vec<(String, f32)> = runs
-        .map(|run| (format!("={}", without_version_mark(run)), share_of(run)))
-        .collect();
+    let mut parts: Vec<(String, f32)> =
+        runs.map(|run| (format!("={}", without_version_mark(run)), share_of(run))).collect();
     if is_hexadecimal(text) {
         let beginnings = (MIN_HEX_DIGITS..text.len()).filter_map(|end| text.get(..end));
         let beginnings = beginnings.filter(|part| part.ends_with(is_part));
@@ -169,31 +161,16 @@ mod tests {
             ("10.0.0.12:8443", "=10.0.0.12"),
             ("18.2.0-beta.1", "=18.2.0"),
             ("react@v18.2.0", "=18.2.0"),
-            (
-                "https://git.example.org/src/store/ack.rs",
-                "=src/store/ack.rs",
-            ),
+            ("https://git.example.org/src/store/ack.rs", "=src/store/ack.rs"),
             ("9fceb02d0ae598e95dc970b74767f19372d61af8", "9fceb02d"),
             ("550e8400-e29b-41d4-a716-446655440000", "550e8400"),
             ("550e8400-e29b-41d4-a716-446655440000", "=550e8400-e29b-41"),
         ] {
             let parts = parts_of(text);
-            assert!(
-                parts.iter().any(|(key, _)| key == part),
-                "{text}: {parts:?}"
-            );
-            assert!(
-                !parts
-                    .iter()
-                    .any(|(key, _)| key.trim_start_matches('=') == text)
-            );
+            assert!(parts.iter().any(|(key, _)| key == part), "{text}: {parts:?}");
+            assert!(!parts.iter().any(|(key, _)| key.trim_start_matches('=') == text));
         }
-        assert_eq!(
-            parts_of("10.0.0.12:8443")
-                .iter()
-                .find(|(key, _)| key == "=0.0"),
-            None
-        );
+        assert_eq!(parts_of("10.0.0.12:8443").iter().find(|(key, _)| key == "=0.0"), None);
         assert_eq!(parts_of("defaced"), []);
         assert!(parts_of(&"a.".repeat(200)).len() < 100);
     }

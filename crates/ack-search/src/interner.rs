@@ -21,10 +21,7 @@ impl Default for Interner {
     fn default() -> Self {
         let mut names = Dictionary::default();
         let empty = names.intern("");
-        Self {
-            names,
-            folded: vec![empty],
-        }
+        Self { names, folded: vec![empty] }
     }
 }
 
@@ -86,10 +83,7 @@ impl Interner {
     /// Every spelling of a folded name.
     pub fn spellings(&self, folded: NameId) -> Vec<&str> {
         let names = self.names.iter().zip(&self.folded);
-        names
-            .filter(|(_, fold)| **fold == folded)
-            .map(|(name, _)| name)
-            .collect()
+        names.filter(|(_, fold)| **fold == folded).map(|(name, _)| name).collect()
     }
 
     /// Counts names, most frequent first. Names with the same folded form count together, under
@@ -101,14 +95,9 @@ impl Interner {
         }
         let mut groups: HashMap<NameId, SpellingGroup<'_>> = HashMap::default();
         for (name, count) in spellings {
-            groups
-                .entry(self.fold(name))
-                .or_default()
-                .add(self.name(name), count);
+            groups.entry(self.fold(name)).or_default().add(self.name(name), count);
         }
-        let groups = groups
-            .into_values()
-            .map(|group| (group.spelling, group.total));
+        let groups = groups.into_values().map(|group| (group.spelling, group.total));
         let mut counted: Vec<(&str, u64)> = groups.collect();
         counted.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
         counted

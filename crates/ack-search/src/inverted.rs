@@ -38,19 +38,14 @@ pub const HAS_SUCCESSOR: DocFlags = 1 << 7;
 
 /// The flags of live documents that a status filter allows: `flags & allowed != 0`.
 pub fn allowed_flags(filter: StatusFilter) -> DocFlags {
-    let allowed = INDEXED_STATUSES
-        .iter()
-        .enumerate()
-        .filter(|(_, status)| filter.allows(**status));
+    let allowed = INDEXED_STATUSES.iter().enumerate().filter(|(_, status)| filter.allows(**status));
     allowed.fold(0, |flags, (bit, _)| flags | 1 << bit)
 }
 
 const INDEXED_STATUSES: [Status; 3] = [Status::Approved, Status::Promoted, Status::Staging];
 
 fn doc_flags(status: Status, has_successor: bool) -> DocFlags {
-    let bit = INDEXED_STATUSES
-        .iter()
-        .position(|indexed| *indexed == status);
+    let bit = INDEXED_STATUSES.iter().position(|indexed| *indexed == status);
     bit.map_or(0, |bit| 1 << bit) | if has_successor { HAS_SUCCESSOR } else { 0 }
 }
 
@@ -127,10 +122,7 @@ impl Index {
         self.loaded = self.docs.count();
         self.remote = remote.map(|docs| {
             self.vectors = Vectors::default();
-            RemotePart {
-                docs,
-                count: DocId::try_from(self.docs.count()).unwrap_or(DocId::MAX),
-            }
+            RemotePart { docs, count: DocId::try_from(self.docs.count()).unwrap_or(DocId::MAX) }
         });
         self.shrink();
     }
@@ -167,20 +159,10 @@ impl Index {
 
     /// The share of the memories that the vector table has in their current state, from 0 to 1.
     pub fn coverage(&self) -> f64 {
-        let live = |docs: usize| {
-            self.docs
-                .iter()
-                .take(docs)
-                .filter(|(_, doc)| !doc.dead)
-                .count()
-        };
+        let live = |docs: usize| self.docs.iter().take(docs).filter(|(_, doc)| !doc.dead).count();
         let (loaded, all) = (live(self.loaded), live(self.docs.count()));
         #[expect(clippy::cast_precision_loss, reason = "counts of documents")]
-        let share = if all == 0 {
-            1.0
-        } else {
-            loaded as f64 / all as f64
-        };
+        let share = if all == 0 { 1.0 } else { loaded as f64 / all as f64 };
         share
     }
 
@@ -245,23 +227,16 @@ impl Index {
 
     /// The live document of a row.
     fn doc_of_row(&self, key: RowKey) -> Option<DocId> {
-        self.by_row.find(hash(&key), |doc| {
-            self.doc(doc).is_some_and(|doc| doc.key == key)
-        })
+        self.by_row.find(hash(&key), |doc| self.doc(doc).is_some_and(|doc| doc.key == key))
     }
 
     /// Like [`Index::doc_of_row`], for rows in the order of the store: there, a row's document is
     /// nearly always the one after the last one found.
     fn next_doc_of_row(&self, last: &mut Option<DocId>, key: RowKey) -> Option<DocId> {
         let next = last.map_or(0, |last| last + 1);
-        let next_fits = self
-            .doc(next)
-            .is_some_and(|doc| !doc.dead && doc.key == key && key.rowid != 0);
-        let found = if next_fits {
-            Some(next)
-        } else {
-            self.doc_of_row(key)
-        };
+        let next_fits =
+            self.doc(next).is_some_and(|doc| !doc.dead && doc.key == key && key.rowid != 0);
+        let found = if next_fits { Some(next) } else { self.doc_of_row(key) };
         *last = found.or(*last);
         found
     }
@@ -278,18 +253,13 @@ impl Index {
 
     /// The ids of the live documents that a filter allows.
     pub fn live_ids(&self, filter: StatusFilter) -> impl Iterator<Item = &str> {
-        let allowed = self
-            .live()
-            .filter(move |(_, doc)| filter.allows(doc.status));
+        let allowed = self.live().filter(move |(_, doc)| filter.allows(doc.status));
         allowed.map(|(doc, _)| self.id(doc))
     }
 
     /// How many live documents a filter allows, and how many tokens they have.
     pub fn size(&self, filter: StatusFilter) -> Size {
-        let allowed = self
-            .sizes
-            .iter()
-            .filter(|(status, _)| filter.allows(**status));
+        let allowed = self.sizes.iter().filter(|(status, _)| filter.allows(**status));
         allowed.fold(Size::default(), |sum, (_, size)| Size {
             documents: sum.documents + size.documents,
             tokens: sum.tokens + size.tokens,
@@ -306,9 +276,7 @@ impl Index {
     /// Whether a live document that the filter allows contains a term.
     pub fn contains_term(&self, key: &str, filter: StatusFilter) -> bool {
         self.resident_docs_with(key, filter).next().is_some()
-            || self
-                .remote()
-                .is_some_and(|remote| remote.document_frequency(key, filter) > 0)
+            || self.remote().is_some_and(|remote| remote.document_frequency(key, filter) > 0)
     }
 
     /// How many live documents that the filter allows contain a term.
@@ -319,18 +287,12 @@ impl Index {
         } else {
             self.resident_docs_with(key, filter).count()
         };
-        resident
-            + self
-                .remote()
-                .map_or(0, |remote| remote.document_frequency(key, filter))
+        resident + self.remote().map_or(0, |remote| remote.document_frequency(key, filter))
     }
 
     fn resident_docs_with(&self, key: &str, filter: StatusFilter) -> impl Iterator<Item = DocId> {
         let allowed = allowed_flags(filter);
-        let docs = self
-            .posting_list(key)
-            .iter()
-            .map(|posting| unpack_posting(*posting).0);
+        let docs = self.posting_list(key).iter().map(|posting| unpack_posting(*posting).0);
         docs.filter(move |doc| self.flags(*doc) & allowed != 0)
     }
 
@@ -344,19 +306,14 @@ impl Index {
     }
 
     fn posting_list(&self, key: &str) -> &[Posting] {
-        let postings = self
-            .terms
-            .find(key)
-            .and_then(|term| self.postings.get(term as usize));
+        let postings = self.terms.find(key).and_then(|term| self.postings.get(term as usize));
         postings.map_or(&[], Postings::as_slice)
     }
 
     /// The resident documents that contain a term (see [`crate::analyzer::term_key`]), dead ones
     /// too, with its weighted frequency.
     pub fn postings(&self, key: &str) -> impl Iterator<Item = (DocId, f32)> {
-        self.posting_list(key)
-            .iter()
-            .map(|posting| unpack_posting(*posting))
+        self.posting_list(key).iter().map(|posting| unpack_posting(*posting))
     }
 
     /// The vectors of the resident documents, starting with [`Index::first_resident`].
@@ -378,9 +335,8 @@ impl Index {
     /// The weighted frequency of a term in a resident document.
     pub fn frequency(&self, key: &str, doc: DocId) -> Option<f32> {
         let list = self.posting_list(key);
-        let position = list
-            .binary_search_by_key(&doc, |posting| unpack_posting(*posting).0)
-            .ok()?;
+        let position =
+            list.binary_search_by_key(&doc, |posting| unpack_posting(*posting).0).ok()?;
         list.get(position).map(|posting| unpack_posting(*posting).1)
     }
 

@@ -57,12 +57,7 @@ impl<'a> Collection<'a> {
         let (documents, tokens) = sizes.fold((0, 0), |(documents, tokens), size| {
             (documents + size.documents, tokens + size.tokens)
         });
-        Self {
-            views,
-            status,
-            documents,
-            tokens,
-        }
+        Self { views, status, documents, tokens }
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a mean of counts")]
@@ -100,11 +95,8 @@ impl<'a> Collection<'a> {
 pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -> Bm25Weights {
     let collection = Collection::new(views, filters.status);
     let related = related_identifiers(views, query, filters);
-    let mut weighing = Weighing {
-        weights: Bm25Weights::new(collection.mean_length()),
-        collection,
-        query,
-    };
+    let mut weighing =
+        Weighing { weights: Bm25Weights::new(collection.mean_length()), collection, query };
     let mut hidden_codes = Vec::new();
     for term in &query.terms {
         if cancel::check().is_err() {
@@ -122,9 +114,7 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
         } else if weighing.collection.has_term(&term.key) {
             weighing.add_term(term, frequency);
         } else if !is_identifier {
-            weighing.add_similar(spelling::similar_terms(
-                views, &term.word, &term.key, filters,
-            ));
+            weighing.add_similar(spelling::similar_terms(views, &term.word, &term.key, filters));
         }
     }
     weighing.add_pairs();
@@ -220,9 +210,7 @@ impl Weighing<'_> {
     /// Adds the identifiers that contain one of the query or that it contains.
     fn add_related(&mut self, term: &QueryTerm, found: Vec<Related>) {
         let whole = self.collection.frequency(&term.key);
-        let all = found
-            .iter()
-            .fold(whole, |sum, it| sum.saturating_add(it.frequency));
+        let all = found.iter().fold(whole, |sum, it| sum.saturating_add(it.frequency));
         let full = self.collection.idf(all) * term.weight;
         #[expect(clippy::cast_precision_loss, reason = "at most a few dozen")]
         let mut factor = RELATED_WEIGHT / found.len() as f32;
@@ -305,21 +293,13 @@ impl Bm25Weights {
 
     /// What each term contributes to the score of one document, largest first.
     pub fn explain(&self, view: &View<'_>, doc: DocId) -> Vec<(String, f32)> {
-        let length = view
-            .index
-            .lengths()
-            .get(doc as usize)
-            .copied()
-            .unwrap_or_default();
+        let length = view.index.lengths().get(doc as usize).copied().unwrap_or_default();
         let mut contributions: Vec<(String, f32)> = self
             .terms
             .iter()
             .filter_map(|term| {
                 let frequency = view.frequency(&term.key, doc)?;
-                Some((
-                    term.key.clone(),
-                    self.contribution(term.weight, frequency, length),
-                ))
+                Some((term.key.clone(), self.contribution(term.weight, frequency, length)))
             })
             .collect();
         contributions.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
@@ -351,11 +331,7 @@ impl<'a> Matcher<'a> {
         Self {
             bm25,
             first_bytes,
-            weights: bm25
-                .terms
-                .iter()
-                .map(|term| (term.key.as_str(), term.weight))
-                .collect(),
+            weights: bm25.terms.iter().map(|term| (term.key.as_str(), term.weight)).collect(),
             cache: Default::default(),
         }
     }
@@ -366,20 +342,13 @@ impl<'a> Matcher<'a> {
             Cow::Borrowed(text) => self.matching_plain_words(text),
             Cow::Owned(text) => {
                 let found = self.matching_plain_words(&text).into_iter();
-                found
-                    .map(|(weight, word)| (weight, Cow::Owned(word.into_owned())))
-                    .collect()
+                found.map(|(weight, word)| (weight, Cow::Owned(word.into_owned()))).collect()
             }
         }
     }
 
     fn matching_plain_words<'t>(&mut self, text: &'t str) -> Vec<(f32, Cow<'t, str>)> {
-        let Self {
-            weights,
-            first_bytes,
-            cache: [words, identifiers],
-            ..
-        } = self;
+        let Self { weights, first_bytes, cache: [words, identifiers], .. } = self;
         let mut found: Vec<(f32, Cow<'t, str>)> = Vec::new();
         analysis::tokenize(text, TextRole::Document, &mut |token| {
             let is_word = token.kind == TokenKind::Word;
@@ -389,11 +358,7 @@ impl<'a> Matcher<'a> {
             if is_word && !may_match {
                 return;
             }
-            let cache = if is_word {
-                &mut *words
-            } else {
-                &mut *identifiers
-            };
+            let cache = if is_word { &mut *words } else { &mut *identifiers };
             let weight = match cache.get(token.text.as_ref()) {
                 Some(weight) => *weight,
                 None => {
@@ -436,9 +401,7 @@ impl<'a> Matcher<'a> {
             let Some(weight) = self.weights.get(key.as_ref()) else {
                 return;
             };
-            let written = written
-                .trim_matches(|c: char| !c.is_alphanumeric())
-                .to_lowercase();
+            let written = written.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
             if !found.iter().any(|(_, known)| written.contains(&**known)) {
                 found.push((*weight, Cow::Owned(written)));
             }

@@ -65,10 +65,8 @@ impl Period {
             let start = day.to_zoned(TimeZone::UTC).ok()?;
             Some(start.timestamp().as_millisecond())
         };
-        text.contains(char::is_alphanumeric).then_some(Self {
-            millis: millis(days.start)?..millis(days.end)?,
-            text,
-        })
+        text.contains(char::is_alphanumeric)
+            .then_some(Self { millis: millis(days.start)?..millis(days.end)?, text })
     }
 }
 
@@ -85,11 +83,7 @@ fn month(text: &str) -> Option<(Range<Date>, String)> {
         (1..=4).find_map(|length| Some((place, length, first_day(words.get(..length)?)?)))
     })?;
     let (before, rest) = words.split_at_checked(place)?;
-    let is_link = |word: &&&str| {
-        LINKS
-            .split_whitespace()
-            .any(|link| link == word.to_lowercase())
-    };
+    let is_link = |word: &&&str| LINKS.split_whitespace().any(|link| link == word.to_lowercase());
     let links = before.iter().rev().take_while(is_link).count();
     let before = before.get(..before.len() - links)?;
     let text = [before, rest.get(length..)?].concat().join(" ");

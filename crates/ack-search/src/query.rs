@@ -64,11 +64,7 @@ fn is_code(word: &str) -> bool {
 /// How the index writes a word of [`joined_words`]: `c++20` is an identifier.
 pub(super) fn joined_key(joined: &str) -> Cow<'_, str> {
     let is_word = joined.chars().all(char::is_alphanumeric);
-    let kind = if is_word {
-        TokenKind::Word
-    } else {
-        TokenKind::Identifier
-    };
+    let kind = if is_word { TokenKind::Word } else { TokenKind::Identifier };
     term_key(kind, joined)
 }
 
@@ -84,11 +80,9 @@ pub struct QueryPair {
 /// Whether the query writes an identifier as a command-line flag, with a dash in front.
 fn is_flag(query: &str, identifier: &str) -> bool {
     let lower = query.to_lowercase();
-    lower.match_indices(identifier).any(|(start, _)| {
-        lower
-            .get(..start)
-            .is_some_and(|before| before.ends_with('-'))
-    })
+    lower
+        .match_indices(identifier)
+        .any(|(start, _)| lower.get(..start).is_some_and(|before| before.ends_with('-')))
 }
 
 /// A query after analysis.

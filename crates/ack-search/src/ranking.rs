@@ -64,9 +64,7 @@ pub fn order(
     current_project: impl Fn(usize, &Doc) -> bool,
     options: OrderOptions,
 ) -> Vec<Ranked> {
-    let limit = options
-        .limit
-        .filter(|limit| *limit > 0 && limit * 2 < candidates.len());
+    let limit = options.limit.filter(|limit| *limit > 0 && limit * 2 < candidates.len());
     let unscored = candidates.iter().all(|candidate| candidate.score == 0.0);
     let age_key = |doc: &Doc| match doc.created {
         i64::MIN => i64::MIN,
@@ -74,9 +72,7 @@ pub fn order(
         created => created,
     };
     let created = |candidate: &Candidate| {
-        let doc = views
-            .get(candidate.scope)
-            .and_then(|view| view.index.doc(candidate.doc));
+        let doc = views.get(candidate.scope).and_then(|view| view.index.doc(candidate.doc));
         doc.map_or(i64::MIN, age_key)
     };
     // With a limit, most candidates cannot make it: their score, or in a list their age, rules them
@@ -143,10 +139,7 @@ fn nth_largest<T: Copy>(
 
 /// A score in units of [`RANK_WIDTH`].
 fn rank(score: f32) -> i64 {
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "a score in these units fits"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "a score in these units fits")]
     let rank = (score / RANK_WIDTH).round() as i64;
     rank
 }
@@ -168,9 +161,7 @@ pub fn resume(
         cursor.names(&scope, &id)
     });
     // If it is gone, the results after it have moved up by one.
-    let passed = usize::try_from(cursor.tie)
-        .unwrap_or(ties)
-        .saturating_sub(1);
+    let passed = usize::try_from(cursor.tie).unwrap_or(ties).saturating_sub(1);
     start + found.map_or(passed.min(ties), |place| place + 1)
 }
 

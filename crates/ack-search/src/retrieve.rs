@@ -66,13 +66,7 @@ pub struct Candidate {
 
 impl Candidate {
     const fn new(scope: usize, doc: DocId) -> Self {
-        Self {
-            scope,
-            doc,
-            score: 0.0,
-            lexical: 0.0,
-            cosine: 0.0,
-        }
+        Self { scope, doc, score: 0.0, lexical: 0.0, cosine: 0.0 }
     }
 }
 
@@ -149,10 +143,8 @@ pub fn retrieve(
     frozen_norm: Option<f32>,
 ) -> CandidateSet {
     let mut found = CandidateSet::default();
-    let rules: Vec<EligibilityRules<'_>> = views
-        .iter()
-        .map(|view| EligibilityRules::new(view, filters))
-        .collect();
+    let rules: Vec<EligibilityRules<'_>> =
+        views.iter().map(|view| EligibilityRules::new(view, filters)).collect();
     if matches!(query, Query::All) {
         for (scope, (view, rules)) in views.iter().zip(&rules).enumerate() {
             for (doc, _) in cancel::guarded(view.index.live()) {
@@ -162,12 +154,7 @@ pub fn retrieve(
         return found;
     }
     let (SemanticHits { cosines, nearest }, scores) = run_legs(views, &rules, query);
-    let mut admission = Admission {
-        rules,
-        scores,
-        cosines,
-        found,
-    };
+    let mut admission = Admission { rules, scores, cosines, found };
     admission.admit_matches();
     if let Some(nearest) = nearest {
         admission.admit_nearest(nearest, query.bm25().is_some());
@@ -226,11 +213,8 @@ impl Admission<'_> {
     fn admit_nearest(&mut self, nearest: Nearest, lexical_ran: bool) {
         let Nearest { candidates, hidden } = nearest;
         // Without words, a hidden neighbour counts if it would have been on the first page.
-        let min_hidden = if lexical_ran {
-            MIN_COSINE
-        } else {
-            last_on_page(&candidates).max(MIN_COSINE)
-        };
+        let min_hidden =
+            if lexical_ran { MIN_COSINE } else { last_on_page(&candidates).max(MIN_COSINE) };
         for (near, by_status) in hidden {
             if near.cosine >= min_hidden && !self.has_score(near.scope, near.doc) {
                 self.found.hide(near.scope, by_status);
@@ -299,10 +283,7 @@ fn run_legs(
     if is_large {
         // Cancellation is thread-local, so each thread gets the request's flag.
         let flag = cancel::current();
-        rayon::join(
-            || cancel::run_with(&flag, semantic),
-            || cancel::run_with(&flag, lexical),
-        )
+        rayon::join(|| cancel::run_with(&flag, semantic), || cancel::run_with(&flag, lexical))
     } else {
         (semantic(), lexical())
     }
@@ -315,9 +296,7 @@ pub fn score_norm(bm25: Option<&Bm25Weights>, candidates: &[Candidate]) -> f32 {
 }
 
 fn best_lexical(candidates: &[Candidate]) -> f32 {
-    candidates
-        .iter()
-        .fold(0f32, |best, candidate| best.max(candidate.lexical))
+    candidates.iter().fold(0f32, |best, candidate| best.max(candidate.lexical))
 }
 
 /// Describes how a candidate's score was computed, for `explain`.
@@ -335,11 +314,7 @@ pub fn explain_fusion(query: Query<'_>, candidate: &Candidate, norm: f32) -> Str
                 String::new()
             };
             // The parts are rounded so that they add up to the displayed sum.
-            let words = if norm > 0.0 {
-                (lexical / norm).min(1.0)
-            } else {
-                0.0
-            };
+            let words = if norm > 0.0 { (lexical / norm).min(1.0) } else { 0.0 };
             let meaning = (fused * 1000.0).round() / 1000.0 - (words * 1000.0).round() / 1000.0;
             format!(
                 "words {words:.3} ({lexical:.2} of {norm:.2}) + meaning {meaning:.3} \
@@ -352,11 +327,7 @@ pub fn explain_fusion(query: Query<'_>, candidate: &Candidate, norm: f32) -> Str
 /// The fused score, by the formula at the top of this module. A negative cosine counts as 0: both
 /// mean that two texts are unrelated.
 fn fused_score(candidate: &Candidate, score_norm: f32) -> f32 {
-    let lexical = if score_norm > 0.0 {
-        (candidate.lexical / score_norm).min(1.0)
-    } else {
-        0.0
-    };
+    let lexical = if score_norm > 0.0 { (candidate.lexical / score_norm).min(1.0) } else { 0.0 };
     lexical + COSINE_WEIGHT * candidate.cosine.max(0.0)
 }
 
@@ -366,9 +337,7 @@ fn asked_identifiers<'b>(
     bm25: Option<&'b Bm25Weights>,
     candidates: &[Candidate],
 ) -> Vec<&'b str> {
-    let best = candidates
-        .iter()
-        .max_by(|one, other| one.lexical.total_cmp(&other.lexical));
+    let best = candidates.iter().max_by(|one, other| one.lexical.total_cmp(&other.lexical));
     let Some((best, bm25)) = best.zip(bm25) else {
         return Vec::new();
     };
@@ -384,9 +353,7 @@ fn contains(views: &[View<'_>], candidate: &Candidate, key: &str) -> bool {
 
 /// What a memory scores more because of what the query names.
 fn preference(views: &[View<'_>], identifiers: &[&str], candidate: &Candidate) -> f32 {
-    let contained = identifiers
-        .iter()
-        .filter(|key| contains(views, candidate, key));
+    let contained = identifiers.iter().filter(|key| contains(views, candidate, key));
     #[expect(clippy::cast_precision_loss, reason = "counts of a query's terms")]
     let share = contained.count() as f32 / identifiers.len().max(1) as f32;
     let view = views.get(candidate.scope);
@@ -409,10 +376,7 @@ fn find_nearest(
             if !rules.view.has_vector(doc) {
                 return min_cosine;
             }
-            let near = Candidate {
-                cosine,
-                ..Candidate::new(scope, doc)
-            };
+            let near = Candidate { cosine, ..Candidate::new(scope, doc) };
             match rules.check(doc) {
                 Eligibility::Eligible => nearest.push(near),
                 Eligibility::HiddenByStatus => hidden.push((near, true)),
@@ -433,20 +397,14 @@ fn find_nearest(
     // They count as they would if they were shown.
     hidden.sort_by(|(a, _), (b, _)| b.cosine.total_cmp(&a.cosine));
     hidden.truncate(MAX_NEAREST);
-    Nearest {
-        candidates: nearest,
-        hidden,
-    }
+    Nearest { candidates: nearest, hidden }
 }
 
 /// The cosine of the last of the nearest on a first page.
 fn last_on_page(nearest: &[Candidate]) -> f32 {
     let mut cosines: Vec<f32> = nearest.iter().map(|near| near.cosine).collect();
     cosines.sort_unstable_by(|a, b| b.total_cmp(a));
-    cosines
-        .get(FIRST_PAGE - 1)
-        .copied()
-        .unwrap_or(f32::NEG_INFINITY)
+    cosines.get(FIRST_PAGE - 1).copied().unwrap_or(f32::NEG_INFINITY)
 }
 
 /// Keeps the [`MAX_NEAREST`] nearest candidates. Ties go by scope and id, because document numbers
@@ -457,9 +415,7 @@ fn truncate_to_nearest(views: &[View<'_>], nearest: &mut Vec<Candidate>) {
         (near.scope, view.map_or("", |view| view.index.id(near.doc)))
     };
     nearest.select_nth_unstable_by(MAX_NEAREST - 1, |a, b| {
-        b.cosine
-            .total_cmp(&a.cosine)
-            .then_with(|| id(a).cmp(&id(b)))
+        b.cosine.total_cmp(&a.cosine).then_with(|| id(a).cmp(&id(b)))
     });
     nearest.truncate(MAX_NEAREST);
 }

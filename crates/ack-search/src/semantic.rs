@@ -43,16 +43,10 @@ impl QuantizedVector {
         let components = rounded(vector, max);
         let squares = vector.iter().map(|value| f64::from(*value).powi(2));
         let norm = squares.sum::<f64>().sqrt();
-        let unit = Self {
-            scale: unit_scale(&components),
-            components,
-        };
+        let unit = Self { scale: unit_scale(&components), components };
         #[expect(clippy::cast_possible_truncation, reason = "between 0 and 1")]
         Some(if norm < MIN_IDENTICAL_COSINE {
-            Self {
-                scale: unit.scale * norm as f32,
-                ..unit
-            }
+            Self { scale: unit.scale * norm as f32, ..unit }
         } else {
             unit
         })
@@ -61,10 +55,7 @@ impl QuantizedVector {
     /// The same vector with norm 1.
     #[must_use]
     pub fn into_unit(self) -> Self {
-        Self {
-            scale: unit_scale(&self.components),
-            ..self
-        }
+        Self { scale: unit_scale(&self.components), ..self }
     }
 
     /// Whether the encoder knows the words of the text: its vector has norm 1.
@@ -74,20 +65,13 @@ impl QuantizedVector {
 
     /// The vector in single precision.
     pub fn to_f32(&self) -> Vec<f32> {
-        self.components
-            .iter()
-            .map(|byte| f32::from(*byte) * self.scale)
-            .collect()
+        self.components.iter().map(|byte| f32::from(*byte) * self.scale).collect()
     }
 
     /// Serializes the vector: the scale (little endian), then the components.
     pub fn to_bytes(&self) -> Vec<u8> {
         let components = self.components.iter().map(|byte| byte.cast_unsigned());
-        self.scale
-            .to_le_bytes()
-            .into_iter()
-            .chain(components)
-            .collect()
+        self.scale.to_le_bytes().into_iter().chain(components).collect()
     }
 
     /// Deserializes what [`QuantizedVector::to_bytes`] wrote.
@@ -183,8 +167,7 @@ impl Vectors {
             && let Some(vector) = vector
         {
             self.dimension = vector.components.len();
-            self.components
-                .resize(self.scales.len() * self.dimension, 0);
+            self.components.resize(self.scales.len() * self.dimension, 0);
         }
         match vector.filter(|vector| vector.components.len() == self.dimension) {
             Some(vector) => {
@@ -192,8 +175,7 @@ impl Vectors {
                 self.scales.push(vector.scale);
             }
             None => {
-                self.components
-                    .resize(self.components.len() + self.dimension, 0);
+                self.components.resize(self.components.len() + self.dimension, 0);
                 self.scales.push(0.0);
             }
         }
@@ -204,16 +186,11 @@ impl Vectors {
         let scale = *self.scales.get(row).filter(|scale| **scale > 0.0)?;
         let start = row * self.dimension;
         let components = self.components.get(start..start + self.dimension)?;
-        Some(QuantizedVector {
-            components: components.into(),
-            scale,
-        })
+        Some(QuantizedVector { components: components.into(), scale })
     }
 
     pub fn has(&self, row: u32) -> bool {
-        self.scales
-            .get(row as usize)
-            .is_some_and(|scale| *scale > 0.0)
+        self.scales.get(row as usize).is_some_and(|scale| *scale > 0.0)
     }
 
     /// The nearness of every row to a query; 0 for an empty row.
@@ -223,19 +200,9 @@ impl Vectors {
             return cosines;
         }
         // Widened to 16 bits, so one instruction multiplies and adds pairs of components.
-        let wide: Vec<i16> = query
-            .components
-            .iter()
-            .map(|byte| i16::from(*byte))
-            .collect();
+        let wide: Vec<i16> = query.components.iter().map(|byte| i16::from(*byte)).collect();
         if self.scales.len() < MIN_PARALLEL_DOCS {
-            scan(
-                &self.components,
-                &self.scales,
-                &wide,
-                query.scale,
-                &mut cosines,
-            );
+            scan(&self.components, &self.scales, &wide, query.scale, &mut cosines);
         } else {
             let components = self.components.par_chunks(CHUNK_VECTORS * self.dimension);
             components
@@ -268,10 +235,7 @@ impl Vectors {
 ))]
 fn scan(components: &[i8], scales: &[f32], query: &[i16], scale: f32, cosines: &mut [f32]) {
     let (query_blocks, query_rest) = query.as_chunks::<BLOCK>();
-    for ((row, row_scale), cosine) in components
-        .chunks_exact(query.len())
-        .zip(scales)
-        .zip(cosines)
+    for ((row, row_scale), cosine) in components.chunks_exact(query.len()).zip(scales).zip(cosines)
     {
         let (blocks, rest) = row.as_chunks::<BLOCK>();
         let mut sum = 0i32;
@@ -291,10 +255,7 @@ fn scan(components: &[i8], scales: &[f32], query: &[i16], scale: f32, cosines: &
 
 #[expect(clippy::cast_precision_loss, reason = "dimension times 127 squared")]
 fn dot(a: &[i8], b: &[i8]) -> f32 {
-    a.iter()
-        .zip(b)
-        .map(|(a, b)| i32::from(*a) * i32::from(*b))
-        .sum::<i32>() as f32
+    a.iter().zip(b).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum::<i32>() as f32
 }
 
 #[cfg(test)]

@@ -193,8 +193,7 @@ fn capped(chars: usize) -> u32 {
 
 /// The set of a word's characters, folded into 26 bits: one for each letter from a to z.
 fn letters(word: &str) -> u32 {
-    word.chars()
-        .fold(0, |set, c| set | 1 << (u32::from(c) % LETTERS))
+    word.chars().fold(0, |set, c| set | 1 << (u32::from(c) % LETTERS))
 }
 
 /// The parts of an identifier: what is between its punctuation, without the `v` of a version.
@@ -233,15 +232,9 @@ mod tests {
 
     #[test]
     fn identifiers_are_chosen_by_their_parts() {
-        let shapes: Shapes = [
-            "=10.0.0.12:8443",
-            "=10.0.0.7",
-            "=node@v18.2.0",
-            "10",
-            "=ab-c1d",
-        ]
-        .into_iter()
-        .collect();
+        let shapes: Shapes = ["=10.0.0.12:8443", "=10.0.0.7", "=node@v18.2.0", "10", "=ab-c1d"]
+            .into_iter()
+            .collect();
         let found = |identifier: &str, whole: usize| -> Vec<usize> {
             let pattern = ShapePattern::containing(identifier, whole);
             shapes.matching(pattern).collect()

@@ -128,30 +128,17 @@ pub fn similar_terms(views: &[View<'_>], word: &str, key: &str, filters: &Filter
     });
     let is_beginning = !is_word && key.chars().count() >= MIN_BEGINNING_CHARS;
     let mut terms = Vec::with_capacity(found.len());
-    for Found {
-        likeness,
-        key: term,
-        ..
-    } in found
-    {
+    for Found { likeness, key: term, .. } in found {
         let has_other_ending = likeness == Likeness::Ending;
         let means_word = has_other_ending || is_beginning && term.starts_with(key);
         let is_correct = has_other_ending || is_misspelt;
         terms.push(SimilarTerm {
-            weight: if is_correct {
-                CORRECTION_WEIGHT
-            } else {
-                SIMILAR_WEIGHT
-            },
+            weight: if is_correct { CORRECTION_WEIGHT } else { SIMILAR_WEIGHT },
             is_same_word: means_word,
             key: term,
         });
     }
-    Similar {
-        terms,
-        is_misspelt,
-        correction,
-    }
+    Similar { terms, is_misspelt, correction }
 }
 
 /// The terms that are most similar to a word.
@@ -159,11 +146,7 @@ pub fn similar_terms(views: &[View<'_>], word: &str, key: &str, filters: &Filter
 /// Terms in the index are stems, so a misspelt word is also compared with the encoder's words:
 /// `advisroy` is nearer to `advisory` than to its stem.
 fn best_terms(views: &[View<'_>], word: &str, key: &str, filters: &Filters) -> Vec<Found> {
-    let mut best = Best {
-        views,
-        filters,
-        found: Vec::new(),
-    };
+    let mut best = Best { views, filters, found: Vec::new() };
     let vocabulary = Encoder::embedded().map(Encoder::vocabulary);
     for word in vocabulary.map_or_else(Vec::new, |vocabulary| corrections(word, vocabulary)) {
         best.consider(Likeness::Letter, &stem(&word), Some(word.clone()));
@@ -258,11 +241,7 @@ impl Unknown<'_> {
 /// Whether two words differ only in an ending of up to two letters, or three of a long word.
 fn has_other_ending(one: &str, other: &str) -> bool {
     // Cheap, and true of few words.
-    if !one
-        .bytes()
-        .take(MIN_CHARS)
-        .eq(other.bytes().take(MIN_CHARS))
-    {
+    if !one.bytes().take(MIN_CHARS).eq(other.bytes().take(MIN_CHARS)) {
         return false;
     }
     let (length, other_length) = (one.chars().count(), other.chars().count());
@@ -340,10 +319,7 @@ fn has_similar_prefix(word: &str, other: &str, length: usize) -> bool {
     };
     let is_similar = |prefix: &str| strsim::osa_distance(prefix, other) <= 1;
     word.chars().next() == other.chars().next()
-        && [length - 1, length, length + 1]
-            .into_iter()
-            .filter_map(prefix)
-            .any(is_similar)
+        && [length - 1, length, length + 1].into_iter().filter_map(prefix).any(is_similar)
 }
 
 #[cfg(test)]

@@ -82,9 +82,7 @@ impl DocScores {
         let firsts = (self.first_resident..).step_by(BLOCK);
         for (first, block) in cancel::guarded(firsts.zip(self.resident.chunks(BLOCK))) {
             // Without branches, so that several scores are compared at once.
-            let any = block
-                .iter()
-                .fold(false, |any, score| any | (*score >= min_score));
+            let any = block.iter().fold(false, |any, score| any | (*score >= min_score));
             if any {
                 for (doc, score) in (first..).zip(block) {
                     if *score >= min_score {
@@ -101,13 +99,8 @@ impl DocScores {
         let score = match doc.checked_sub(self.first_resident) {
             Some(position) => self.resident.get(position as usize).copied(),
             None => {
-                let position = self
-                    .fetched
-                    .binary_search_by_key(&doc, |(doc, _)| *doc)
-                    .ok();
-                position
-                    .and_then(|position| self.fetched.get(position))
-                    .map(|(_, score)| *score)
+                let position = self.fetched.binary_search_by_key(&doc, |(doc, _)| *doc).ok();
+                position.and_then(|position| self.fetched.get(position)).map(|(_, score)| *score)
             }
         };
         score.unwrap_or_default()
@@ -117,12 +110,7 @@ impl DocScores {
 impl<'a> View<'a> {
     /// A view without any remote documents yet.
     pub const fn new(index: &'a Index, filter: ResolvedFilters<'a>) -> Self {
-        Self {
-            index,
-            filter,
-            fetched: Vec::new(),
-            partial: false,
-        }
+        Self { index, filter, fetched: Vec::new(), partial: false }
     }
 
     /// Whether weaker matches may be missing, because the table's indexes returned only the best.
@@ -142,10 +130,7 @@ impl<'a> View<'a> {
         filters: &Filters,
     ) -> Result<(), RemoteError> {
         let index = self.index;
-        let Some(remote) = index
-            .remote()
-            .filter(|_| bm25.is_some() || vector.is_some())
-        else {
+        let Some(remote) = index.remote().filter(|_| bm25.is_some() || vector.is_some()) else {
             return Ok(());
         };
         let terms = bm25.map_or(&[][..], |bm25| &bm25.terms);
@@ -205,26 +190,17 @@ impl<'a> View<'a> {
         let with_key = |(term, frequency): (usize, f32)| {
             Some((terms.get(term)?.key.as_str().into(), frequency))
         };
-        self.fetched.extend(docs.into_iter().map(|remote| {
-            FetchedDoc {
-                doc: remote.doc,
-                frequencies: remote
-                    .frequencies
-                    .into_iter()
-                    .filter_map(with_key)
-                    .collect(),
-                vector: remote.vector,
-            }
+        self.fetched.extend(docs.into_iter().map(|remote| FetchedDoc {
+            doc: remote.doc,
+            frequencies: remote.frequencies.into_iter().filter_map(with_key).collect(),
+            vector: remote.vector,
         }));
         self.fetched.sort_by_key(|fetched| fetched.doc);
         self.fetched.dedup_by_key(|fetched| fetched.doc);
     }
 
     fn fetched(&self, doc: DocId) -> Option<&FetchedDoc> {
-        let position = self
-            .fetched
-            .binary_search_by_key(&doc, |fetched| fetched.doc)
-            .ok()?;
+        let position = self.fetched.binary_search_by_key(&doc, |fetched| fetched.doc).ok()?;
         self.fetched.get(position)
     }
 
@@ -249,8 +225,7 @@ impl<'a> View<'a> {
         if doc >= self.index.first_resident() {
             return self.index.has_vector(doc);
         }
-        self.fetched(doc)
-            .is_some_and(|fetched| fetched.vector.is_some())
+        self.fetched(doc).is_some_and(|fetched| fetched.vector.is_some())
     }
 
     /// The nearness of each document to a query; 0 for a document without a vector.
@@ -258,10 +233,7 @@ impl<'a> View<'a> {
         let query = query.to_compare(self.index.is_contextual);
         let cosine = |fetched: &FetchedDoc| {
             let vector = fetched.vector.as_ref();
-            (
-                fetched.doc,
-                vector.map_or(0.0, |vector| vector.nearness(query)),
-            )
+            (fetched.doc, vector.map_or(0.0, |vector| vector.nearness(query)))
         };
         DocScores {
             fetched: self.fetched.iter().map(cosine).collect(),
@@ -291,10 +263,7 @@ impl<'a> View<'a> {
             }
         }
         let fetched = self.fetched.iter().map(|fetched| {
-            let length = lengths
-                .get(fetched.doc as usize)
-                .copied()
-                .unwrap_or_default();
+            let length = lengths.get(fetched.doc as usize).copied().unwrap_or_default();
             // Summed in the order of the query's terms, as above: floating-point addition is not
             // associative, and the scores have to be equal to the last bit.
             let contributions = terms.iter().filter_map(|term| {
@@ -303,20 +272,14 @@ impl<'a> View<'a> {
             });
             (fetched.doc, contributions.fold(0.0, |sum, part| sum + part))
         });
-        DocScores {
-            fetched: fetched.collect(),
-            first_resident,
-            resident,
-        }
+        DocScores { fetched: fetched.collect(), first_resident, resident }
     }
 }
 
 impl FetchedDoc {
     fn frequency(&self, key: &str) -> Option<f32> {
         let mut frequencies = self.frequencies.iter();
-        frequencies
-            .find(|(term, _)| &**term == key)
-            .map(|(_, frequency)| *frequency)
+        frequencies.find(|(term, _)| &**term == key).map(|(_, frequency)| *frequency)
     }
 }
 
@@ -342,11 +305,7 @@ fn search_widening(
     let is_eligible = |doc: DocId| matches!(rules.check(doc), Eligibility::Eligible);
     let too_few =
         |found: &[DocId]| found.iter().filter(|doc| is_eligible(**doc)).count() < MIN_ELIGIBLE;
-    let RemoteHits {
-        mut docs,
-        complete,
-        mut exhausted,
-    } = remote.search(&query)?;
+    let RemoteHits { mut docs, complete, mut exhausted } = remote.search(&query)?;
     let mut partial = !complete;
     if partial && query.eligible_share < 1.0 && too_few(&docs) && cancel::check().is_ok() {
         // The best matches do not pass the filters, so the table applies the filters.

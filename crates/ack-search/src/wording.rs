@@ -42,10 +42,7 @@ impl Wording {
         if texts.iter().map(|text| text.len()).sum::<usize>() > MAX_BYTES {
             texts.clear();
         }
-        Self {
-            files: memory.files.clone(),
-            ..Self::of_texts(&texts)
-        }
+        Self { files: memory.files.clone(), ..Self::of_texts(&texts) }
     }
 
     /// The wording of texts; the first one is the title.
@@ -227,13 +224,8 @@ fn without_emphasis(word: &str) -> &str {
 }
 
 const fn is_bracket(c: char) -> bool {
-    matches!(
-        c,
-        '(' | ')' | '[' | ']' | '{' | '}' | '"' | '`' | '“' | '”' | '„'
-    ) || matches!(
-        c,
-        '«' | '»' | '‹' | '›' | '「' | '」' | '『' | '』' | '【' | '】'
-    )
+    matches!(c, '(' | ')' | '[' | ']' | '{' | '}' | '"' | '`' | '“' | '”' | '„')
+        || matches!(c, '«' | '»' | '‹' | '›' | '「' | '」' | '『' | '』' | '【' | '】')
 }
 
 /// Whether a character may follow the end of a sentence.
@@ -261,10 +253,7 @@ mod tests {
             ("Don\u{2019}t retry – wait", "don't retry\nwait"),
             ("**Café** is closed", "Cafe\u{301} is closed"),
             ("Ａｐｐｌｙ\u{3000}the patch", "apply the patch"),
-            (
-                "## Deploys\n\n- On **Friday**: never.",
-                "Deploys\n\n* on Friday never",
-            ),
+            ("## Deploys\n\n- On **Friday**: never.", "Deploys\n\n* on Friday never"),
             ("部署前に確認する。", "部署前に確認する"),
         ] {
             assert!(are_equal(one, other), "{one} / {other}");
@@ -298,10 +287,7 @@ mod tests {
         assert!(contains(&whole, &["Limit", "Then deploy"]));
         assert!(!contains(&whole, &["raise the limit first"]));
         assert!(contains(&["Retry once. Then wait"], &["Retry once"]));
-        assert!(!contains(
-            &["Rejected", "Raise the limit"],
-            &["Raise the limit"]
-        ));
+        assert!(!contains(&["Rejected", "Raise the limit"], &["Raise the limit"]));
         assert!(!contains(&["Limit", "Then deploy"], &whole));
         let other_order = ["Limit", "Then deploy.", "Raise the limit first."];
         assert!(!contains(&whole, &other_order));

@@ -62,11 +62,7 @@ pub fn short_facts<'a>(facts: impl Iterator<Item = &'a String>) -> Vec<String> {
 
 /// Removes the successor's id from a result if the successor itself may not be served.
 pub fn hide_successor(hit: &mut MemoryHit, index: &Index, filter: StatusFilter) {
-    let served = |id: &String| {
-        index
-            .find(id)
-            .is_some_and(|(_, doc)| filter.allows(doc.status))
-    };
+    let served = |id: &String| index.find(id).is_some_and(|(_, doc)| filter.allows(doc.status));
     hit.superseded_by = hit.superseded_by.take().filter(served);
 }
 
@@ -78,10 +74,7 @@ pub fn why(memory: &Memory, matcher: &mut Matcher<'_>) -> Option<String> {
         ("title", memory.title.as_str().into()),
         ("facts", memory.facts.join(" ").into()),
         ("tags", memory.concepts.join(" ").into()),
-        (
-            "subtitle",
-            memory.subtitle.as_deref().unwrap_or_default().into(),
-        ),
+        ("subtitle", memory.subtitle.as_deref().unwrap_or_default().into()),
         ("text", text.unwrap_or_default().into()),
         ("files", memory.files.join(" ").into()),
     ];
@@ -105,11 +98,7 @@ pub fn why(memory: &Memory, matcher: &mut Matcher<'_>) -> Option<String> {
         for (_, word) in words {
             let short = text::line(&word, TAG_CAP);
             // A similar word is weaker evidence than a word of the query.
-            let similar = if matcher.is_lookalike(&word) {
-                " (similar)"
-            } else {
-                ""
-            };
+            let similar = if matcher.is_lookalike(&word) { " (similar)" } else { "" };
             list.push(format!("{short}{similar}"));
             known.push(short);
         }

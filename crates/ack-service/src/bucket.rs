@@ -17,9 +17,7 @@ pub use self::without::Remote;
 use crate::config::SettingsError;
 pub fn is_bucket(path: &Path) -> bool {
     let path = path.to_string_lossy();
-    ["s3://", "gs://", "az://"]
-        .iter()
-        .any(|scheme| path.starts_with(scheme))
+    ["s3://", "gs://", "az://"].iter().any(|scheme| path.starts_with(scheme))
 }
 
 /// The memories published at an address, with a local copy in the scope's folder.
@@ -29,12 +27,12 @@ pub fn follow(
     address: &str,
     settings: Option<&RemoteSettings>,
 ) -> Result<Arc<Remote>, SettingsError> {
-    Remote::new(folder, address, settings.cloned().unwrap_or_default())
-        .map(Arc::new)
-        .map_err(|error| {
+    Remote::new(folder, address, settings.cloned().unwrap_or_default()).map(Arc::new).map_err(
+        |error| {
             let hint = error.hint_for(&OwnNames::Anyone).unwrap_or_default();
             SettingsError::invalid(folder.join("scope.toml"), format!("{error}; {hint}"))
-        })
+        },
+    )
 }
 
 /// A build without buckets cannot follow one.

@@ -76,10 +76,7 @@ impl ShownText {
             let (shown, all) = (grouped(shown as u64), grouped(all as u64));
             (shown != all).then(|| format!("{shown} of {all} {what}"))
         };
-        let parts = [
-            part(self.facts, "facts"),
-            part(self.chars, "characters of its text"),
-        ];
+        let parts = [part(self.facts, "facts"), part(self.chars, "characters of its text")];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         (!parts.is_empty()).then(|| parts.join(" and "))
     }
@@ -96,10 +93,7 @@ pub fn cut_long_text(
     if narrative.len() <= text::BLOCK_CAP {
         return None;
     }
-    let room = Room {
-        cost: &str::len,
-        max: text::BLOCK_CAP,
-    };
+    let room = Room { cost: &str::len, max: text::BLOCK_CAP };
     let part = passage(narrative, room, question).unwrap_or_default();
     hit.narrative = Some(part.text).filter(|text| !text.is_empty());
     Some(ShownText {
@@ -127,21 +121,11 @@ pub fn cut_memory(
 
 pub fn cut_hit(hit: &mut MemoryHit, budget: usize) {
     let (narrative, facts) = (hit.narrative.take(), std::mem::take(&mut hit.facts));
-    cut_text(
-        hit,
-        narrative.as_deref(),
-        &facts,
-        budget,
-        &mut Question::default(),
-    );
+    cut_text(hit, narrative.as_deref(), &facts, budget, &mut Question::default());
 }
 
 fn frame_cost(hit: &MemoryHit) -> usize {
-    token_cost(&MemoryHit {
-        narrative: None,
-        facts: Vec::new(),
-        ..hit.clone()
-    })
+    token_cost(&MemoryHit { narrative: None, facts: Vec::new(), ..hit.clone() })
 }
 
 /// Cuts a result, with these facts and this long text, to a number of tokens: first what surrounds
@@ -167,10 +151,7 @@ fn cut_text(
     hit.more_facts += (facts.len() - hit.facts.len()) as u64;
     let room = budget.saturating_sub(token_cost(hit) + FIELD_TOKENS);
     let part = narrative.filter(|_| room >= MIN_PASSAGE_TOKENS);
-    let room = Room {
-        cost: &cost,
-        max: room,
-    };
+    let room = Room { cost: &cost, max: room };
     let part = part.and_then(|text| passage(text, room, question));
     let Passage { text, shown } = part.unwrap_or_default();
     hit.narrative = Some(text).filter(|text| !text.is_empty());
@@ -190,11 +171,7 @@ fn cut_frame(hit: &mut MemoryHit, budget: usize, max: usize) {
         hit.concepts.truncate(20 / share);
         limit_also(hit, 8 / share);
         let chars = budget / share;
-        for (text, min) in [
-            (&mut hit.subtitle, 60),
-            (&mut hit.excerpt, 60),
-            (&mut hit.why, 40),
-        ] {
+        for (text, min) in [(&mut hit.subtitle, 60), (&mut hit.excerpt, 60), (&mut hit.why, 40)] {
             *text = text.take().map(|text| text::line(&text, chars.max(min)));
         }
         hit.title = text::line(&hit.title, chars.max(80));

@@ -35,23 +35,14 @@ pub const ENV_LOG: &str = "ACK_MEM_LOG";
 /// The environment variables the program reads, with what they do.
 pub const ENVIRONMENT: [(&str, &str); 8] = [
     (ENV_ROOT, "the scope root (default `~/.ack-mem`)"),
-    (
-        ENV_SCOPE,
-        "the current scope, whatever the project is; others can still be named",
-    ),
+    (ENV_SCOPE, "the current scope, whatever the project is; others can still be named"),
     (
         ENV_DB,
         "a single database, served as the only scope, named after `--pin` or `ACK_MEM_SCOPE` if they \
          are given",
     ),
-    (
-        ENV_PROJECT,
-        "the current project's folder, where no `-C` is given",
-    ),
-    (
-        ENV_CURSOR_PROJECT,
-        "the same, where neither `-C` nor `CLAUDE_PROJECT_DIR` is given",
-    ),
+    (ENV_PROJECT, "the current project's folder, where no `-C` is given"),
+    (ENV_CURSOR_PROJECT, "the same, where neither `-C` nor `CLAUDE_PROJECT_DIR` is given"),
     (
         ENV_WORKSPACE,
         "the folders of the editor's workspace, separated by commas, where no project's folder is \
@@ -163,10 +154,7 @@ pub struct Limits {
     #[schemars(range(min = 10_000, max = 16_000_000))]
     pub resident: Option<u32>,
     /// Timeout of a client's request in seconds, 1 to 3600 (default 30). Commands have no timeout.
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "bounded::<_, 1, 3600>"
-    )]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "bounded::<_, 1, 3600>")]
     #[schemars(range(min = 1, max = 3600))]
     pub seconds: Option<u32>,
 }
@@ -304,10 +292,7 @@ impl Config {
     /// nothing from the environment: there is no home folder, and no current project until
     /// [`Config::with_project`] sets one.
     pub fn at(root: impl Into<PathBuf>) -> Result<Self, SettingsError> {
-        Self::load(Inputs {
-            root: Some(Setting::flag("--root", root.into())),
-            ..Inputs::default()
-        })
+        Self::load(Inputs { root: Some(Setting::flag("--root", root.into())), ..Inputs::default() })
     }
 
     /// Sets the current project's folder, which decides the current scope.
@@ -339,19 +324,13 @@ impl Config {
     }
 
     fn in_workspace(mut self, folders: impl IntoIterator<Item = Setting<PathBuf>>) -> Self {
-        let mut folders = folders
-            .into_iter()
-            .filter(|folder| folder.value.is_absolute());
+        let mut folders = folders.into_iter().filter(|folder| folder.value.is_absolute());
         if self.wants_workspace()
             && let Some(first) = folders.next()
         {
             let working_directory = std::mem::replace(&mut self.project, first);
-            let others = folders
-                .chain([working_directory])
-                .map(|folder| folder.value);
-            self.other_folders = others
-                .filter(|folder| !folder.as_os_str().is_empty())
-                .collect();
+            let others = folders.chain([working_directory]).map(|folder| folder.value);
+            self.other_folders = others.filter(|folder| !folder.as_os_str().is_empty()).collect();
         }
         self
     }
@@ -432,9 +411,7 @@ impl Config {
             (None, CommonSettings::default())
         };
         Ok(Self {
-            default_scope: settings
-                .default_scope
-                .map(|value| Setting::of(value, Source::File)),
+            default_scope: settings.default_scope.map(|value| Setting::of(value, Source::File)),
             tokens: Setting::from_file(settings.limits.tokens, DEFAULT_TOKENS),
             resident: Setting::from_file(settings.limits.resident, DEFAULT_RESIDENT),
             seconds: Setting::from_file(settings.limits.seconds, DEFAULT_SECONDS),

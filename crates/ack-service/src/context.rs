@@ -50,18 +50,10 @@ const MAX_SESSIONS: usize = 3;
 
 /// Answers `get_context`.
 pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextResponse, Error> {
-    let max = number(
-        "max_memories",
-        request.max_memories,
-        1,
-        i64::from(MAX_LIMIT),
-        DEFAULT_MEMORIES,
-    )?;
+    let max =
+        number("max_memories", request.max_memories, 1, i64::from(MAX_LIMIT), DEFAULT_MEMORIES)?;
     let budget = max_tokens(request.max_tokens, &service.config)?;
-    check_length(
-        "project_path",
-        request.project_path.as_deref().unwrap_or_default(),
-    )?;
+    check_length("project_path", request.project_path.as_deref().unwrap_or_default())?;
     check_length("focus", request.focus.as_deref().unwrap_or_default())?;
     let mut notes = Vec::new();
     let mut selection = select(service, request.project_path.as_deref(), &mut notes)?;
@@ -87,10 +79,8 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
     if selection.current.scope.is_none() {
         let mut note = Note::new(NoteKind::NoCurrentScope, "no scope claims this project");
         if !request.by_agent {
-            let claim = Hint::command(
-                "scopes set NAME paths+=.",
-                "in its folder assigns it to one",
-            );
+            let claim =
+                Hint::command("scopes set NAME paths+=.", "in its folder assigns it to one");
             note = note.with(claim);
         }
         notes.push(note);
@@ -138,10 +128,7 @@ fn note_unknown_changes(changes: &Changes, notes: &mut Vec<Note>) {
         note(format!("staged files are not known: {}", reason(unknown)));
     }
     if let Some(unknown) = changes.branch_unknown {
-        note(format!(
-            "what the branch's commits changed is not known: {}",
-            reason(unknown)
-        ));
+        note(format!("what the branch's commits changed is not known: {}", reason(unknown)));
     }
 }
 
@@ -157,11 +144,7 @@ fn project_info(current: &Current) -> ProjectInfo {
 /// The note about a project whose memories all wait for review. `pending` has their number.
 fn hidden_by_status(scope: &str) -> Note {
     let waiting = [Given::value("status", "staging")];
-    let show = Hint::call_with(
-        Tool::QueryMemories,
-        waiting,
-        "shows what nobody reviewed yet",
-    );
+    let show = Hint::call_with(Tool::QueryMemories, waiting, "shows what nobody reviewed yet");
     Note::about(NoteKind::HiddenByStatus, scope, show)
 }
 
@@ -174,11 +157,7 @@ fn select(
     let given = project_path.map(str::trim).filter(|path| !path.is_empty());
     if let Some(path) = given.filter(|path| path.contains('\0') || path.len() > 4_096) {
         let value = text::line(path, 60);
-        return Err(Error::invalid(
-            "project_path",
-            value,
-            "a path of at most 4096 bytes",
-        ));
+        return Err(Error::invalid("project_path", value, "a path of at most 4096 bytes"));
     }
     let config = &service.config;
     let folder = given.map(|path| {
@@ -198,10 +177,7 @@ fn select(
         return Ok(selection);
     };
     let note = Note::new(NoteKind::NotAvailable, unknown);
-    let name = Hint::pass(
-        [Given::any("project_path")],
-        "to name the folder you work in",
-    );
+    let name = Hint::pass([Given::any("project_path")], "to name the folder you work in");
     notes.push(match given.is_some() && top.parent().is_some() {
         true => note,
         false => note.with(name),
@@ -217,17 +193,11 @@ fn newest_sessions(
 ) -> Vec<SessionEntry> {
     sessions.sort_by(|(_, a), (_, b)| a.newest_first(b));
     let shown = |scope: &str, id: &str| {
-        shown
-            .iter()
-            .copied()
-            .flatten()
-            .any(|hit| hit.scope == scope && hit.id == id)
+        shown.iter().copied().flatten().any(|hit| hit.scope == scope && hit.id == id)
     };
     sessions.truncate(MAX_SESSIONS);
     let sessions = sessions.into_iter();
-    sessions
-        .map(|(scope, session)| session.into_entry(|id| shown(scope, id)))
-        .collect()
+    sessions.map(|(scope, session)| session.into_entry(|id| shown(scope, id))).collect()
 }
 
 /// Fewer tokens than this have no room for a memory, not even for an id and a title alone.
@@ -238,11 +208,7 @@ const MIN_ENTRY_TOKENS: usize = 30;
 fn fill_within_budget(response: &mut ContextResponse, mut chosen: ChosenMemories, budget: usize) {
     let wanted = chosen.entries();
     let mut rest = budget.saturating_sub(token_cost(response) + 60);
-    let reserve = if chosen.others.is_empty() {
-        0
-    } else {
-        rest / 3
-    };
+    let reserve = if chosen.others.is_empty() { 0 } else { rest / 3 };
     for (hits, reserve) in [(&mut chosen.own, reserve), (&mut chosen.others, 0)] {
         let share = rest.saturating_sub(reserve);
         if share < MIN_ENTRY_TOKENS {

@@ -36,11 +36,7 @@ impl Service {
         let indexes = Arc::new(LiveIndexes::new(config.resident.value as usize));
         let outlines = Arc::new(OutlineCache::new(config.index_bytes / OUTLINES_SHARE));
         Self {
-            wait_policy: if config.offline {
-                WaitPolicy::None
-            } else {
-                WaitPolicy::Brief
-            },
+            wait_policy: if config.offline { WaitPolicy::None } else { WaitPolicy::Brief },
             config,
             registry,
             indexes,
@@ -73,10 +69,7 @@ impl Service {
     /// of memories held in memory stays as it was.
     #[must_use]
     pub fn configured(&self, config: Config) -> Self {
-        Self {
-            config,
-            ..self.clone()
-        }
+        Self { config, ..self.clone() }
     }
 
     /// A service that lives as long as the process. Freeing a large index at the end would only
@@ -119,11 +112,7 @@ impl Service {
         if self.wait_policy == WaitPolicy::None {
             return;
         }
-        let pinned = self
-            .config
-            .pinned
-            .as_ref()
-            .map(|pinned| pinned.value.trim());
+        let pinned = self.config.pinned.as_ref().map(|pinned| pinned.value.trim());
         for scope in self.registry.discover().scopes {
             let is_searched = match pinned {
                 Some(pinned) => scope.name == pinned,
@@ -145,10 +134,7 @@ impl Service {
 
     pub fn select(&self, named: Option<&str>, folder: Option<&Path>) -> Result<Selection, Error> {
         let selection = select(&self.config, &self.registry, named, folder)?;
-        let bound = self
-            .config
-            .index_bytes
-            .saturating_sub(self.outlines_bytes());
+        let bound = self.config.index_bytes.saturating_sub(self.outlines_bytes());
         self.indexes.evict_to_fit(bound, &selection.scopes);
         for remote in selection.scopes.iter().filter_map(|it| it.remote.as_ref()) {
             remote.set_resident(self.indexes.resident());

@@ -52,11 +52,7 @@ pub enum Error {
     #[error("`until` ({until}) is before `since` ({since})")]
     EmptyRange { since: String, until: String },
     #[error("{operation} has no argument `{argument}`")]
-    UnknownArgument {
-        operation: String,
-        argument: String,
-        known: Vec<String>,
-    },
+    UnknownArgument { operation: String, argument: String, known: Vec<String> },
     #[error(transparent)]
     InvalidCursor(#[from] InvalidCursor),
     #[error(transparent)]
@@ -65,17 +61,8 @@ pub enum Error {
     #[error(
         "`{address}` is the address of a memory in scope `{named}`, and the scope is given as `{scope}`"
     )]
-    OtherScope {
-        address: String,
-        named: String,
-        id: String,
-        scope: String,
-    },
-    #[error(
-        "there is no memory `{id}` in {}{}",
-        text::list(scopes),
-        unread_scopes_text(unread)
-    )]
+    OtherScope { address: String, named: String, id: String, scope: String },
+    #[error("there is no memory `{id}` in {}{}", text::list(scopes), unread_scopes_text(unread))]
     MemoryNotFound {
         id: String,
         scopes: Vec<String>,
@@ -126,9 +113,7 @@ impl Error {
     #[must_use]
     pub fn with_unread_scopes(mut self, notes: &[Note]) -> Self {
         if let Self::MemoryNotFound { unread, .. } = &mut self {
-            let closed = notes
-                .iter()
-                .filter(|note| note.kind == NoteKind::ScopeUnavailable);
+            let closed = notes.iter().filter(|note| note.kind == NoteKind::ScopeUnavailable);
             for scope in closed.filter_map(|note| note.scope.as_ref()) {
                 if !unread.contains(scope) {
                     unread.push(scope.clone());
@@ -198,11 +183,9 @@ impl Diagnostic for Error {
             Self::EmptyRange { .. } => {
                 with_argument(&with_argument(&own, "until", reader), "since", reader)
             }
-            Self::UnknownArgument {
-                operation,
-                argument,
-                ..
-            } => with_argument(&with_tool(&own, operation, reader), argument, reader),
+            Self::UnknownArgument { operation, argument, .. } => {
+                with_argument(&with_tool(&own, operation, reader), argument, reader)
+            }
             Self::Internal { operation, .. } => with_tool(&own, operation, reader),
             _ => own,
         };
@@ -231,14 +214,10 @@ impl Diagnostic for Error {
                 Hint::call(Tool::QueryMemories, "finds ids"),
                 Hint::pass([Given::any("scope")], "for an id in a private scope"),
             ],
-            Self::MemoryNotServed {
-                replaced_by: Some(newer),
-                ..
-            } => vec![Hint::advice(format!("ask for `{newer}` instead"))],
-            Self::MemoryNotServed {
-                status: Status::Rejected,
-                ..
-            } => vec![Hint::advice(
+            Self::MemoryNotServed { replaced_by: Some(newer), .. } => {
+                vec![Hint::advice(format!("ask for `{newer}` instead"))]
+            }
+            Self::MemoryNotServed { status: Status::Rejected, .. } => vec![Hint::advice(
                 "its curator rejected it, and rejected memories are never served",
             )],
             Self::MemoryWithheld { .. } => vec![Hint::advice(UNREVIEWED_WITHHELD), review_shows()],
@@ -249,11 +228,9 @@ impl Diagnostic for Error {
                     Status::ALL.map(Status::as_str).join(", ")
                 )),
             ],
-            Self::MemoryNotServed {
-                status: Status::Staging,
-                is_changed,
-                ..
-            } => not_approved(*is_changed),
+            Self::MemoryNotServed { status: Status::Staging, is_changed, .. } => {
+                not_approved(*is_changed)
+            }
             Self::MemoryNotServed { .. } => vec![Hint::omit("status", "to see it")],
             Self::Store(error) => error.hints(),
             Self::Table { .. } => vec![
@@ -285,26 +262,14 @@ impl Diagnostic for Error {
 
     fn details(&self, body: &mut ErrorBody) {
         match self {
-            Self::InvalidArgument {
-                argument,
-                value,
-                allowed,
-                nearest,
-                example,
-            } => {
+            Self::InvalidArgument { argument, value, allowed, nearest, example } => {
                 body.argument = Some(text::line(argument, 100));
                 body.value = Some(text::line(value, 200));
                 body.allowed = vec![allowed.clone()];
                 body.nearest.clone_from(nearest);
                 body.example = example.clone().or_else(|| example_of(argument));
             }
-            Self::WrongType {
-                argument,
-                wanted,
-                value,
-                example,
-                ..
-            } => {
+            Self::WrongType { argument, wanted, value, example, .. } => {
                 body.argument = Some(text::line(argument, 100));
                 body.value = Some(text::line(value, 200));
                 body.allowed = vec![wanted.clone()];
@@ -318,11 +283,7 @@ impl Diagnostic for Error {
                 let days = serde_json::json!({ "since": since, "until": since });
                 body.example = Some(days.to_string());
             }
-            Self::UnknownArgument {
-                operation,
-                argument,
-                known,
-            } => {
+            Self::UnknownArgument { operation, argument, known } => {
                 body.argument = Some(text::line(argument, 100));
                 body.example = Some(self::example(operation));
                 body.nearest = nearest(argument, known.iter().map(String::as_str), 2);

@@ -39,14 +39,8 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    pub const ANSWER: Self = Self {
-        time: Duration::from_millis(15),
-        entries: 20_000,
-    };
-    pub const REVIEW: Self = Self {
-        time: Duration::from_millis(400),
-        entries: 100_000,
-    };
+    pub const ANSWER: Self = Self { time: Duration::from_millis(15), entries: 20_000 };
+    pub const REVIEW: Self = Self { time: Duration::from_millis(400), entries: 100_000 };
 }
 
 #[derive(Debug, Default)]
@@ -173,9 +167,7 @@ impl WorkTree {
     /// case.
     fn lists(&self, inside: &str) -> FileState {
         let end = Instant::now() + self.bounds.time;
-        let listing = self
-            .listing
-            .get_or_init(|| list(&self.top, self.bounds, end));
+        let listing = self.listing.get_or_init(|| list(&self.top, self.bounds, end));
         let wanted = inside.to_lowercase();
         let wanted = wanted.trim_end_matches('/');
         let is_glob = is_glob(wanted);
@@ -244,9 +236,7 @@ impl WorkTree {
             .map(|entry| {
                 let inside = self.inside(entry).unwrap_or_default();
                 let is_there = |path: &String| self.path_state(path) == FileState::There;
-                self.possible_paths(&inside)
-                    .find(is_there)
-                    .unwrap_or(inside)
+                self.possible_paths(&inside).find(is_there).unwrap_or(inside)
             })
             .collect();
         commits_since(&mut objects, head, &paths, written_at.as_second()).ok()

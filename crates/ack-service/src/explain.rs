@@ -35,9 +35,7 @@ impl Search<'_> {
         if self.has_meaning() {
             legs.push(LegExplanation {
                 leg: "semantic".to_owned(),
-                rank: self
-                    .has_vector(scored)
-                    .then(|| ahead(&|other| other.cosine > scored.cosine)),
+                rank: self.has_vector(scored).then(|| ahead(&|other| other.cosine > scored.cosine)),
                 score: round(scored.cosine),
                 terms: Vec::new(),
             });
@@ -62,11 +60,7 @@ impl Search<'_> {
         };
         let Some((scope, doc)) = self.locate(id) else {
             let safe_id = text::id(id);
-            if self
-                .views
-                .iter()
-                .any(|view| view.index.is_rejected(&safe_id))
-            {
+            if self.views.iter().any(|view| view.index.is_rejected(&safe_id)) {
                 expected.stage = Stage::HiddenByStatus;
                 expected.message =
                     "its curator rejected it; rejected memories are never served".into();
@@ -116,11 +110,8 @@ impl Search<'_> {
     /// The stages after the filters: legs, order, folding, page.
     fn explain_rank(&self, expected: &mut Expected, doc_key: (usize, DocId), page: &Page) {
         let found = self.retrieve();
-        let Some(scored) = found
-            .candidates
-            .iter()
-            .find(|other| (other.scope, other.doc) == doc_key)
-            .copied()
+        let Some(scored) =
+            found.candidates.iter().find(|other| (other.scope, other.doc) == doc_key).copied()
         else {
             expected.stage = Stage::NotRetrieved;
             expected.message = self.why_not_retrieved(&found, doc_key).into();
@@ -133,9 +124,8 @@ impl Search<'_> {
             |scope, doc| self.is_own_project(scope, doc),
             self.order_options(None),
         );
-        let position = ranked
-            .iter()
-            .position(|other| (other.candidate.scope, other.candidate.doc) == doc_key);
+        let position =
+            ranked.iter().position(|other| (other.candidate.scope, other.candidate.doc) == doc_key);
         let rank = position.map_or(0, |position| position + 1);
         expected.explanation = Some(self.explanation(&scored, rank, &found.candidates));
         let hits = page.hits.iter();
@@ -147,15 +137,12 @@ impl Search<'_> {
                 "it is in the answer, at place {rank} of {} before folding",
                 ranked.len()
             ));
-        } else if let Some(hit) = hits
-            .clone()
-            .find(|hit| hit.hit.also.iter().any(|also| same(&also.scope, &also.id)))
+        } else if let Some(hit) =
+            hits.clone().find(|hit| hit.hit.also.iter().any(|also| same(&also.scope, &also.id)))
         {
             expected.stage = Stage::Folded;
-            expected.message = Message::new(format!(
-                "`{}` contains all of it and names it in `also`",
-                hit.hit.id
-            ));
+            expected.message =
+                Message::new(format!("`{}` contains all of it and names it in `also`", hit.hit.id));
         } else {
             expected.stage = Stage::BehindPage;
             let message = Message::new(format!("it is at place {rank} of {}", ranked.len()));
@@ -163,10 +150,7 @@ impl Search<'_> {
             let larger = i64::try_from(rank).unwrap_or(i64::MAX);
             if larger <= i64::from(MAX_LIMIT) {
                 let larger = [Given::value("limit", larger)];
-                expected.message = expected
-                    .message
-                    .clone()
-                    .with(Hint::pass(larger, "to reach it"));
+                expected.message = expected.message.clone().with(Hint::pass(larger, "to reach it"));
             }
         }
     }

@@ -84,19 +84,13 @@ impl GetSpec {
         let Some((_, kinds)) = &self.links else {
             return Ok(());
         };
-        if kinds
-            .iter()
-            .all(|kind| links::KINDS.contains(&kind.as_str()))
-        {
+        if kinds.iter().all(|kind| links::KINDS.contains(&kind.as_str())) {
             return Ok(());
         }
         let mut known: BTreeSet<String> = links::KINDS.map(str::to_owned).into();
         for open in opened.iter() {
             // A store that cannot be read is reported when memories are looked up.
-            let kinds = open
-                .scope
-                .store
-                .snapshot(|snapshot| snapshot.other_kinds(self.filter));
+            let kinds = open.scope.store.snapshot(|snapshot| snapshot.other_kinds(self.filter));
             known.extend(kinds.unwrap_or_default());
         }
         let Some(unknown) = kinds.iter().find(|kind| !known.contains(*kind)) else {
@@ -260,9 +254,7 @@ impl DetailPage {
     }
 
     fn add(&mut self, id: &str, found: FoundMemory, notes: &mut Vec<Note>) {
-        let FoundMemory {
-            memory, mut detail, ..
-        } = found;
+        let FoundMemory { memory, mut detail, .. } = found;
         drop_known_overview(&mut detail, &self.overviews);
         for note in found.notes {
             // Several memories may have the same to say about their scope.
@@ -344,13 +336,7 @@ impl<'a> Lookup<'a> {
     fn new(opened: &'a OpenScopes, selection: &'a Selection, spec: &'a GetSpec) -> Self {
         let indexed = opened.iter();
         let indexed = indexed.filter_map(|open| Some((&*open.scope, open.index()?)));
-        Self {
-            opened,
-            selection,
-            spec,
-            indexed: indexed.collect(),
-            failed: Vec::new(),
-        }
+        Self { opened, selection, spec, indexed: indexed.collect(), failed: Vec::new() }
     }
 
     /// Finds one memory: the one in the best scope that may show it ([`same_id`]), or the reason
@@ -474,10 +460,7 @@ fn fetch(snapshot: &Snapshot<'_>, index: &Index, id: &str) -> Result<Option<Memo
 }
 
 fn similar_ids(opened: &OpenScopes, id: &str, filter: StatusFilter) -> Vec<String> {
-    let ids = opened
-        .iter()
-        .filter_map(OpenScope::index)
-        .flat_map(|index| index.live_ids(filter));
+    let ids = opened.iter().filter_map(OpenScope::index).flat_map(|index| index.live_ids(filter));
     nearest(id, ids, 3)
 }
 
@@ -515,11 +498,7 @@ fn build_detail(
         }
     }
     if let Some((depth, kinds)) = &spec.links {
-        let query = LinkQuery {
-            filter,
-            depth: *depth,
-            kinds,
-        };
+        let query = LinkQuery { filter, depth: *depth, kinds };
         let walk = snapshot.links(&memory.id, &query)?;
         note_links(&walk, &memory.id, *depth, &scope.name, &mut notes);
         detail.links = walk.links;
@@ -527,12 +506,7 @@ fn build_detail(
     if spec.history {
         detail.history = snapshot.history(&memory.id)?;
     }
-    Ok(FoundMemory {
-        memory,
-        detail,
-        notes,
-        others: Vec::new(),
-    })
+    Ok(FoundMemory { memory, detail, notes, others: Vec::new() })
 }
 
 fn note_links(walk: &LinkWalk, id: &str, depth: u32, scope: &str, notes: &mut Vec<Note>) {

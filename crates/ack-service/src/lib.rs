@@ -84,12 +84,7 @@ impl Service {
         let mut selection = self.select(None, None)?;
         let opened = OpenScopes::open(self, &mut selection, &mut Vec::new())?;
         let indexes: Vec<&Index> = opened.iter().filter_map(OpenScope::index).collect();
-        let holders = |id: &str| {
-            indexes
-                .iter()
-                .filter(|index| index.find(id).is_some())
-                .count()
-        };
+        let holders = |id: &str| indexes.iter().filter(|index| index.find(id).is_some()).count();
         let shared = ids.iter().filter(|id| holders(id) > 1);
         Ok(shared.map(|id| (*id).to_owned()).collect())
     }

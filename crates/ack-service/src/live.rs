@@ -78,10 +78,7 @@ pub enum TableState {
 
 impl TableState {
     const fn unusable(reason: String, may_be_damaged: bool) -> Self {
-        Self::Unusable {
-            reason,
-            may_be_damaged,
-        }
+        Self::Unusable { reason, may_be_damaged }
     }
 }
 
@@ -102,10 +99,7 @@ impl IndexGuard {
 impl LiveIndexes {
     /// No indexes yet. Vector tables with more than `resident` rows are searched in place.
     pub fn new(resident: usize) -> Self {
-        Self {
-            resident,
-            indexes: Mutex::default(),
-        }
+        Self { resident, indexes: Mutex::default() }
     }
 
     /// The maximum number of memories of a scope that are held in memory. A larger scope is
@@ -128,10 +122,7 @@ impl LiveIndexes {
             resident: self.resident,
             refused_table: Mutex::default(),
         });
-        known.insert(
-            scope.name.clone(),
-            (Arc::downgrade(scope), Arc::clone(&live)),
-        );
+        known.insert(scope.name.clone(), (Arc::downgrade(scope), Arc::clone(&live)));
         live
     }
 
@@ -143,12 +134,7 @@ impl LiveIndexes {
         let mut sizes: Vec<(u64, usize, &Weak<Scope>, &Arc<LiveIndex>)> = known
             .values()
             .map(|(scope, live)| {
-                (
-                    live.last_used.load(Ordering::Relaxed),
-                    live.bytes(),
-                    scope,
-                    live,
-                )
+                (live.last_used.load(Ordering::Relaxed), live.bytes(), scope, live)
             })
             .collect();
         let mut total: usize = sizes.iter().map(|(_, size, ..)| size).sum();
@@ -157,9 +143,8 @@ impl LiveIndexes {
             if total <= bytes {
                 break;
             }
-            let is_needed = needed
-                .iter()
-                .any(|other| std::ptr::eq(scope.as_ptr(), Arc::as_ptr(other)));
+            let is_needed =
+                needed.iter().any(|other| std::ptr::eq(scope.as_ptr(), Arc::as_ptr(other)));
             if !is_needed && let Some(mut slot) = live.slot.try_write() {
                 free_index(&mut slot);
                 total -= size;
@@ -258,9 +243,7 @@ impl LiveIndex {
         timeout: Duration,
     ) -> Result<(), StoreError> {
         // Look once at a table that appeared, changed or disappeared.
-        let looked = slot
-            .as_ref()
-            .is_some_and(|indexed| indexed.table_version == table_version);
+        let looked = slot.as_ref().is_some_and(|indexed| indexed.table_version == table_version);
         let mut table = TableState::None;
         if !looked && table_version.is_some() {
             // Free the old index first, because two would take twice the memory.
@@ -281,10 +264,7 @@ impl LiveIndex {
             }
             let (stamp, changes) = scope.store.full_scan(timeout, |snapshot| {
                 let listing = Listing::read(snapshot)?;
-                Ok((
-                    snapshot.file_state.clone(),
-                    indexed.index.changes_since(listing, snapshot)?,
-                ))
+                Ok((snapshot.file_state.clone(), indexed.index.changes_since(listing, snapshot)?))
             })?;
             indexed.file_state = None;
             if indexed.index.apply(changes) {
@@ -371,21 +351,13 @@ impl IndexedScope {
         table_version: TableVersion,
         table: TableState,
     ) -> Self {
-        Self {
-            file_state: Some(stamp),
-            index,
-            table_version,
-            table,
-            update_began: 0,
-        }
+        Self { file_state: Some(stamp), index, table_version, table, update_began: 0 }
     }
 }
 
 /// The projects that the memories of an index name, except rejected memories.
 fn projects(index: &Index) -> RecordedProjects {
-    let docs = index
-        .live()
-        .filter(|(_, doc)| doc.status != Status::Rejected);
+    let docs = index.live().filter(|(_, doc)| doc.status != Status::Rejected);
     let mut projects = RecordedProjects::default();
     for (name, count) in index.count_spellings(docs.flat_map(|(_, doc)| [doc.project, doc.alias])) {
         projects.add(name, count);
@@ -397,10 +369,7 @@ fn projects(index: &Index) -> RecordedProjects {
 fn load_table(scope: &Scope, encoder: &Encoder, resident: usize) -> (TableState, Option<Index>) {
     let folder = scope.lance_folder();
     #[cfg(feature = "bucket")]
-    let early = scope
-        .remote
-        .as_ref()
-        .and_then(|it| it.take_preloaded(&folder));
+    let early = scope.remote.as_ref().and_then(|it| it.take_preloaded(&folder));
     #[cfg(not(feature = "bucket"))]
     let early = None;
     let loaded = match early {

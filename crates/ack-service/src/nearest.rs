@@ -74,12 +74,7 @@ pub fn run(
     if live.is_ready() {
         return search(service, memory, scope, more);
     }
-    let scanned = scan::run(
-        found,
-        (memory, more),
-        &Profile::of(memory),
-        (service.config.clock)(),
-    )?;
+    let scanned = scan::run(found, (memory, more), &Profile::of(memory), (service.config.clock)())?;
     if live.is_missing() {
         let found = Arc::clone(found);
         // An error is reported when the index is needed.
@@ -113,18 +108,10 @@ fn compare_proposed(
 /// Duplicates and contradictions come first, then by similarity.
 fn order(one: &NearMemory, other: &NearMemory) -> Ordering {
     let comes_first = |neighbour: &NearMemory| {
-        matches!(
-            neighbour.relation.kind,
-            RelationKind::Same | RelationKind::Contradicts
-        )
+        matches!(neighbour.relation.kind, RelationKind::Same | RelationKind::Contradicts)
     };
     comes_first(other)
         .cmp(&comes_first(one))
-        .then_with(|| {
-            other
-                .relation
-                .resemblance
-                .total_cmp(&one.relation.resemblance)
-        })
+        .then_with(|| other.relation.resemblance.total_cmp(&one.relation.resemblance))
         .then_with(|| (&one.scope, &one.memory.id).cmp(&(&other.scope, &other.memory.id)))
 }

@@ -87,10 +87,7 @@ pub fn read_records(
         let found = snapshot.memories(wanted, filter)?;
         let records = found.into_iter().map(|(id, memory)| {
             let contradictions = snapshot.contradictions(&id, filter)?;
-            let record = Record {
-                memory,
-                contradictions,
-            };
+            let record = Record { memory, contradictions };
             Ok((id, record))
         });
         records.collect()
@@ -112,10 +109,8 @@ impl OpenScopes {
             0 | 1 => READ_TIMEOUT,
             _ => READ_TIMEOUT / 4,
         };
-        let indexes: Vec<Arc<LiveIndex>> = scopes
-            .iter()
-            .map(|scope| service.indexes.of(scope))
-            .collect();
+        let indexes: Vec<Arc<LiveIndex>> =
+            scopes.iter().map(|scope| service.indexes.of(scope)).collect();
         let mut refreshed = refresh(&scopes, &indexes, timeout)?;
         let policy = service.wait_policy;
         let open = read_each(&scopes, selection, policy, notes, |scope, _| {
@@ -179,12 +174,8 @@ impl OpenScopes {
             }
         }
         let mut records = Records::default();
-        for (number, (open, keys)) in self
-            .scopes
-            .iter()
-            .zip(keys)
-            .enumerate()
-            .filter(|(_, (_, keys))| !keys.is_empty())
+        for (number, (open, keys)) in
+            self.scopes.iter().zip(keys).enumerate().filter(|(_, (_, keys))| !keys.is_empty())
         {
             match read_records(&open.scope.store, &keys, filter, READ_TIMEOUT) {
                 Ok(found) => {
@@ -224,11 +215,7 @@ pub fn readable_scopes(
 ) -> Result<Vec<Arc<Scope>>, Error> {
     notes.extend(selection.named_note.clone());
     for broken in &selection.broken {
-        notes.push(Note::about(
-            NoteKind::ScopeUnavailable,
-            &broken.scope,
-            broken.reason.clone(),
-        ));
+        notes.push(Note::about(NoteKind::ScopeUnavailable, &broken.scope, broken.reason.clone()));
     }
     if let (Some(broken), true) = (selection.broken.first(), selection.scopes.is_empty()) {
         let error = ScopeError::Unusable {
@@ -277,11 +264,7 @@ pub fn read_each<T>(
 }
 
 fn unusable_table(OpenScope { scope, guard }: &OpenScope) -> Option<Note> {
-    let Some(TableState::Unusable {
-        reason,
-        may_be_damaged,
-    }) = guard.table()
-    else {
+    let Some(TableState::Unusable { reason, may_be_damaged }) = guard.table() else {
         return None;
     };
     let message = remote::unusable_table(scope, reason, *may_be_damaged);
@@ -371,18 +354,12 @@ fn refresh(
             }
         }
     };
-    let threads = thread::available_parallelism()
-        .map_or(1, usize::from)
-        .min(MAX_REFRESH_THREADS);
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(MAX_REFRESH_THREADS);
     let results = thread::scope(|threads_scope| {
         let others: Vec<_> = (1..threads).map(|_| threads_scope.spawn(work)).collect();
         let mut results = work();
         for other in others {
-            results.extend(
-                other
-                    .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            );
+            results.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         }
         results
     });

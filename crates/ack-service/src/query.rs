@@ -54,23 +54,13 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
         total: page.total,
         hidden: (page.hidden != ack_api::Hidden::default()).then_some(page.hidden),
         searched: selection.searched(spec.filters.status),
-        expected: spec
-            .expect
-            .as_deref()
-            .map(|id| Box::new(search.expected(id, &page))),
+        expected: spec.expect.as_deref().map(|id| Box::new(search.expected(id, &page))),
         ..QueryResponse::default()
     };
     for (scope, reason) in &page.failed {
         response.searched.scopes.retain(|name| name != scope);
-        response.searched.skipped.push(Skipped {
-            scope: scope.clone(),
-            reason: reason.clone(),
-        });
-        notes.push(Note::about(
-            NoteKind::ScopeUnavailable,
-            scope,
-            reason.clone(),
-        ));
+        response.searched.skipped.push(Skipped { scope: scope.clone(), reason: reason.clone() });
+        notes.push(Note::about(NoteKind::ScopeUnavailable, scope, reason.clone()));
     }
     search.notes(&selection, &page, &mut notes);
     opened.note_incomplete_reads(&mut notes);
@@ -185,12 +175,7 @@ impl Search<'_> {
                 "the query has only very common words; they were searched as they are",
             ));
         }
-        for (_, name) in self
-            .views
-            .iter()
-            .zip(&self.names)
-            .filter(|(view, _)| view.is_partial())
-        {
+        for (_, name) in self.views.iter().zip(&self.names).filter(|(view, _)| view.is_partial()) {
             let message = format!(
                 "`{name}` is large: only its best matches are counted in `total`; use filters to find others"
             );
@@ -207,10 +192,7 @@ impl Search<'_> {
         }
         // A caller that may not ask for what waits does not need to know why it waits.
         if !self.spec.withholds {
-            let hiding = page
-                .hiding_scopes
-                .iter()
-                .filter_map(|scope| self.name(*scope));
+            let hiding = page.hiding_scopes.iter().filter_map(|scope| self.name(*scope));
             let hiding: BTreeSet<&str> = hiding.collect();
             let hides = |scope: &str| hiding.contains(scope);
             self.opened.note_missing_status(hides, notes);

@@ -36,9 +36,7 @@ pub fn prepare(
             prepared
                 .into_iter()
                 .map(|prepared| {
-                    prepared
-                        .join()
-                        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                    prepared.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
                 })
                 .collect()
         }),
@@ -62,11 +60,7 @@ pub fn prepare(
             if wait_policy == WaitPolicy::None {
                 message = message.with(fetch);
             }
-            first.get_or_insert(ScopeError::Cold {
-                name: name.clone(),
-                reason,
-                hints,
-            });
+            first.get_or_insert(ScopeError::Cold { name: name.clone(), reason, hints });
         }
         notes.push(Note::about(kind, name, message));
     }

@@ -86,19 +86,11 @@ impl Service {
             other => other?,
         };
         let newest = page.results.into_iter().map(|hit| ResourceEntry {
-            uri: Address::Memory {
-                scope: hit.scope,
-                id: hit.id.clone(),
-            }
-            .to_string(),
+            uri: Address::Memory { scope: hit.scope, id: hit.id.clone() }.to_string(),
             id: hit.id,
             title: hit.title,
             created_at: hit.created_at,
         });
-        Ok(ScopeResource {
-            newest: newest.collect(),
-            notes: page.notes,
-            scope,
-        })
+        Ok(ScopeResource { newest: newest.collect(), notes: page.notes, scope })
     }
 }

@@ -38,20 +38,10 @@ pub fn holders<'a>(
 ) -> Vec<Holder<'a>> {
     let safe_id = text::id(id);
     let holder_of = |(number, (scope, index)): (usize, (&'a str, &'a Index))| {
-        let found = index
-            .find(&safe_id)
-            .map(|(doc, Doc { status, .. })| (Some(doc), *status));
-        let (doc, status) = found.or_else(|| {
-            index
-                .is_rejected(&safe_id)
-                .then_some((None, Status::Rejected))
-        })?;
-        Some(Holder {
-            number,
-            scope,
-            status,
-            doc,
-        })
+        let found = index.find(&safe_id).map(|(doc, Doc { status, .. })| (Some(doc), *status));
+        let (doc, status) =
+            found.or_else(|| index.is_rejected(&safe_id).then_some((None, Status::Rejected)))?;
+        Some(Holder { number, scope, status, doc })
     };
     let mut holders: Vec<Holder<'a>> = indexes.enumerate().filter_map(holder_of).collect();
     let reviewed = |status| StatusFilter::Approved.allows(status);
@@ -97,10 +87,8 @@ pub fn check_scope(given: &str, scope: Option<&str>, searched: &[Arc<Scope>]) ->
 pub fn note(others: &[(String, Vec<(String, Status)>)]) -> Option<Note> {
     others.first()?;
     let scopes = |holders: &[(String, Status)]| {
-        let parts = holders
-            .iter()
-            .take(MAX_NAMED)
-            .map(|(scope, status)| format!("`{scope}` ({status})"));
+        let parts =
+            holders.iter().take(MAX_NAMED).map(|(scope, status)| format!("`{scope}` ({status})"));
         let more = match holders.len().saturating_sub(MAX_NAMED) {
             0 => String::new(),
             more => format!(" and {more} more"),
@@ -108,11 +96,7 @@ pub fn note(others: &[(String, Vec<(String, Status)>)]) -> Option<Note> {
         parts.collect::<Vec<_>>().join(", ") + &more
     };
     let one = |id: &str, holders: &[(String, Status)]| {
-        format!(
-            "`{}` is in other scopes too: {}",
-            text::id(id),
-            scopes(holders)
-        )
+        format!("`{}` is in other scopes too: {}", text::id(id), scopes(holders))
     };
     let named = others.iter().take(MAX_NAMED);
     let mut parts: Vec<String> = named.map(|(id, holders)| one(id, holders)).collect();
@@ -126,10 +110,7 @@ pub fn note(others: &[(String, Vec<(String, Status)>)]) -> Option<Note> {
 
 /// The holders of an id other than the one that is meant, if a caller may ask for them.
 pub fn others(holders: &[Holder<'_>], chosen_scope: &str) -> Vec<(String, Status)> {
-    let other_holders = holders
-        .iter()
-        .filter(|holder| holder.doc.is_some() && holder.scope != chosen_scope);
-    other_holders
-        .map(|holder| (holder.scope.to_owned(), holder.status))
-        .collect()
+    let other_holders =
+        holders.iter().filter(|holder| holder.doc.is_some() && holder.scope != chosen_scope);
+    other_holders.map(|holder| (holder.scope.to_owned(), holder.status)).collect()
 }

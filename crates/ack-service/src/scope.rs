@@ -95,15 +95,9 @@ impl Scope {
             || listed_project.is_some_and(|listed_project| listed_project.has_name(&own_name));
         let matched = listed_project.or_else(|| listed.sole().filter(|_| main));
         let mut names = vec![project.to_owned()];
-        names.extend(
-            matched
-                .into_iter()
-                .flat_map(|matched| matched.names().iter().cloned()),
-        );
+        names.extend(matched.into_iter().flat_map(|matched| matched.names().iter().cloned()));
         let free = |alias: &&String| {
-            listed
-                .find(alias)
-                .is_none_or(|other| matched.is_some_and(|matched| matched == other))
+            listed.find(alias).is_none_or(|other| matched.is_some_and(|matched| matched == other))
         };
         names.extend(aliases.iter().filter(free).cloned());
         if is_sole {
@@ -111,10 +105,7 @@ impl Scope {
         }
         names.sort();
         names.dedup();
-        ProjectRows {
-            names,
-            unnamed: main,
-        }
+        ProjectRows { names, unnamed: main }
     }
 
     /// The projects that its memories name, read again if the store has changed. Empty if the store
@@ -132,9 +123,8 @@ impl Scope {
             return Arc::clone(&known.projects);
         }
         let began = Instant::now();
-        let projects = self
-            .store
-            .snapshot_with_timeout(PROJECTS_LOCK_TIMEOUT, |snapshot| snapshot.projects());
+        let projects =
+            self.store.snapshot_with_timeout(PROJECTS_LOCK_TIMEOUT, |snapshot| snapshot.projects());
         let took = match (&projects, began.elapsed()) {
             (Err(_), took) => took.max(FAST_READ * 10),
             (Ok(_), took) if took < FAST_READ => Duration::ZERO,

@@ -64,9 +64,7 @@ impl Service {
             (false, _) => 0,
         };
         let audience = if request.by_agent {
-            Audience::Agent {
-                withholds: self.config.max_status.value.withholds(true),
-            }
+            Audience::Agent { withholds: self.config.max_status.value.withholds(true) }
         } else {
             Audience::Owner
         };
@@ -141,11 +139,7 @@ fn note_current(
 ) {
     if all.is_empty() {
         let error = ScopeError::no_scopes(&service.config);
-        let hints = if by_agent {
-            without_scopes()
-        } else {
-            error.hints()
-        };
+        let hints = if by_agent { without_scopes() } else { error.hints() };
         let message = Message::new(error.to_string()).with_all(hints);
         notes.push(Note::new(NoteKind::NoScopes, message));
         return;
@@ -196,9 +190,7 @@ fn encode(name: &str) -> String {
 fn decode(cursor: &str) -> Result<String, Error> {
     let bytes = URL_SAFE_NO_PAD.decode(cursor.trim()).ok();
     let name = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
-    let invalid = InvalidCursor {
-        reason: "it is not a cursor of a list of scopes",
-    };
+    let invalid = InvalidCursor { reason: "it is not a cursor of a list of scopes" };
     name.ok_or(invalid.into())
 }
 
@@ -249,11 +241,8 @@ pub fn describe(
         problems: vec![problem],
     };
     if let Some(problem) = &scope.problem {
-        let problem = if shows_details {
-            problem.to_string()
-        } else {
-            unusable_manifest(scope, problem)
-        };
+        let problem =
+            if shows_details { problem.to_string() } else { unusable_manifest(scope, problem) };
         info.health = unavailable(problem.into());
         return info;
     }
@@ -329,11 +318,7 @@ fn fill_details(
         found.degrades(problem);
     }
     info.health = Health {
-        state: if found.is_degraded {
-            HealthState::Degraded
-        } else {
-            HealthState::Ok
-        },
+        state: if found.is_degraded { HealthState::Degraded } else { HealthState::Ok },
         opened: Some(opening.describe().to_owned()),
         problems: found.messages,
     };
@@ -355,10 +340,9 @@ impl Problems {
 
     fn of_table(&mut self, service: &Service, scope: &Scope, table: Option<&TableState>) {
         match table {
-            Some(TableState::Unusable {
-                reason,
-                may_be_damaged,
-            }) => self.degrades(remote::unusable_table(scope, reason, *may_be_damaged)),
+            Some(TableState::Unusable { reason, may_be_damaged }) => {
+                self.degrades(remote::unusable_table(scope, reason, *may_be_damaged))
+            }
             Some(TableState::Used(table))
                 if !table.searched && table.rows > service.indexes.resident() as u64 =>
             {
@@ -415,9 +399,7 @@ impl Problems {
 
 /// Names the ids that several rows have, with the files of notes: ` (a: x.md, y.md)`.
 fn shared_ids(scope: &Scope) -> String {
-    let shared = scope
-        .store
-        .snapshot(|snapshot| snapshot.shared_ids(MAX_SHARED_IDS));
+    let shared = scope.store.snapshot(|snapshot| snapshot.shared_ids(MAX_SHARED_IDS));
     let lines = shared.unwrap_or_default().into_iter().map(|(id, files)| {
         let id = text::line(&id, 80);
         let files: Vec<String> = files.iter().map(|file| text::line(file, 80)).collect();
@@ -467,9 +449,7 @@ fn damage(scope: &Scope, audience: Audience) -> Vec<Message> {
     }));
     found.extend(lines.iter().take(MAX_DAMAGED_LINES).map(damaged_line));
     if let Some(DamagedLine { line, .. }) = lines.get(MAX_DAMAGED_LINES) {
-        found.push(format!(
-            "{DECISION_LOG} has more lines like these, from line {line} on"
-        ));
+        found.push(format!("{DECISION_LOG} has more lines like these, from line {line} on"));
     }
     let signers = decisions.signer_problems().iter();
     found.extend(signers.map(|problem| format!("`signers`, {problem}; it allows nobody")));
@@ -499,9 +479,7 @@ pub fn damaged_line(damaged: &DamagedLine) -> String {
 }
 
 fn instant(millis: i64) -> Option<String> {
-    jiff::Timestamp::from_millisecond(millis)
-        .ok()
-        .map(time::to_rfc3339)
+    jiff::Timestamp::from_millisecond(millis).ok().map(time::to_rfc3339)
 }
 
 fn projects(index: &Index, max: usize, shown: StatusFilter) -> Vec<String> {
@@ -510,27 +488,14 @@ fn projects(index: &Index, max: usize, shown: StatusFilter) -> Vec<String> {
         .filter(|(_, doc)| shown.allows(doc.status))
         .map(|(_, doc)| doc.project)
         .filter(|name| *name != 0);
-    index
-        .count_spellings(names)
-        .into_iter()
-        .take(max)
-        .map(|(name, _)| name.to_owned())
-        .collect()
+    index.count_spellings(names).into_iter().take(max).map(|(name, _)| name.to_owned()).collect()
 }
 
 fn tags(index: &Index, max: usize) -> Vec<TagCount> {
-    let approved = index
-        .live()
-        .filter(|(_, doc)| StatusFilter::Approved.allows(doc.status));
+    let approved = index.live().filter(|(_, doc)| StatusFilter::Approved.allows(doc.status));
     let tags =
         index.count_spellings(approved.flat_map(|(number, _)| index.tags(number).iter().copied()));
-    tags.into_iter()
-        .take(max)
-        .map(|(tag, count)| TagCount {
-            tag: tag.to_owned(),
-            count,
-        })
-        .collect()
+    tags.into_iter().take(max).map(|(tag, count)| TagCount { tag: tag.to_owned(), count }).collect()
 }
 
 /// How many memories a newer one replaces. A served memory is replaced only by one that is served,
@@ -560,11 +525,7 @@ pub fn pending(index: &Index, max: usize) -> Pending {
             .iter()
             .find(|(created, _)| *created > i64::MIN)
             .and_then(|(created, _)| instant(*created)),
-        ids: waiting
-            .iter()
-            .take(max)
-            .map(|(_, id)| (*id).to_owned())
-            .collect(),
+        ids: waiting.iter().take(max).map(|(_, id)| (*id).to_owned()).collect(),
         pace: None,
     }
 }

@@ -145,10 +145,7 @@ impl<'a> Search<'a> {
         }
         if let Some((scope, doc)) = self.like {
             let vector = self.views.get(scope)?.vector(doc)?;
-            return Some(QueryVector {
-                plain: vector.into_unit(),
-                contextual: None,
-            });
+            return Some(QueryVector { plain: vector.into_unit(), contextual: None });
         }
         let text = self.spec.meaning.as_deref().or(self.text())?;
         let is_contextual = self.views.iter().any(|view| view.index.is_contextual);
@@ -172,10 +169,7 @@ impl<'a> Search<'a> {
     }
 
     fn table_error(&self, scope: usize, source: RemoteError) -> Error {
-        Error::Table {
-            scope: self.names.get(scope).cloned().unwrap_or_default(),
-            source,
-        }
+        Error::Table { scope: self.names.get(scope).cloned().unwrap_or_default(), source }
     }
 
     /// Whether this is a search, rather than a list.
@@ -200,9 +194,7 @@ impl<'a> Search<'a> {
     }
 
     pub fn has_vector(&self, scored: &Candidate) -> bool {
-        self.views
-            .get(scored.scope)
-            .is_some_and(|view| view.has_vector(scored.doc))
+        self.views.get(scored.scope).is_some_and(|view| view.has_vector(scored.doc))
     }
 
     pub fn cosine_of(&self, (scope, doc): (usize, DocId)) -> f32 {
@@ -220,11 +212,7 @@ impl<'a> Search<'a> {
 
     /// The note about other scopes that also contain the memory of `like` or `expect`.
     pub fn note_same_id(&self) -> Option<Note> {
-        let ids = self
-            .spec
-            .like
-            .iter()
-            .map(|like| (like.id.as_str(), like.scope.as_deref()));
+        let ids = self.spec.like.iter().map(|like| (like.id.as_str(), like.scope.as_deref()));
         let ids = ids.chain(self.spec.expect.iter().map(|id| (id.as_str(), None)));
         let mut shared: Vec<(String, Vec<(String, Status)>)> = ids
             .filter_map(|(id, scope)| {
@@ -285,9 +273,7 @@ impl<'a> Search<'a> {
             truncate_to_nearest(&mut found.candidates);
         } else {
             let min_cosine = found.min_cosine;
-            found
-                .candidates
-                .retain(|candidate| self.has_evidence(candidate, min_cosine));
+            found.candidates.retain(|candidate| self.has_evidence(candidate, min_cosine));
         }
         found
     }
@@ -307,13 +293,8 @@ impl<'a> Search<'a> {
         // sorted.
         let enough = (cursor.is_none() && total > 200).then_some(limit * 4 + 40);
         let is_own = |scope: usize, doc: &Doc| self.is_own_project(scope, doc);
-        let mut ranked = order(
-            &found.candidates,
-            &self.views,
-            &self.names,
-            is_own,
-            self.order_options(enough),
-        );
+        let mut ranked =
+            order(&found.candidates, &self.views, &self.names, is_own, self.order_options(enough));
         let mut page = self.read(&ranked, &found.candidates, cursor, limit)?;
         if page.hits.len() < limit && ranked.len() < total {
             ranked = order(
@@ -337,16 +318,11 @@ impl<'a> Search<'a> {
 
     /// Options for the order. Oldest first applies only to lists.
     pub fn order_options(&self, limit: Option<usize>) -> OrderOptions {
-        OrderOptions {
-            limit,
-            oldest_first: self.spec.oldest && !self.is_search(),
-        }
+        OrderOptions { limit, oldest_first: self.spec.oldest && !self.is_search() }
     }
 
     pub fn is_own_project(&self, scope: usize, doc: &Doc) -> bool {
-        self.views
-            .get(scope)
-            .is_some_and(|view| view.filter.in_current_project(doc))
+        self.views.get(scope).is_some_and(|view| view.filter.in_current_project(doc))
     }
 
     /// Reads records in order, folds what another one contains, and stops when the page is full.
@@ -357,9 +333,7 @@ impl<'a> Search<'a> {
         cursor: Option<&Cursor>,
         limit: usize,
     ) -> Result<Page, Error> {
-        let start = cursor.map_or(0, |cursor| {
-            resume(ranked, cursor, |place| self.identity(place))
-        });
+        let start = cursor.map_or(0, |cursor| resume(ranked, cursor, |place| self.identity(place)));
         let mut page = Page::default();
         let mut shown = Shown::default();
         let mut reader = Reader::new(self.bm25());
@@ -374,11 +348,7 @@ impl<'a> Search<'a> {
                 let (scope, id) = self.identity(place);
                 rank += 1;
                 let key = (place.candidate.scope, id);
-                let Some(Record {
-                    memory,
-                    contradictions,
-                }) = records.remove(&key)
-                else {
+                let Some(Record { memory, contradictions }) = records.remove(&key) else {
                     page.gone += usize::from(!page.failed.iter().any(|(name, _)| *name == scope));
                     continue;
                 };
@@ -427,10 +397,7 @@ impl<'a> Search<'a> {
 
     fn identity(&self, ranked: &Ranked) -> (String, String) {
         (
-            self.names
-                .get(ranked.candidate.scope)
-                .cloned()
-                .unwrap_or_default(),
+            self.names.get(ranked.candidate.scope).cloned().unwrap_or_default(),
             self.id(ranked).to_owned(),
         )
     }
@@ -459,17 +426,9 @@ impl<'a> Search<'a> {
         ranked: &[Ranked],
         failed: &mut Vec<(String, Message)>,
     ) -> Result<Records, Error> {
-        let name = |number: usize| {
-            self.names
-                .get(number)
-                .map(String::as_str)
-                .unwrap_or_default()
-        };
-        let readable = |entry: &&Ranked| {
-            !failed
-                .iter()
-                .any(|(other, _)| other == name(entry.candidate.scope))
-        };
+        let name = |number: usize| self.names.get(number).map(String::as_str).unwrap_or_default();
+        let readable =
+            |entry: &&Ranked| !failed.iter().any(|(other, _)| other == name(entry.candidate.scope));
         let wanted = ranked.iter().filter(readable).map(|entry| open::RecordKey {
             scope: entry.candidate.scope,
             doc: entry.candidate.doc,

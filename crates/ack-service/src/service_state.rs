@@ -71,11 +71,8 @@ impl ServiceState {
             service_state.waiting = waiting(&scopes);
             let _ = send.send(service_state);
         });
-        let mut service_state = Self {
-            review: ReviewState::Unknown,
-            pinned: pinned(service),
-            ..Self::default()
-        };
+        let mut service_state =
+            Self { review: ReviewState::Unknown, pinned: pinned(service), ..Self::default() };
         while let Ok(known) = receive.recv_timeout(end.saturating_duration_since(Instant::now())) {
             service_state = known;
         }
@@ -164,12 +161,9 @@ fn waiting(scopes: &[Arc<Scope>]) -> Option<u64> {
         if std::fs::metadata(path).map_or(true, |metadata| is_large(metadata.len())) {
             return None;
         }
-        let counts = scope
-            .store
-            .snapshot_with_timeout(LOCK_TIMEOUT, |snapshot| snapshot.review_counts());
-        let counts = counts
-            .ok()
-            .filter(|counts| !counts.has_approved && !counts.is_partial)?;
+        let counts =
+            scope.store.snapshot_with_timeout(LOCK_TIMEOUT, |snapshot| snapshot.review_counts());
+        let counts = counts.ok().filter(|counts| !counts.has_approved && !counts.is_partial)?;
         waiting += counts.waiting;
     }
     (waiting > 0).then_some(waiting)

@@ -69,10 +69,7 @@ impl Service {
             })
             .collect();
         let dropped = wanted.len() - matches.len();
-        Ok(IdMatches {
-            matches,
-            total: total - dropped,
-        })
+        Ok(IdMatches { matches, total: total - dropped })
     }
 
     /// The shortest form of each id that is unique in the searched scopes.
@@ -166,10 +163,7 @@ fn own_part(id: &str) -> &str {
         Some((prefix, rest))
             if (1..=MAX_PREFIX).contains(&end)
                 && !rest.is_empty()
-                && prefix
-                    .bytes()
-                    .take(end)
-                    .all(|byte| byte.is_ascii_alphabetic()) =>
+                && prefix.bytes().take(end).all(|byte| byte.is_ascii_alphabetic()) =>
         {
             rest
         }
@@ -188,10 +182,8 @@ fn code_and_number(id: &str) -> Option<(&str, &str)> {
 
 /// Whether an id begins with the typed text, in lower case.
 pub fn has_prefix(id: &str, typed: &str) -> bool {
-    let starts = |text: &str| {
-        text.get(..typed.len())
-            .is_some_and(|start| start.eq_ignore_ascii_case(typed))
-    };
+    let starts =
+        |text: &str| text.get(..typed.len()).is_some_and(|start| start.eq_ignore_ascii_case(typed));
     starts(id) || starts(own_part(id)) || {
         let number = |text: &str| text.parse::<u32>().ok();
         match (typed.split_once(['-', '.', '·']), code_and_number(id)) {
@@ -236,10 +228,7 @@ mod tests {
             ],
             &["7be2-1", "7be2-2", "7be1f-2", "7be10-2"],
         );
-        check(
-            &["obs-1", "obs-12", "obs-123456789"],
-            &["obs-1", "obs-12", "obs-123456789"],
-        );
+        check(&["obs-1", "obs-12", "obs-123456789"], &["obs-1", "obs-12", "obs-123456789"]);
         check(
             &[
                 "3f2a9c1e-0b1d-4a8e-9d57-6a8f0c2b7e11",
@@ -258,14 +247,8 @@ mod tests {
             &["ack_7be29d_2026-02-09_001", "ack_7be29d_2026-02-10_001"],
             &["7be29d_2026-02-0", "7be29d_2026-02-1"],
         );
-        check(
-            &["abc", "Abd", "überlang-und-eigen"],
-            &["abc", "Abd", "übe"],
-        );
-        check(
-            &["obs-abcdefgh", "les-abcdefgh"],
-            &["obs-abcdefgh", "les-abcdefgh"],
-        );
+        check(&["abc", "Abd", "überlang-und-eigen"], &["abc", "Abd", "übe"]);
+        check(&["obs-abcdefgh", "les-abcdefgh"], &["obs-abcdefgh", "les-abcdefgh"]);
         let short = ShortIds::of(std::iter::once("known"));
         assert_eq!(short.shortest("unknown"), "unknown");
     }

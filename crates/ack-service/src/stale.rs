@@ -106,9 +106,7 @@ impl Staleness {
 
     fn expired(&self, memory: &Memory) -> Option<String> {
         let day = memory.stale_after.filter(|day| *day < self.today)?;
-        let reviewed = memory
-            .reviewed_at
-            .map(|at| at.to_zoned(TimeZone::UTC).date());
+        let reviewed = memory.reviewed_at.map(|at| at.to_zoned(TimeZone::UTC).date());
         if reviewed.is_some_and(|reviewed| reviewed > day) {
             return None;
         }
@@ -145,10 +143,8 @@ pub const MARK_SEPARATOR: &str = "; ";
 
 /// Whether a person kept a memory despite a mark.
 pub fn is_dismissed(memory: &Memory, mark: &str) -> bool {
-    let mut dismissed = memory
-        .kept_despite
-        .iter()
-        .flat_map(|dismissed| dismissed.split(MARK_SEPARATOR));
+    let mut dismissed =
+        memory.kept_despite.iter().flat_map(|dismissed| dismissed.split(MARK_SEPARATOR));
     dismissed.any(|dismissed| dismissed == mark)
 }
 

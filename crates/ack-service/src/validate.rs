@@ -82,10 +82,7 @@ impl QuerySpec {
     /// A query for memories near another one in meaning.
     pub fn near(id: &str, scope: &str, status: StatusFilter, limit: usize) -> Self {
         Self {
-            like: Some(Like {
-                id: id.to_owned(),
-                scope: Some(scope.to_owned()),
-            }),
+            like: Some(Like { id: id.to_owned(), scope: Some(scope.to_owned()) }),
             mode: Mode::Semantic,
             ..Self::all(status, limit)
         }
@@ -94,10 +91,7 @@ impl QuerySpec {
     /// A query without words that lists every memory, for a caller that sees all of them.
     fn all(status: StatusFilter, limit: usize) -> Self {
         Self {
-            filters: Filters {
-                status,
-                ..Filters::default()
-            },
+            filters: Filters { status, ..Filters::default() },
             limit,
             tokens: usize::MAX,
             ..Self::default()
@@ -105,10 +99,7 @@ impl QuerySpec {
     }
 
     pub fn words(text: &str, status: StatusFilter, limit: usize) -> Self {
-        Self {
-            text: Some(text.to_owned()),
-            ..Self::all(status, limit)
-        }
+        Self { text: Some(text.to_owned()), ..Self::all(status, limit) }
     }
 
     /// Checks the arguments of `query_memories`.
@@ -137,10 +128,7 @@ impl QuerySpec {
             })
             .collect::<Result<_, _>>()?;
         let requested_status = request.status.unwrap_or_default();
-        let allowed = config
-            .max_status
-            .value
-            .allowed(request.by_agent, requested_status);
+        let allowed = config.max_status.value.allowed(request.by_agent, requested_status);
         let page = page_size(request, config)?;
         let mut unique_tags = HashSet::new();
         let tags = strings(request.tags.as_deref())
@@ -169,10 +157,7 @@ impl QuerySpec {
             detail: request.detail.unwrap_or_default(),
             explain: request.explain.unwrap_or_default(),
             mode: request.mode.unwrap_or_default(),
-            like: like.map(|id| Like {
-                id: id.to_owned(),
-                scope: None,
-            }),
+            like: like.map(|id| Like { id: id.to_owned(), scope: None }),
             expect: given(&request.expect).map(str::to_owned),
             oldest: request.order == Some(Order::Oldest),
             by_agent: request.by_agent,
@@ -192,11 +177,7 @@ struct PageSize {
 fn page_size(request: &QueryRequest, config: &Config) -> Result<PageSize, Error> {
     let usual = DEFAULT_LIMIT;
     let fills_budget = request.by_agent && request.limit.is_none() && request.max_tokens.is_some();
-    let default = if fills_budget {
-        usual.max(FULL_PAGE)
-    } else {
-        usual
-    };
+    let default = if fills_budget { usual.max(FULL_PAGE) } else { usual };
     let limit = number("limit", request.limit, 1, i64::from(MAX_LIMIT), default)?;
     let mut tokens = max_tokens(request.max_tokens, config)?;
     // An agent that asks for many results gets as many, and shorter ones.
@@ -206,11 +187,7 @@ fn page_size(request: &QueryRequest, config: &Config) -> Result<PageSize, Error>
     if asks_for_many && request.max_tokens.is_none() && is_short {
         tokens = tokens.max(limit * RESULT_TOKENS);
     }
-    Ok(PageSize {
-        limit,
-        tokens,
-        fills_budget,
-    })
+    Ok(PageSize { limit, tokens, fills_budget })
 }
 
 /// A text without the white space around it, unless nothing is left.
@@ -225,15 +202,9 @@ type Days = (Option<i64>, Option<i64>);
 fn days(request: &QueryRequest) -> Result<Days, Error> {
     let since = day("since", request.since.as_deref(), false)?;
     let until = day("until", request.until.as_deref(), true)?;
-    if since
-        .zip(until)
-        .is_some_and(|(since, until)| since >= until)
-    {
+    if since.zip(until).is_some_and(|(since, until)| since >= until) {
         let day = |day: &Option<String>| given(day).unwrap_or_default().to_owned();
-        return Err(Error::EmptyRange {
-            since: day(&request.since),
-            until: day(&request.until),
-        });
+        return Err(Error::EmptyRange { since: day(&request.since), until: day(&request.until) });
     }
     Ok((since, until))
 }
@@ -268,20 +239,14 @@ pub fn number(
 /// The requested types: the whole text as one, and the parts between commas.
 fn kinds(text: &str) -> Vec<String> {
     let parts = text.split(',').filter(|_| text.contains(','));
-    let mut kinds: Vec<String> = std::iter::once(text)
-        .chain(parts)
-        .map(Filters::fold)
-        .collect();
+    let mut kinds: Vec<String> = std::iter::once(text).chain(parts).map(Filters::fold).collect();
     kinds.retain(|kind| !kind.is_empty());
     kinds
 }
 
 fn strings(values: Option<&[String]>) -> Vec<String> {
     let values = values.unwrap_or_default().iter();
-    values
-        .map(|value| value.trim().to_owned())
-        .filter(|value| !value.is_empty())
-        .collect()
+    values.map(|value| value.trim().to_owned()).filter(|value| !value.is_empty()).collect()
 }
 
 fn day(argument: &str, value: Option<&str>, until: bool) -> Result<Option<i64>, Error> {

@@ -81,18 +81,12 @@ impl CopyFiles {
         let no_copy = |source| StoreProblem::NoCopy(std::env::temp_dir(), source).at(path);
         let folder = folder().map_err(no_copy)?;
         let name = format!("{}.db", NEXT_NUMBER.fetch_add(1, Ordering::Relaxed));
-        let mut copy = Self {
-            main: folder.path().join(name),
-            needs_recovery: false,
-            _folder: folder,
-        };
+        let mut copy =
+            Self { main: folder.path().join(name), needs_recovery: false, _folder: folder };
         // The log comes first: a checkpoint in between changes the main file, and the file state
         // shows it.
-        let suffixes: &[&str] = if sidecars == Sidecars::LogOrJournal {
-            &["-wal", "-journal", ""]
-        } else {
-            &[""]
-        };
+        let suffixes: &[&str] =
+            if sidecars == Sidecars::LogOrJournal { &["-wal", "-journal", ""] } else { &[""] };
         for suffix in suffixes {
             let from = sidecar_path(path, suffix);
             let mut source = match files::open(&from) {

@@ -135,10 +135,7 @@ impl Snapshot<'_> {
     pub fn curated(&self, id: &str) -> Result<Option<CuratedMemory>, StoreError> {
         let rows = self.rows_with_id(id, CuratedMemory::of)?;
         let has_duplicate_id = rows.len() > 1;
-        Ok(strongest(rows).map(|(_, curated)| CuratedMemory {
-            has_duplicate_id,
-            ..curated
-        }))
+        Ok(strongest(rows).map(|(_, curated)| CuratedMemory { has_duplicate_id, ..curated }))
     }
 
     /// Visits the memories of some statuses with the data for a decision about each, in stored
@@ -196,22 +193,14 @@ impl Snapshot<'_> {
         let waiting = chosen.iter().filter_map(|row| row.waiting.as_ref());
         let mut contradicted = self.contradicted(waiting.map(|it| it.memory.id.as_str()))?;
         let (rows, duplicate_ids) = chosen.into_parts();
-        let mut queue = QueueRows {
-            duplicate_ids,
-            waiting_replaced,
-            ..QueueRows::default()
-        };
+        let mut queue = QueueRows { duplicate_ids, waiting_replaced, ..QueueRows::default() };
         for row in rows {
             queue.dates.push((row.dates, row.put_off_until));
-            queue
-                .waiting
-                .extend(row.waiting.map(|curated| CuratedMemory {
-                    contradicts: contradicted.remove(&curated.memory.id),
-                    ..*curated
-                }));
-            let Standing {
-                id, status, newer, ..
-            } = row.standing;
+            queue.waiting.extend(row.waiting.map(|curated| CuratedMemory {
+                contradicts: contradicted.remove(&curated.memory.id),
+                ..*curated
+            }));
+            let Standing { id, status, newer, .. } = row.standing;
             if status.is_served() {
                 let newer = newer.map(String::from);
                 queue.replaced.extend(newer.map(|newer| (newer, id)));

@@ -56,9 +56,7 @@ impl Database {
 
     /// The path with every symbolic link resolved: SQLite keeps its log and its journal there.
     fn real_path(&self) -> PathBuf {
-        self.path
-            .canonicalize()
-            .unwrap_or_else(|_| self.path.clone())
+        self.path.canonicalize().unwrap_or_else(|_| self.path.clone())
     }
 
     pub fn state(&self) -> Result<FileState, StoreError> {
@@ -80,11 +78,7 @@ impl Database {
             && disk::is_local(&real)
             && QuickState::read(&self.path, Some(&log)) == before
         {
-            *settled = before.map(|quick| SettledState {
-                state: state.clone(),
-                quick,
-                log,
-            });
+            *settled = before.map(|quick| SettledState { state: state.clone(), quick, log });
         }
         Ok(state)
     }

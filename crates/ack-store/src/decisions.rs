@@ -100,10 +100,7 @@ pub enum LogProblem {
 fn lines_are_gone(lines: usize) -> String {
     let lines = lines as u64;
     let is = verb(lines, "is", "are");
-    format!(
-        "{} that it had when it was last written {is} gone",
-        count(lines, "line")
-    )
+    format!("{} that it had when it was last written {is} gone", count(lines, "line"))
 }
 
 /// The log's entries for one memory.
@@ -402,12 +399,7 @@ impl JoinedStatus<'_> {
     }
 
     pub const fn undecided(stored: Status) -> Self {
-        Self {
-            status: stored,
-            decision: None,
-            is_outdated: false,
-            exclusion: None,
-        }
+        Self { status: stored, decision: None, is_outdated: false, exclusion: None }
     }
 }
 
@@ -436,11 +428,7 @@ impl<'a> StatusRule<'a> {
             return Ok(own);
         };
         Ok(JoinedStatus {
-            status: if exclusion.is_rejection {
-                Status::Rejected
-            } else {
-                Status::Staging
-            },
+            status: if exclusion.is_rejection { Status::Rejected } else { Status::Staging },
             is_outdated: true,
             exclusion: Some(exclusion),
             ..own
@@ -485,11 +473,7 @@ impl<'a> StatusRule<'a> {
             },
             Verdict::Withdraw => stored,
         };
-        JoinedStatus {
-            status,
-            decision: Some(last),
-            ..JoinedStatus::undecided(stored)
-        }
+        JoinedStatus { status, decision: Some(last), ..JoinedStatus::undecided(stored) }
     }
 }
 

@@ -69,11 +69,7 @@ pub enum StoreProblem {
 
 impl StoreProblem {
     pub fn at(self, path: &Path) -> StoreError {
-        StoreError {
-            path: path.to_owned(),
-            problem: self,
-            named: NamedBy::default(),
-        }
+        StoreError { path: path.to_owned(), problem: self, named: NamedBy::default() }
     }
 }
 
@@ -87,25 +83,20 @@ impl fmt::Display for StoreError {
                 write!(to, "`{path}` is empty: no database was ever written there")
             }
             Problem::NoNotes => {
-                write!(
-                    to,
-                    "`{path}` holds no Markdown notes and no store that is known"
-                )
+                write!(to, "`{path}` holds no Markdown notes and no store that is known")
             }
             Problem::TooManyFiles(max) => write!(
                 to,
                 "`{path}` holds more than {max} files and folders, so it is not read as a folder \
                  of notes"
             ),
-            Problem::Instructions => write!(
-                to,
-                "`{path}` holds instructions for agents, which hosts load themselves"
-            ),
+            Problem::Instructions => {
+                write!(to, "`{path}` holds instructions for agents, which hosts load themselves")
+            }
             Problem::NotADatabase => write!(to, "`{path}` is not an SQLite database"),
-            Problem::NotAGraph => write!(
-                to,
-                "`{path}` is neither server-memory's JSON lines nor an SQLite database"
-            ),
+            Problem::NotAGraph => {
+                write!(to, "`{path}` is neither server-memory's JSON lines nor an SQLite database")
+            }
             Problem::ImportLines => write!(to, "`{path}` is a file to import, not a store"),
             Problem::Foreign(tables) => write!(
                 to,
@@ -115,10 +106,9 @@ impl fmt::Display for StoreError {
             ),
             Problem::Locked => write!(to, "`{path}` is locked by another program"),
             Problem::Corrupt(source) => write!(to, "`{path}` is damaged: {source}"),
-            Problem::Unsteady(attempts) => write!(
-                to,
-                "`{path}` changed during each of {attempts} attempts to read it"
-            ),
+            Problem::Unsteady(attempts) => {
+                write!(to, "`{path}` changed during each of {attempts} attempts to read it")
+            }
             Problem::NoCopy(folder, source) => write!(
                 to,
                 "cannot make a private copy of `{path}` in `{}`: {source}",
@@ -132,10 +122,7 @@ impl fmt::Display for StoreError {
                 write!(to, "cannot read the decisions in `{path}`: {source}")
             }
             Problem::LostDecisions(problem) => {
-                write!(
-                    to,
-                    "the decisions in `{path}` cannot be relied on: {problem}"
-                )
+                write!(to, "the decisions in `{path}` cannot be relied on: {problem}")
             }
             Problem::Signers(source) => {
                 write!(to, "cannot read the signers in `{path}`: {source}")
@@ -281,10 +268,9 @@ fn missing(named: &NamedBy) -> Vec<Hint> {
     match named {
         NamedBy::Path => vec![Hint::advice("name an existing database or folder of notes")],
         NamedBy::Database => vec![Hint::advice(CHECK_DB_HINT)],
-        NamedBy::Scope(scope) => vec![
-            import_into(scope),
-            set_store(scope, "names an existing store instead"),
-        ],
+        NamedBy::Scope(scope) => {
+            vec![import_into(scope), set_store(scope, "names an existing store instead")]
+        }
         NamedBy::Manifest(scope) => vec![
             set_store(scope, "names its new place, if it moved"),
             Hint::command(
@@ -313,10 +299,9 @@ fn not_a_database(named: &NamedBy) -> Vec<Hint> {
         NamedBy::Path => vec![Hint::advice("name a database, or a folder of notes")],
         NamedBy::Database => vec![Hint::advice(CHECK_DB_HINT)],
         NamedBy::Scope(_) => vec![Hint::advice(RESTORE)],
-        NamedBy::Manifest(scope) => vec![
-            Hint::advice(RESTORE),
-            set_store(scope, "names another store"),
-        ],
+        NamedBy::Manifest(scope) => {
+            vec![Hint::advice(RESTORE), set_store(scope, "names another store")]
+        }
     }
 }
 
@@ -389,10 +374,6 @@ mod tests {
             rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_FULL),
             None,
         );
-        assert!(
-            StoreError::sqlite(&path(), full)
-                .hint()
-                .contains("no space left")
-        );
+        assert!(StoreError::sqlite(&path(), full).hint().contains("no space left"));
     }
 }

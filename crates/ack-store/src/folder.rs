@@ -71,9 +71,7 @@ pub fn is_notes_path(path: &Path) -> bool {
     let name = Path::new(path.file_name().unwrap_or_default());
     let may_be_added = Dialect::AddedMemories.cut(name).is_some();
     // A folder with the name of a database is not a folder of notes.
-    let is_database = ["db", "sqlite", "sqlite3"]
-        .iter()
-        .any(|database| extension == *database);
+    let is_database = ["db", "sqlite", "sqlite3"].iter().any(|database| extension == *database);
     extension == "jsonl" || may_be_added || !is_database && path.is_dir()
 }
 
@@ -165,10 +163,7 @@ pub struct NotesState<'a> {
 impl Notes {
     /// Notes that count as approved if they are committed on a reference.
     pub fn with_reference(reference: Option<String>) -> Self {
-        Self {
-            reference,
-            ..Self::default()
-        }
+        Self { reference, ..Self::default() }
     }
 
     /// Whether a store's path names files of notes and not a database. With a reference, the folder
@@ -192,11 +187,7 @@ impl Notes {
         read: impl FnOnce(&NotesState<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let mut loaded = self.loaded.lock();
-        if self
-            .refused
-            .lock()
-            .is_some_and(|at| at.elapsed() < REFUSAL_TIME)
-        {
+        if self.refused.lock().is_some_and(|at| at.elapsed() < REFUSAL_TIME) {
             return Err(too_many_files(path));
         }
         let dialect = Dialect::of(path);
@@ -222,9 +213,7 @@ impl Notes {
 
     pub fn report(&self) -> Arc<NotesReport> {
         let loaded = self.loaded.lock();
-        loaded
-            .as_ref()
-            .map_or_else(Arc::default, |loaded| Arc::clone(&loaded.report))
+        loaded.as_ref().map_or_else(Arc::default, |loaded| Arc::clone(&loaded.report))
     }
 
     /// The text of the note with an id, exactly as it is served; `None` if it is not available.
@@ -252,9 +241,7 @@ impl Notes {
 
 impl LoadedNotes {
     fn empty(path: &Path, dialect: Dialect, reference: Option<String>) -> rusqlite::Result<Self> {
-        let project = (dialect == Dialect::AutoMemory)
-            .then(|| project_of_sessions(path))
-            .flatten();
+        let project = (dialect == Dialect::AutoMemory).then(|| project_of_sessions(path)).flatten();
         Ok(Self {
             dialect,
             files: FxHashMap::default(),
@@ -305,11 +292,8 @@ impl LoadedNotes {
                     && (names.is_none() || known.object_names.is_some() || known.problem.is_some())
             })
         };
-        let changed: Vec<&FileEntry> = listing
-            .files
-            .iter()
-            .filter(|entry| !is_known(entry))
-            .collect();
+        let changed: Vec<&FileEntry> =
+            listing.files.iter().filter(|entry| !is_known(entry)).collect();
         // If no file is gone, every known and every changed file is listed.
         if changed.is_empty()
             && listing.files.len() == self.files.len()
@@ -336,8 +320,7 @@ impl LoadedNotes {
         }
         let listed = listing.files.iter().map(|entry| entry.relative.as_os_str());
         let listed: FxHashSet<&OsStr> = listed.collect();
-        self.files
-            .retain(|relative, _| listed.contains(relative.as_os_str()));
+        self.files.retain(|relative, _| listed.contains(relative.as_os_str()));
         let plan = self.plan();
         let problems = self.apply_plan(&plan, fresh)?;
         self.report = Arc::new(self.report_of(&listing, problems));
@@ -389,10 +372,7 @@ impl LoadedNotes {
         files
             .filter_map(|(relative, file)| {
                 Some(NoteRow {
-                    key: rows::RowKey {
-                        relative: relative.clone(),
-                        is_edited: false,
-                    },
+                    key: rows::RowKey { relative: relative.clone(), is_edited: false },
                     source: TextOrigin::File,
                     content: file.content()?,
                     is_committed: false,
@@ -420,10 +400,7 @@ impl LoadedNotes {
             TextOrigin::File => {
                 let notes = fresh.remove(&note_row.key.relative)?;
                 let file = self.files.get(&note_row.key.relative)?;
-                Some(FileNotes {
-                    notes,
-                    problem: file.partial_problem.clone(),
-                })
+                Some(FileNotes { notes, problem: file.partial_problem.clone() })
             }
             TextOrigin::Object(id) => committed.read(&note_row.key.relative, id),
         };

@@ -34,11 +34,7 @@ pub fn take(path: &Path, state: &FileState) -> Option<Connection> {
 
 /// Returns a connection to a database in this state. It must have no open transaction.
 pub fn put(path: &Path, state: FileState, connection: Connection) {
-    POOL.keep(IdleConnection {
-        path: path.to_owned(),
-        state,
-        connection,
-    });
+    POOL.keep(IdleConnection { path: path.to_owned(), state, connection });
 }
 
 pub fn forget(path: &Path) {

@@ -25,10 +25,7 @@ impl Snapshot<'_> {
         let nothing = Mutex::default();
         let mut known = self.known.unwrap_or(&nothing).lock();
         if known.state.as_ref() != Some(&self.file_state) {
-            *known = Known {
-                state: Some(self.file_state.clone()),
-                ..Known::default()
-            };
+            *known = Known { state: Some(self.file_state.clone()), ..Known::default() };
         }
         look(&mut known)
     }

@@ -116,10 +116,7 @@ pub struct IdScheme {
 
 impl IdScheme {
     pub const fn column(column: String) -> Self {
-        Self {
-            column: Some(column),
-            numbered: None,
-        }
+        Self { column: Some(column), numbered: None }
     }
 
     pub fn expression(&self) -> String {
@@ -217,9 +214,7 @@ impl MemorySource {
     /// Reads only the rows that meet a condition.
     pub fn keep_rows(&mut self, condition: &str) {
         const ROW_NUMBER: &str = "ack_row_number";
-        let Self {
-            table, row_number, ..
-        } = self;
+        let Self { table, row_number, .. } = self;
         *table = format!("(SELECT {row_number} AS {ROW_NUMBER}, * FROM {table} WHERE {condition})");
         *row_number = ROW_NUMBER;
     }
@@ -247,18 +242,13 @@ impl MemorySource {
             return self.select(&self.columns(wanted.chain(narrative)), clauses);
         }
         let wanted: Vec<Option<&String>> = wanted.collect();
-        let length = wanted
-            .iter()
-            .rposition(Option::is_some)
-            .map_or(0, |it| it + 1);
+        let length = wanted.iter().rposition(Option::is_some).map_or(0, |it| it + 1);
         self.select(&self.columns(wanted.into_iter().take(length)), clauses)
     }
 
     /// A query for the row number and `columns`.
     pub fn select(&self, columns: &str, clauses: &str) -> String {
-        let Self {
-            table, row_number, ..
-        } = self;
+        let Self { table, row_number, .. } = self;
         format!("SELECT {row_number}, {columns} FROM {table}{clauses}")
     }
 
@@ -282,20 +272,12 @@ impl MemorySource {
     /// Both lists of files, as columns to select; `None` if the table has none.
     pub fn columns_of_files(&self) -> Option<String> {
         let columns = [Field::Files, Field::FilesMore].map(|field| self.column(field));
-        let columns: Vec<String> = columns
-            .into_iter()
-            .flatten()
-            .map(|it| self.value(it))
-            .collect();
+        let columns: Vec<String> = columns.into_iter().flatten().map(|it| self.value(it)).collect();
         (!columns.is_empty()).then(|| columns.join(", "))
     }
 
     fn value(&self, expression: &str) -> String {
-        if self.truncate {
-            truncate(expression)
-        } else {
-            expression.to_owned()
-        }
+        if self.truncate { truncate(expression) } else { expression.to_owned() }
     }
 
     fn shown_id(&self) -> String {
@@ -460,9 +442,7 @@ pub fn tables(connection: &Connection) -> rusqlite::Result<Vec<Table>> {
     let tables = listed.query_map([], |row| {
         let (name, is_without_rowid): (String, bool) = (row.get(0)?, row.get(1)?);
         let mut table = Table {
-            columns: columns
-                .query_map([&name], |row| row.get(0))?
-                .collect::<Result<_, _>>()?,
+            columns: columns.query_map([&name], |row| row.get(0))?.collect::<Result<_, _>>()?,
             name,
             row_number: None,
         };

@@ -70,11 +70,7 @@ pub struct Link {
 
 impl Link {
     fn other_end(&self, near: &str) -> &str {
-        if self.from == near {
-            &self.to
-        } else {
-            &self.from
-        }
+        if self.from == near { &self.to } else { &self.from }
     }
 
     fn key(&self) -> (String, String, String) {
@@ -139,9 +135,7 @@ impl Snapshot<'_> {
         for end in ends {
             for link in self.links_of(&end, query.kinds)?.0 {
                 if !keys.contains(&link.key())
-                    && self
-                        .title(link.other_end(&end), query.filter, &mut titles)?
-                        .is_some()
+                    && self.title(link.other_end(&end), query.filter, &mut titles)?.is_some()
                 {
                     walk.has_deeper_links = true;
                     return Ok(walk);
@@ -189,10 +183,7 @@ impl Snapshot<'_> {
                 && !others.iter().any(|known| known.id == other)
                 && self.title(other, filter, &mut titles)?.is_some()
             {
-                others.push(Contradiction {
-                    id: other.to_owned(),
-                    age: self.age(other, id)?,
-                });
+                others.push(Contradiction { id: other.to_owned(), age: self.age(other, id)? });
             }
         }
         Ok(others)
@@ -272,9 +263,7 @@ impl Snapshot<'_> {
         if let Some(title) = known.get(id) {
             return Ok(title.clone());
         }
-        let memory = self
-            .by_id(id)?
-            .filter(|memory| filter.allows(memory.status));
+        let memory = self.by_id(id)?.filter(|memory| filter.allows(memory.status));
         let title = memory.map(|memory| memory.title);
         known.insert(id.to_owned(), title.clone());
         Ok(title)

@@ -95,11 +95,7 @@ impl FileState {
     /// The state of notes in files.
     pub(crate) const fn of_notes(version: u64, bytes: u64) -> Self {
         Self {
-            main: FileMetadata {
-                length: bytes,
-                modified: None,
-                identity: version,
-            },
+            main: FileMetadata { length: bytes, modified: None, identity: version },
             counters: [0; 8],
             log: None,
             log_header: Vec::new(),
@@ -171,11 +167,7 @@ struct FileMetadata {
 impl FileMetadata {
     fn of(metadata: &fs::Metadata) -> Self {
         let identity = std::os::unix::fs::MetadataExt::ino(metadata);
-        Self {
-            length: metadata.len(),
-            modified: metadata.modified().ok(),
-            identity,
-        }
+        Self { length: metadata.len(), modified: metadata.modified().ok(), identity }
     }
 
     /// Whether the file would get another time if it were written now.
@@ -255,11 +247,7 @@ impl DatabaseFile {
         let file = files::open(path).map_err(io)?;
         let metadata = FileMetadata::of(&file.metadata().map_err(io)?);
         let header = read_prefix(&file, 100).map_err(io)?;
-        Ok(Self {
-            file,
-            metadata,
-            header,
-        })
+        Ok(Self { file, metadata, header })
     }
 }
 
@@ -344,10 +332,7 @@ pub fn connect(path: &Path, opening: Opening) -> rusqlite::Result<Connection> {
         }
         Opening::Live => "mode=ro&readonly_shm=1",
         Opening::Locked => {
-            return Err(sqlite_failure(
-                rusqlite::ffi::SQLITE_BUSY,
-                "a writer holds the lock",
-            ));
+            return Err(sqlite_failure(rusqlite::ffi::SQLITE_BUSY, "a writer holds the lock"));
         }
     };
     if !vfs::register() {
@@ -444,20 +429,14 @@ fn lock_constant(constant: impl TryInto<libc::c_short>) -> libc::c_short {
 
 fn read_prefix(mut file: &File, max_bytes: usize) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(max_bytes);
-    file.by_ref()
-        .take(max_bytes as u64)
-        .read_to_end(&mut bytes)?;
+    file.by_ref().take(max_bytes as u64).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
 /// The `file:` URI of a path (<https://www.sqlite.org/uri.html>), percent-encoded.
 fn uri(path: &Path, parameters: &str) -> String {
-    const PLAIN: &AsciiSet = &NON_ALPHANUMERIC
-        .remove(b'/')
-        .remove(b'.')
-        .remove(b'-')
-        .remove(b'_')
-        .remove(b'~');
+    const PLAIN: &AsciiSet =
+        &NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'-').remove(b'_').remove(b'~');
     let bytes = std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str());
     format!("file:{}?{parameters}", percent_encode(bytes, PLAIN))
 }

@@ -75,17 +75,12 @@ impl Outline {
     pub fn of(memory: &Memory, find_words: &dyn FindWords) -> Self {
         let name = |name: &Option<String>| Arc::from(name.as_deref().unwrap_or_default());
         Self {
-            key: RowKey {
-                source: u8::MAX,
-                rowid: 0,
-            },
+            key: RowKey { source: u8::MAX, rowid: 0 },
             id: memory.id.clone(),
             status: memory.status,
             project: name(&memory.project),
             alias: name(&memory.project_alias),
-            created: memory
-                .created_at
-                .map_or(i64::MIN, Timestamp::as_millisecond),
+            created: memory.created_at.map_or(i64::MIN, Timestamp::as_millisecond),
             matches: matches_in_memory(memory, find_words),
             tags: hashes_of(&memory.concepts),
         }
@@ -119,9 +114,7 @@ fn hashes_of(tags: &[String]) -> Box<[u64]> {
 fn hashes_in_list(list: &[u8]) -> Box<[u64]> {
     let parts = list.split(|byte| matches!(byte, b'[' | b']' | b'"' | b',' | b'\n'));
     let tags = parts.map(<[u8]>::trim_ascii).filter(|tag| !tag.is_empty());
-    tags.filter_map(|tag| str::from_utf8(tag).ok())
-        .map(tag_hash)
-        .collect()
+    tags.filter_map(|tag| str::from_utf8(tag).ok()).map(tag_hash).collect()
 }
 
 #[derive(Debug, Default)]
@@ -150,14 +143,7 @@ impl Outlines {
 
     /// Adds the chosen row of an id.
     fn add(&mut self, row: OutlineRow, filter: StatusFilter, is_replaced: bool) {
-        let OutlineRow {
-            outline,
-            id_hash,
-            flow,
-            is_put_off,
-            sessions,
-            ..
-        } = row;
+        let OutlineRow { outline, id_hash, flow, is_put_off, sessions, .. } = row;
         self.flow = [self.flow, flow].into_iter().sum();
         if outline.status == Status::Rejected {
             return;
@@ -282,13 +268,8 @@ impl Snapshot<'_> {
             })
         };
         let fates = rows.iter();
-        let fates: Vec<_> = fates
-            .map(|row| is_chosen(row).then(|| is_replaced(row)))
-            .collect();
-        let mut outlines = Outlines {
-            has_status: self.layout.has_status(),
-            ..Outlines::default()
-        };
+        let fates: Vec<_> = fates.map(|row| is_chosen(row).then(|| is_replaced(row))).collect();
+        let mut outlines = Outlines { has_status: self.layout.has_status(), ..Outlines::default() };
         for (row, is_replaced) in rows.into_iter().zip(fates) {
             if let Some(is_replaced) = is_replaced {
                 outlines.add(row, query.filter, is_replaced);

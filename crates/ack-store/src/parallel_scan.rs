@@ -28,10 +28,7 @@ impl DataVersionGuard {
     /// Starts to watch for commits.
     pub(super) fn begin(connection: Connection) -> Option<Self> {
         let version = data_version(&connection).ok()?;
-        Some(Self {
-            connection,
-            version,
-        })
+        Some(Self { connection, version })
     }
 
     /// Begins a transaction, if nothing was committed since [`Self::begin`].
@@ -61,11 +58,7 @@ impl Snapshot<'_> {
     {
         let mut found = Vec::new();
         for table in self.tables() {
-            let table = if fields.is_some() {
-                table.quick()
-            } else {
-                table
-            };
+            let table = if fields.is_some() { table.quick() } else { table };
             found.append(&mut self.split_scan(table.source, |connection, clauses| {
                 let mut found = Vec::new();
                 let mut read = make_reader();
@@ -105,9 +98,8 @@ impl Snapshot<'_> {
                 (second, rows)
             });
             let rows = scan(self.connection, &lower);
-            let (second, upper) = upper
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            let (second, upper) =
+                upper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             self.second_connection.replace(Some(second));
             let mut rows = rows?;
             rows.extend(upper?);
@@ -138,9 +130,7 @@ impl Snapshot<'_> {
             let path = path.unwrap_or_else(|_| self.path().to_owned());
             let second = open::connect(&path, Opening::AtRest).ok()?;
             let max_length = self.connection.limit(Limit::SQLITE_LIMIT_LENGTH).ok()?;
-            second
-                .set_limit(Limit::SQLITE_LIMIT_LENGTH, max_length)
-                .ok()?;
+            second.set_limit(Limit::SQLITE_LIMIT_LENGTH, max_length).ok()?;
             Some(second)
         });
         Ok(second.map(|second| (second, first.midpoint(last))))

@@ -50,10 +50,7 @@ impl QuickState {
 
     /// The state of a file without a log, from metadata that is known.
     pub fn of(metadata: &fs::Metadata) -> Self {
-        Self {
-            main: FileMetadata::of(metadata),
-            log: None,
-        }
+        Self { main: FileMetadata::of(metadata), log: None }
     }
 
     /// Whether an equal state later proves that nothing was written in between.
@@ -79,9 +76,7 @@ impl FileMetadata {
     pub fn is_settled(&self, now: SystemTime) -> bool {
         let bound = now.checked_sub(SETTLED_AFTER);
         let bound = bound.and_then(|bound| bound.duration_since(SystemTime::UNIX_EPOCH).ok());
-        let bound = bound.map_or(0, |bound| {
-            i64::try_from(bound.as_secs()).unwrap_or(i64::MAX)
-        });
+        let bound = bound.map_or(0, |bound| i64::try_from(bound.as_secs()).unwrap_or(i64::MAX));
         self.changed.0 < bound && self.modified.0 < bound
     }
 }

@@ -160,10 +160,7 @@ impl Snapshot<'_> {
     }
 
     fn count_statuses(&self) -> Result<Counts, StoreError> {
-        let mut counts = Counts {
-            deleted: self.deleted()?,
-            ..Counts::default()
-        };
+        let mut counts = Counts { deleted: self.deleted()?, ..Counts::default() };
         for source in &self.layout.sources {
             let column = source.column(Field::Status);
             let status = exact(column.unwrap_or("NULL"));
@@ -196,9 +193,7 @@ impl Snapshot<'_> {
     pub fn history(&self, id: &str) -> Result<Vec<HistoryEntry>, StoreError> {
         // If several memories have this id, the history is that of the one that is shown.
         let curated = self.curated(id)?;
-        let like = curated
-            .as_ref()
-            .and_then(|curated| self.decision_about_content(curated));
+        let like = curated.as_ref().and_then(|curated| self.decision_about_content(curated));
         let shown = curated.filter(|curated| curated.has_duplicate_id);
         let mut entries = match &shown {
             // An entry does not tell which of them it is about.
@@ -302,9 +297,5 @@ pub(crate) const fn slot(counts: &mut Counts, status: Option<Status>) -> &mut u6
 
 /// What has the strongest claim; of equal ones the first.
 pub(crate) fn strongest<T>(rows: Vec<(Claim, T)>) -> Option<(Claim, T)> {
-    rows.into_iter().reduce(
-        |best, other| {
-            if other.0.beats(best.0) { other } else { best }
-        },
-    )
+    rows.into_iter().reduce(|best, other| if other.0.beats(best.0) { other } else { best })
 }

@@ -81,10 +81,7 @@ impl<'a> MemoryTable<'a> {
             let mut stored = StoredRow {
                 row,
                 source: self.source,
-                key: RowKey {
-                    source: self.number,
-                    rowid: row.get(0)?,
-                },
+                key: RowKey { source: self.number, rowid: row.get(0)? },
                 joined: JoinedStatus::undecided(Status::Staging),
                 buffer: &buffer,
             };
@@ -109,9 +106,7 @@ impl<'a> MemoryTable<'a> {
         let mut joined = if rule.decisions.is_empty() {
             JoinedStatus::undecided(stored)
         } else {
-            rule.join(&row.id()?, stored, || {
-                decisions::digests(row.row, row.source)
-            })?
+            rule.join(&row.id()?, stored, || decisions::digests(row.row, row.source))?
         };
         if let Some(flags) = rule.flags
             && self.holds_back()
@@ -267,9 +262,9 @@ impl StoredRow<'_> {
     fn day(&self, field: Field) -> rusqlite::Result<Option<Date>> {
         let value = self.value(field)?;
         let date = match value {
-            ValueRef::Text(text) => str::from_utf8(text)
-                .ok()
-                .and_then(|text| text.trim().get(..10)?.parse().ok()),
+            ValueRef::Text(text) => {
+                str::from_utf8(text).ok().and_then(|text| text.trim().get(..10)?.parse().ok())
+            }
             _ => None,
         };
         let instant = || values::time_value(value).map(|at| at.to_zoned(TimeZone::UTC).date());
@@ -283,9 +278,7 @@ impl StoredRow<'_> {
         bytes.clear();
         for position in 0..2 + Field::ALL.len() + self.source.narrative.len() {
             // Fields without a column are skipped: each value costs several calls into SQLite.
-            let field = position
-                .checked_sub(2)
-                .and_then(|index| self.source.columns.get(index));
+            let field = position.checked_sub(2).and_then(|index| self.source.columns.get(index));
             if field.is_some_and(Option::is_none) {
                 // Fields that were added later must not change the hash of stores without them.
                 if position < Field::StaleAfter.position() {
@@ -336,10 +329,7 @@ impl StoredRow<'_> {
 
     /// Decodes the row without what was decided about it.
     pub fn content(&self) -> rusqlite::Result<Memory> {
-        let mut fields = FieldReader {
-            row: self,
-            repaired: Vec::new(),
-        };
+        let mut fields = FieldReader { row: self, repaired: Vec::new() };
         let mut memory = Memory {
             id: self.id()?,
             project: fields.line(Field::Project, "project", 200)?,
@@ -512,24 +502,12 @@ fn headings_by_hand(
 fn apply(decision: &Decision, memory: &mut Memory) {
     memory.reviewed_by = Some(text::line(&decision.actor, 200)).filter(|actor| !actor.is_empty());
     memory.reviewed_at = decision.time.parse().ok();
-    memory.kept_despite = decision
-        .despite
-        .as_ref()
-        .map(|despite| text::line(despite, 500));
+    memory.kept_despite = decision.despite.as_ref().map(|despite| text::line(despite, 500));
     if let Some(into) = &decision.into {
         memory.superseded_by = Some(text::id(into));
     }
     let Some(edit) = &decision.edit else { return };
-    let Edit {
-        title,
-        subtitle,
-        facts,
-        concepts,
-        files,
-        narrative,
-        kind,
-        project,
-    } = edit;
+    let Edit { title, subtitle, facts, concepts, files, narrative, kind, project } = edit;
     let one_line = |value: &str, cap| Some(text::line(value, cap)).filter(|line| !line.is_empty());
     let entries = |values: &[String]| -> Vec<String> {
         let entries = values.iter().map(|value| text::line(value, 2_000));
@@ -552,11 +530,9 @@ fn apply(decision: &Decision, memory: &mut Memory) {
         let (prefix, _) = text::cut(narrative, NARRATIVE_CAP);
         memory.narrative = Some(text::block(&prefix)).filter(|text| !text.is_empty());
     }
-    for (list, edited) in [
-        (&mut memory.facts, facts),
-        (&mut memory.concepts, concepts),
-        (&mut memory.files, files),
-    ] {
+    for (list, edited) in
+        [(&mut memory.facts, facts), (&mut memory.concepts, concepts), (&mut memory.files, files)]
+    {
         if let Some(edited) = edited {
             *list = entries(edited);
         }

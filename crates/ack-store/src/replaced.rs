@@ -22,21 +22,13 @@ pub(crate) struct Standing {
 impl Standing {
     pub fn of(row: &StoredRow<'_>) -> Result<Self, StoreError> {
         let id = row.id()?;
-        Ok(Self {
-            status: row.joined.status,
-            newer: row.successor(&id)?,
-            id,
-        })
+        Ok(Self { status: row.joined.status, newer: row.successor(&id)?, id })
     }
 
     pub fn of_memory(memory: &Memory) -> Self {
         let newer = memory.superseded_by.as_deref();
         let newer = newer.filter(|newer| !newer.is_empty() && *newer != memory.id);
-        Self {
-            id: memory.id.clone(),
-            status: memory.status,
-            newer: newer.map(Box::from),
-        }
+        Self { id: memory.id.clone(), status: memory.status, newer: newer.map(Box::from) }
     }
 
     /// Whether a newer memory replaces it. A served memory is replaced only by one that is served,

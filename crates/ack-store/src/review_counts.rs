@@ -10,13 +10,8 @@ use jiff::Timestamp;
 const MAX_ROWS: usize = 20_000;
 
 /// The columns that the pace of the queue needs.
-const DATES: [Field; 5] = [
-    Field::Status,
-    Field::ReviewedAt,
-    Field::CreatedEpoch,
-    Field::Created,
-    Field::Date,
-];
+const DATES: [Field; 5] =
+    [Field::Status, Field::ReviewedAt, Field::CreatedEpoch, Field::Created, Field::Date];
 
 /// The review state of the first rows of a store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -17,11 +17,7 @@ pub(super) struct RowsById<T> {
 
 impl<T> Default for RowsById<T> {
     fn default() -> Self {
-        Self {
-            rows: Vec::new(),
-            positions: HashMap::default(),
-            duplicate_ids: HashSet::default(),
-        }
+        Self { rows: Vec::new(), positions: HashMap::default(), duplicate_ids: HashSet::default() }
     }
 }
 
@@ -65,10 +61,7 @@ impl<T> RowsById<T> {
 
     /// The chosen rows, and the ids that several rows share.
     pub(super) fn into_parts(self) -> (impl Iterator<Item = T>, HashSet<String>) {
-        (
-            self.rows.into_iter().map(|(_, row)| row),
-            self.duplicate_ids,
-        )
+        (self.rows.into_iter().map(|(_, row)| row), self.duplicate_ids)
     }
 
     pub(super) fn into_rows(self) -> impl Iterator<Item = T> {

@@ -65,11 +65,7 @@ struct SessionRow {
 impl RecentSession {
     /// The entry for an answer that already shows other memories, so that no text appears twice.
     pub fn into_entry(self, is_shown: impl Fn(&str) -> bool) -> SessionEntry {
-        let Self {
-            mut entry,
-            headings,
-            ..
-        } = self;
+        let Self { mut entry, headings, .. } = self;
         if entry.summary.as_deref().is_some_and(&is_shown) {
             entry.overview = None;
         }
@@ -145,10 +141,7 @@ impl Snapshot<'_> {
         let tables = sources.map(|source| self.session_rows(source, wanted));
         let tables: Vec<Vec<SessionRow>> = tables.collect::<Result<_, _>>()?;
         let rows = tables.iter().flatten();
-        let names: HashSet<&str> = rows
-            .flat_map(|row| &row.names)
-            .map(String::as_str)
-            .collect();
+        let names: HashSet<&str> = rows.flat_map(|row| &row.names).map(String::as_str).collect();
         let members = members(&names)?;
         let mut found = Vec::new();
         for rows in tables {
@@ -223,9 +216,8 @@ impl Snapshot<'_> {
             row.title.is_some() || overview.as_ref().is_some_and(Overview::is_unreviewed);
         let oldest = || memories.iter().filter_map(|memory| memory.created_at).min();
         let started = row.started.or_else(oldest);
-        let (overview, summary) = overview.map_or((None, None), |overview| {
-            (Some(overview.text), overview.memory)
-        });
+        let (overview, summary) =
+            overview.map_or((None, None), |overview| (Some(overview.text), overview.memory));
         let headings = summary.iter().chain(&memories);
         let headings = headings.filter(|memory| is_heading(memory));
         let headings = headings.map(|it| (it.id.clone(), text::line(&it.title, 200)));

@@ -50,11 +50,7 @@ impl Snapshot<'_> {
 
     pub(crate) fn tables(&self) -> impl Iterator<Item = MemoryTable<'_>> {
         let numbered = (0u8..).zip(&self.layout.sources);
-        numbered.map(|(number, source)| MemoryTable {
-            number,
-            source,
-            rule: self.rule(),
-        })
+        numbered.map(|(number, source)| MemoryTable { number, source, rule: self.rule() })
     }
 
     /// Visits every row, whole and in stored order.

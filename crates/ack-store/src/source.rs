@@ -27,9 +27,7 @@ impl Source<'_> {
         match self {
             Self::Database(database) => database.state(),
             Self::Notes(notes, path) => {
-                notes.read(&Notes::real_path(path), Duration::ZERO, |notes| {
-                    Ok(notes.state.clone())
-                })
+                notes.read(&Notes::real_path(path), Duration::ZERO, |notes| Ok(notes.state.clone()))
             }
         }
     }
@@ -79,12 +77,6 @@ pub(crate) struct Origin<'a> {
 
 impl<'a> Origin<'a> {
     pub const fn of(connection: &'a Connection, opening: Opening, state: &'a FileState) -> Self {
-        Self {
-            connection,
-            second_connection: None,
-            opening,
-            profile: None,
-            state,
-        }
+        Self { connection, second_connection: None, opening, profile: None, state }
     }
 }

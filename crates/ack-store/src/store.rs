@@ -106,9 +106,7 @@ impl Store {
 
     /// Who may decide, if that is limited.
     pub fn signers(&self) -> Result<Option<Arc<Signers>>, StoreError> {
-        self.decisions
-            .as_ref()
-            .map_or(Ok(None), DecisionLog::signers)
+        self.decisions.as_ref().map_or(Ok(None), DecisionLog::signers)
     }
 
     /// Sets the reference whose files count as approved, for a folder in a git repository.
@@ -128,9 +126,7 @@ impl Store {
 
     /// People's decisions about its memories.
     pub fn decisions(&self) -> Result<Arc<Decisions>, StoreError> {
-        self.decisions
-            .as_ref()
-            .map_or_else(|| Ok(Arc::default()), DecisionLog::read)
+        self.decisions.as_ref().map_or_else(|| Ok(Arc::default()), DecisionLog::read)
     }
 
     pub fn decision_log(&self) -> Option<&Path> {
@@ -204,9 +200,7 @@ impl Store {
     /// The text of a note in a folder, exactly as it is served; `None` for other stores.
     pub fn note_text(&self, id: &str) -> Option<String> {
         let is_folder = self.notes.are_at(&self.path) && !self.path.is_file();
-        is_folder
-            .then(|| self.notes.note_text(&Notes::real_path(&self.path), id))
-            .flatten()
+        is_folder.then(|| self.notes.note_text(&Notes::real_path(&self.path), id)).flatten()
     }
 
     /// Reads one consistent state. If the database changes during a read without locks, `read` runs
@@ -260,13 +254,7 @@ impl Store {
         origin: Origin<'_>,
         read: &mut impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let Origin {
-            connection,
-            second_connection,
-            opening,
-            profile,
-            state,
-        } = origin;
+        let Origin { connection, second_connection, opening, profile, state } = origin;
         let max_length = if self.truncate_values.load(Ordering::Relaxed) {
             SQLITE_MAX_VALUE_BYTES
         } else {

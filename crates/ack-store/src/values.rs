@@ -58,21 +58,14 @@ pub fn parse_status(value: ValueRef<'_>) -> Result<Status, String> {
     };
     // Hidden characters must not make an unknown word look like a known status.
     let looks_known = word.is_empty() || Status::parse(&word).is_some();
-    Err(if looks_known {
-        format!("{word} (with hidden characters)")
-    } else {
-        word
-    }
-    .trim_start()
-    .to_owned())
+    Err(if looks_known { format!("{word} (with hidden characters)") } else { word }
+        .trim_start()
+        .to_owned())
 }
 
 /// A value as a time: a number since 1970 or a written date.
 pub fn time_value(value: ValueRef<'_>) -> Option<Timestamp> {
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "milliseconds since 1970 stay far below 2^53"
-    )]
+    #[expect(clippy::cast_precision_loss, reason = "milliseconds since 1970 stay far below 2^53")]
     match value {
         ValueRef::Integer(number) => time::from_epoch(number as f64),
         ValueRef::Real(number) => time::from_epoch(number),
@@ -174,10 +167,7 @@ fn parse_truncated_array(raw: &str) -> Vec<String> {
 fn split_list(raw: &str, kind: ListKind) -> Vec<String> {
     let separators: &[char] = match kind {
         ListKind::Facts if !raw.contains('\n') && raw.contains(" | ") => {
-            return raw
-                .split(" | ")
-                .map(|part| part.trim().to_owned())
-                .collect();
+            return raw.split(" | ").map(|part| part.trim().to_owned()).collect();
         }
         ListKind::Facts => &['\n'],
         ListKind::Concepts => &['\n', '|', ',', ';'],
@@ -187,12 +177,10 @@ fn split_list(raw: &str, kind: ListKind) -> Vec<String> {
     };
     let parts = raw.split(separators).map(str::trim);
     match kind {
-        ListKind::Facts => parts
-            .map(|line| line.trim_start_matches(['-', '*', '•']).trim().to_owned())
-            .collect(),
-        _ => parts
-            .map(|part| part.trim_start_matches("- ").to_owned())
-            .collect(),
+        ListKind::Facts => {
+            parts.map(|line| line.trim_start_matches(['-', '*', '•']).trim().to_owned()).collect()
+        }
+        _ => parts.map(|part| part.trim_start_matches("- ").to_owned()).collect(),
     }
 }
 
@@ -210,10 +198,7 @@ mod tests {
     fn an_unknown_word_is_not_shown_as_a_known_one() {
         for odd in ["approved\0", "approved\u{200b}", "\0", "\u{a0}"] {
             let word = parse_status(ValueRef::Text(odd.as_bytes())).unwrap_err();
-            assert!(
-                !word.trim().is_empty() && Status::parse(&word).is_none(),
-                "{odd:?}"
-            );
+            assert!(!word.trim().is_empty() && Status::parse(&word).is_none(), "{odd:?}");
         }
     }
 

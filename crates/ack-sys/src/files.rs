@@ -14,10 +14,8 @@ use nix::libc;
 /// Opens a regular file for reading. Symbolic links are followed.
 pub fn open(path: &Path) -> Result<File> {
     check(path)?;
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
-        .open(path)?;
+    let file =
+        OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
     expect_file(file.metadata()?.file_type())?;
     Ok(file)
 }
@@ -78,8 +76,7 @@ pub fn read_opened(file: &File, max_bytes: u64) -> Result<Vec<u8>> {
     // the end.
     let length = file.metadata()?.len().min(max_bytes).min(1 << 20);
     let mut content = Vec::with_capacity(usize::try_from(length + 1).unwrap_or_default());
-    file.take(max_bytes.saturating_add(1))
-        .read_to_end(&mut content)?;
+    file.take(max_bytes.saturating_add(1)).read_to_end(&mut content)?;
     if content.len() as u64 > max_bytes {
         return Err(Error::new(
             ErrorKind::FileTooLarge,
@@ -145,16 +142,9 @@ pub fn expand_home(path: &Path, home: Option<&Path>) -> PathBuf {
 }
 
 fn expect_file(kind: FileType) -> Result<()> {
-    let what = if kind.is_dir() {
-        Some("a folder")
-    } else {
-        special_kind(kind)
-    };
+    let what = if kind.is_dir() { Some("a folder") } else { special_kind(kind) };
     what.map_or(Ok(()), |what| {
-        Err(Error::new(
-            ErrorKind::InvalidInput,
-            format!("it is {what}, not a file"),
-        ))
+        Err(Error::new(ErrorKind::InvalidInput, format!("it is {what}, not a file")))
     })
 }
 
@@ -182,27 +172,15 @@ mod tests {
         std::fs::write(at("file"), "five5").unwrap();
         std::os::unix::fs::symlink(at("file"), at("link")).unwrap();
         assert_eq!(read_text(&at("link"), 5).unwrap(), "five5");
-        assert_eq!(
-            read(&at("file"), 4).unwrap_err().kind(),
-            ErrorKind::FileTooLarge
-        );
+        assert_eq!(read(&at("file"), 4).unwrap_err().kind(), ErrorKind::FileTooLarge);
         assert_eq!(open(&at("none")).unwrap_err().kind(), ErrorKind::NotFound);
         nix::unistd::mkfifo(&at("pipe"), nix::sys::stat::Mode::S_IRUSR).unwrap();
         let _listener = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
-        for (name, what) in [
-            ("pipe", "a named pipe"),
-            ("socket", "a socket"),
-            (".", "a folder"),
-        ] {
+        for (name, what) in [("pipe", "a named pipe"), ("socket", "a socket"), (".", "a folder")] {
             let error = read(&at(name), 5).unwrap_err().to_string();
             assert!(error.contains(what), "{name}: {error}");
         }
-        assert!(
-            open(Path::new("/dev/zero"))
-                .unwrap_err()
-                .to_string()
-                .contains("a device")
-        );
+        assert!(open(Path::new("/dev/zero")).unwrap_err().to_string().contains("a device"));
         assert!(is_special(&at("pipe")) && !is_special(&at("file")) && !is_special(folder.path()));
     }
     #[test]
@@ -220,11 +198,6 @@ mod tests {
         assert!(error.contains("`a/b/pipe` is a named pipe"), "{error}");
         std::fs::rename(at("a/b/pipe"), at("elsewhere")).unwrap();
         std::os::unix::fs::symlink(at("elsewhere"), at("a/link")).unwrap();
-        assert!(
-            check_tree(&at("a"))
-                .unwrap_err()
-                .to_string()
-                .contains("`link`")
-        );
+        assert!(check_tree(&at("a")).unwrap_err().to_string().contains("`link`"));
     }
 }

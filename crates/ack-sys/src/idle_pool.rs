@@ -27,14 +27,8 @@ struct PoolState<T> {
 impl<T: Send + 'static> IdlePool<T> {
     /// An empty pool for at most `max` entries.
     pub const fn new(max: usize) -> Self {
-        let state = PoolState {
-            entries: Vec::new(),
-            has_sweeper: false,
-        };
-        Self {
-            max,
-            state: Mutex::new(state),
-        }
+        let state = PoolState { entries: Vec::new(), has_sweeper: false };
+        Self { max, state: Mutex::new(state) }
     }
 
     fn state(&self) -> MutexGuard<'_, PoolState<T>> {
@@ -44,10 +38,7 @@ impl<T: Send + 'static> IdlePool<T> {
     /// Takes the newest matching entry out of the pool.
     pub fn take(&self, matches: impl Fn(&T) -> bool) -> Option<T> {
         let mut state = self.state();
-        let index = state
-            .entries
-            .iter()
-            .rposition(|(_, entry)| matches(entry))?;
+        let index = state.entries.iter().rposition(|(_, entry)| matches(entry))?;
         Some(state.entries.remove(index).1)
     }
 
@@ -78,10 +69,8 @@ impl<T: Send + 'static> IdlePool<T> {
         let mut closed: Vec<_> = state.entries.drain(..surplus).collect();
         if !state.has_sweeper {
             let sweep = move || self.sweep();
-            state.has_sweeper = thread::Builder::new()
-                .name("idle-pool".to_owned())
-                .spawn(sweep)
-                .is_ok();
+            state.has_sweeper =
+                thread::Builder::new().name("idle-pool".to_owned()).spawn(sweep).is_ok();
             // Without a thread to close them, no entry is kept.
             if !state.has_sweeper {
                 closed.append(&mut state.entries);
@@ -101,9 +90,7 @@ impl<T: Send + 'static> IdlePool<T> {
         loop {
             thread::sleep(IDLE_TIMEOUT / 4);
             let mut state = self.state();
-            state
-                .entries
-                .retain(|(since, _)| since.elapsed() < IDLE_TIMEOUT);
+            state.entries.retain(|(since, _)| since.elapsed() < IDLE_TIMEOUT);
             if state.entries.is_empty() {
                 state.entries = Vec::new();
                 state.has_sweeper = false;
@@ -124,25 +111,12 @@ mod tests {
         for number in 0..4 {
             POOL.keep((number, alive.clone()));
         }
-        assert!(
-            POOL.take(|(number, _)| *number == 0).is_none(),
-            "the oldest went"
-        );
+        assert!(POOL.take(|(number, _)| *number == 0).is_none(), "the oldest went");
         // An entry that is used lives longer.
-        assert_eq!(
-            POOL.find(|(number, _)| (*number == 1).then_some(*number)),
-            Some(1)
-        );
+        assert_eq!(POOL.find(|(number, _)| (*number == 1).then_some(*number)), Some(1));
         POOL.keep((4, alive.clone()));
-        assert!(
-            POOL.find(|(number, _)| (*number == 2).then_some(()))
-                .is_none()
-        );
-        assert_eq!(
-            POOL.take(|_| true).map(|(number, _)| number),
-            Some(4),
-            "the latest"
-        );
+        assert!(POOL.find(|(number, _)| (*number == 2).then_some(())).is_none());
+        assert_eq!(POOL.take(|_| true).map(|(number, _)| number), Some(4), "the latest");
         POOL.retain(|(number, _)| *number != 3);
         assert_eq!(std::sync::Arc::strong_count(&alive), 2);
         let closed = (0..100).any(|_| {

@@ -14,29 +14,18 @@ pub fn with_line_ends_of(before: &str, after: &str) -> String {
     if ends == 0 {
         return after.to_owned();
     }
-    let usual = if ends * 2 > before.matches('\n').count() {
-        "\r\n"
-    } else {
-        "\n"
-    };
+    let usual = if ends * 2 > before.matches('\n').count() { "\r\n" } else { "\n" };
     let before: Vec<&str> = before.split_inclusive('\n').collect();
-    let plain: Vec<String> = before
-        .iter()
-        .map(|line| line.replace("\r\n", "\n"))
-        .collect();
+    let plain: Vec<String> = before.iter().map(|line| line.replace("\r\n", "\n")).collect();
     let plain: Vec<&str> = plain.iter().map(String::as_str).collect();
     let after: Vec<&str> = after.split_inclusive('\n').collect();
     let difference = TextDiff::from_slices(&plain, &after);
-    let lines = difference
-        .iter_all_changes()
-        .filter(|change| change.tag() != ChangeTag::Delete);
+    let lines = difference.iter_all_changes().filter(|change| change.tag() != ChangeTag::Delete);
     lines
-        .map(
-            |change| match change.old_index().and_then(|at| before.get(at)) {
-                Some(line) => (*line).to_owned(),
-                None => change.value().replace('\n', usual),
-            },
-        )
+        .map(|change| match change.old_index().and_then(|at| before.get(at)) {
+            Some(line) => (*line).to_owned(),
+            None => change.value().replace('\n', usual),
+        })
         .collect()
 }
 
@@ -45,9 +34,8 @@ pub fn with_line_ends_of(before: &str, after: &str) -> String {
 pub fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let folder = real.parent().unwrap_or(Path::new("."));
-    let mut file: NamedTempFile = tempfile::Builder::new()
-        .prefix(".ack-memory-")
-        .tempfile_in(folder)?;
+    let mut file: NamedTempFile =
+        tempfile::Builder::new().prefix(".ack-memory-").tempfile_in(folder)?;
     file.write_all(text.as_bytes())?;
     if let Ok(metadata) = std::fs::metadata(&real) {
         if metadata.permissions().readonly() {

@@ -51,10 +51,7 @@ struct WatchState {
 impl FolderWatch {
     /// A folder. It is not watched before [`Self::begin`].
     pub fn new(folder: PathBuf) -> Self {
-        Self {
-            folder,
-            state: Mutex::default(),
-        }
+        Self { folder, state: Mutex::default() }
     }
 
     /// Watches the folder from now on. For a process that looks only once, that costs more than it
@@ -77,9 +74,7 @@ impl FolderWatch {
     pub fn generation(&self) -> Option<u64> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let counted = state.as_mut()?;
-        let has_failed = counted
-            .failed
-            .is_some_and(|failed| failed.elapsed() < RETRY_AFTER);
+        let has_failed = counted.failed.is_some_and(|failed| failed.elapsed() < RETRY_AFTER);
         if !counted.is_watched || has_failed {
             return None;
         }
@@ -110,13 +105,7 @@ impl WatchState {
         if !is_watched {
             WATCHED_FOLDERS.fetch_sub(1, Ordering::Relaxed);
         }
-        Self {
-            watch: None,
-            failed: None,
-            generation: 0,
-            since: Instant::now(),
-            is_watched,
-        }
+        Self { watch: None, failed: None, generation: 0, since: Instant::now(), is_watched }
     }
 
     fn count(&mut self) {
@@ -200,10 +189,8 @@ mod linux {
             let mut guard = lock();
             if guard.is_none() {
                 let flags = InitFlags::IN_NONBLOCK | InitFlags::IN_CLOEXEC;
-                *guard = Some(Queue {
-                    inotify: Inotify::init(flags).ok()?,
-                    watched: HashMap::new(),
-                });
+                *guard =
+                    Some(Queue { inotify: Inotify::init(flags).ok()?, watched: HashMap::new() });
             }
             let queue = guard.as_mut()?;
             let flags = AddWatchFlags::IN_MODIFY
@@ -259,10 +246,7 @@ mod linux {
                     Err(Errno::EINTR) => {}
                     Err(Errno::EAGAIN) => return,
                     Err(_) => {
-                        return self
-                            .watched
-                            .values()
-                            .for_each(|watches| mark_changed(watches));
+                        return self.watched.values().for_each(|watches| mark_changed(watches));
                     }
                 }
             }
@@ -270,9 +254,7 @@ mod linux {
 
         fn mark_all_if(&self, mask: AddWatchFlags) {
             if mask.contains(AddWatchFlags::IN_Q_OVERFLOW) {
-                self.watched
-                    .values()
-                    .for_each(|watches| mark_changed(watches));
+                self.watched.values().for_each(|watches| mark_changed(watches));
             }
         }
     }

@@ -45,11 +45,7 @@ impl Reply {
     fn new(status: u16, headers: Vec<(&'static str, String)>, body: impl Into<Bytes>) -> Self {
         let body = body.into();
         let length = ("content-length", body.len().to_string());
-        Self {
-            status,
-            headers: headers.into_iter().chain([length]).collect(),
-            body,
-        }
+        Self { status, headers: headers.into_iter().chain([length]).collect(), body }
     }
 
     fn xml(text: &str) -> Self {
@@ -89,9 +85,7 @@ impl Call {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             (name.to_owned(), decoded(value))
         });
-        let conditions = CONDITIONS
-            .into_iter()
-            .filter_map(|name| Some((name, header(name)?)));
+        let conditions = CONDITIONS.into_iter().filter_map(|name| Some((name, header(name)?)));
         Self {
             method: head.method.clone(),
             bucket: bucket.to_owned(),
@@ -158,10 +152,7 @@ impl Call {
         if is_part {
             let (range, size) = (&found.range, found.meta.size);
             let last = range.end.saturating_sub(1);
-            headers.push((
-                "content-range",
-                format!("bytes {}-{last}/{size}", range.start),
-            ));
+            headers.push(("content-range", format!("bytes {}-{last}/{size}", range.start)));
         }
         let status = if is_part { 206 } else { 200 };
         Ok(Reply::new(status, headers, found.bytes().await?))
@@ -175,12 +166,8 @@ impl Call {
 
     /// How an object is written, by the conditions of the request.
     fn mode(&self) -> PutMode {
-        let update = |e_tag: String| {
-            PutMode::Update(UpdateVersion {
-                e_tag: Some(e_tag),
-                version: None,
-            })
-        };
+        let update =
+            |e_tag: String| PutMode::Update(UpdateVersion { e_tag: Some(e_tag), version: None });
         if let Some(tag) = self.conditions.get("if-match") {
             return update(tag.clone());
         }
@@ -203,14 +190,9 @@ impl Call {
     async fn upload(&self, objects: &InMemory, path: &Path, id: &String) -> Result<Reply, Error> {
         match self.method.as_str() {
             "PUT" => {
-                let number = self
-                    .query
-                    .get("partNumber")
-                    .and_then(|text| text.parse().ok());
+                let number = self.query.get("partNumber").and_then(|text| text.parse().ok());
                 let place = number.unwrap_or(1_usize).saturating_sub(1);
-                objects
-                    .put_part(path, id, place, self.body.clone().into())
-                    .await?;
+                objects.put_part(path, id, place, self.body.clone().into()).await?;
                 Ok(Reply::new(200, state(Some("\"0\"")), Bytes::new()))
             }
             "POST" => {
@@ -236,16 +218,11 @@ impl Call {
             objects.delete(&Path::from(key)).await?;
             removed += &format!("<Deleted><Key>{key}</Key></Deleted>");
         }
-        Ok(Reply::xml(&format!(
-            "<DeleteResult>{removed}</DeleteResult>"
-        )))
+        Ok(Reply::xml(&format!("<DeleteResult>{removed}</DeleteResult>")))
     }
 
     async fn list(&self, objects: &InMemory) -> Result<Reply, Error> {
-        let prefix = self
-            .query
-            .get("prefix")
-            .map(|prefix| Path::from(prefix.as_str()));
+        let prefix = self.query.get("prefix").map(|prefix| Path::from(prefix.as_str()));
         let found: Vec<ObjectMeta> = objects.list(prefix.as_ref()).try_collect().await?;
         let contents: String = found
             .iter()
@@ -258,9 +235,7 @@ impl Call {
                 )
             })
             .collect();
-        Ok(Reply::xml(&format!(
-            "<ListBucketResult>{contents}</ListBucketResult>"
-        )))
+        Ok(Reply::xml(&format!("<ListBucketResult>{contents}</ListBucketResult>")))
     }
 }
 
@@ -281,10 +256,7 @@ fn state(tag: Option<&str>) -> Vec<(&'static str, String)> {
     let tag = tag.unwrap_or_default();
     let number: u64 = tag.trim_matches('"').parse().unwrap_or_default();
     let generation = FIRST_GENERATION.saturating_add(number);
-    vec![
-        ("etag", tag.to_owned()),
-        (GENERATION, generation.to_string()),
-    ]
+    vec![("etag", tag.to_owned()), (GENERATION, generation.to_string())]
 }
 
 /// The id of the key that signed a request (`AWS4-HMAC-SHA256 Credential=ID/date/…`), or the token

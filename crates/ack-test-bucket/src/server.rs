@@ -105,9 +105,7 @@ async fn accept(listener: tokio::net::TcpListener, shared: Arc<Shared>) {
         let service = service_fn(move |request| handle(Arc::clone(&shared), request));
         connections.spawn(async move {
             // A client that disconnects is not an error of the server.
-            let _ = http1::Builder::new()
-                .serve_connection(TokioIo::new(stream), service)
-                .await;
+            let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
         });
         while connections.try_join_next().is_some() {}
     }

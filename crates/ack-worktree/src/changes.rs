@@ -72,13 +72,8 @@ struct Candidate<'a> {
 impl<'a> Candidate<'a> {
     /// `None` if git itself would skip it.
     fn of(entry: &'a Entry, index: &'a State) -> Option<Self> {
-        let is_file = matches!(
-            entry.mode,
-            Mode::FILE | Mode::FILE_EXECUTABLE | Mode::SYMLINK
-        );
-        let unseen = entry
-            .flags
-            .intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE);
+        let is_file = matches!(entry.mode, Mode::FILE | Mode::FILE_EXECUTABLE | Mode::SYMLINK);
+        let unseen = entry.flags.intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE);
         let path = str::from_utf8(entry.path(index)).ok()?;
         (is_file && !unseen).then_some(Self { path, entry })
     }
@@ -99,12 +94,7 @@ struct ChangedFile<'a> {
 
 impl ChangedFile<'_> {
     const fn new(path: String, written: Option<SystemTime>) -> Self {
-        Self {
-            path,
-            written,
-            is_conflict: false,
-            unverified: None,
-        }
+        Self { path, written, is_conflict: false, unverified: None }
     }
 
     /// Conflicts first, then by time with the newest first, then deleted files.
@@ -138,9 +128,8 @@ impl Changes {
         }
         let index = index(repository)?;
         let entries = index.entries().iter();
-        let mut candidates: Vec<Candidate<'_>> = entries
-            .filter_map(|entry| Candidate::of(entry, &index))
-            .collect();
+        let mut candidates: Vec<Candidate<'_>> =
+            entries.filter_map(|entry| Candidate::of(entry, &index)).collect();
         let tracked = candidates.len();
         let history = History::read(repository, &index, part(HISTORY_BUDGET_DIVISOR));
         let folders = folders(&candidates, top, part(FOLDERS_BUDGET_DIVISOR));
@@ -153,10 +142,7 @@ impl Changes {
         // Some files are compared even if the time is up by now.
         let (mut changed, compared) = compare(&candidates, top, end.max(part(3)));
         verify(&mut changed, top, index.object_hash(), part(5));
-        changed.extend(
-            new.into_iter()
-                .map(|file| ChangedFile::new(file.path, Some(file.written))),
-        );
+        changed.extend(new.into_iter().map(|file| ChangedFile::new(file.path, Some(file.written))));
         changed.extend(history.staged.into_iter().map(|file| {
             let written = file.entry.and_then(recorded_mtime);
             ChangedFile::new(file.path, written)
@@ -250,16 +236,9 @@ fn index(repository: &Repository) -> Option<gix_index::File> {
 
 /// Whether a part of a split index, which would be read too, is not a regular file.
 fn is_shared_elsewhere(repository: &Repository) -> bool {
-    let entries = std::fs::read_dir(&repository.git_dir)
-        .into_iter()
-        .flatten()
-        .flatten();
-    let mut shared = entries.filter(|entry| {
-        entry
-            .file_name()
-            .to_string_lossy()
-            .starts_with("sharedindex.")
-    });
+    let entries = std::fs::read_dir(&repository.git_dir).into_iter().flatten().flatten();
+    let mut shared =
+        entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("sharedindex."));
     shared.any(|entry| files::check(&entry.path()).is_err())
 }
 
@@ -302,11 +281,7 @@ fn folders<'a>(candidates: &[Candidate<'a>], top: &Path, end: Instant) -> Vec<Fo
         let metadata = std::fs::symlink_metadata(top.join(path)).ok()?;
         let since = metadata.modified().ok()?.duration_since(UNIX_EPOCH);
         let written = since.map_or(0, |since| since.as_secs());
-        Some(Folder {
-            active: written > latest.saturating_add(FOLDER_MARGIN_SECS),
-            written,
-            path,
-        })
+        Some(Folder { active: written > latest.saturating_add(FOLDER_MARGIN_SECS), written, path })
     });
     folders.sort_unstable_by(|a, b| b.cmp(a));
     folders
@@ -346,9 +321,7 @@ fn parallel_filter_map<T: Sync, F: Send>(
     };
     let threads = match items.len() {
         ..MIN_PARALLEL_FILES => 1,
-        _ => std::thread::available_parallelism()
-            .map_or(1, usize::from)
-            .min(MAX_THREADS),
+        _ => std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS),
     };
     let found = std::thread::scope(|scope| {
         let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();

@@ -148,10 +148,7 @@ impl ObjectNames {
             }
             plain
         });
-        Some(Self {
-            exact: name(content)?,
-            plain: plain.as_deref().and_then(name),
-        })
+        Some(Self { exact: name(content)?, plain: plain.as_deref().and_then(name) })
     }
 
     /// Whether a tree names this content.

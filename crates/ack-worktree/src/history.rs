@@ -122,10 +122,7 @@ pub fn merge_base(
             }
         }
     }
-    let newest = common
-        .into_iter()
-        .filter(|(_, id)| !is_older(&reached, id))
-        .max();
+    let newest = common.into_iter().filter(|(_, id)| !is_older(&reached, id)).max();
     match newest {
         Some((_, id)) => Ok(Some(id)),
         None if is_cut => Err(Unknown::Shallow),
@@ -294,10 +291,7 @@ fn compare_index<'a>(
             let folder = format!("{folder}{name}/");
             compare_index(objects, tree, below, run, &folder, found)?;
         } else if item.is_none_or(|item| item.is_folder || item.id != entry.id) {
-            found.push(StagedFile {
-                path: (*path).to_owned(),
-                entry: Some(entry),
-            });
+            found.push(StagedFile { path: (*path).to_owned(), entry: Some(entry) });
         }
     }
     for (name, item) in items {

@@ -71,14 +71,7 @@ impl<'a> Objects<'a> {
         };
         let handle =
             gix_odb::at_opts(folder, kind, None, options).map_err(|_| Unknown::Unreadable)?;
-        Ok(Self {
-            repository,
-            handle,
-            kind,
-            buffer: Vec::new(),
-            end,
-            reads: 0,
-        })
+        Ok(Self { repository, handle, kind, buffer: Vec::new(), end, reads: 0 })
     }
 
     pub fn commit(&mut self, id: ObjectId) -> Result<Commit, Unknown> {
@@ -204,7 +197,5 @@ fn has_special_files(objects: &Path) -> bool {
     let packs = std::fs::read_dir(objects.join("pack"));
     let packs = packs.into_iter().flatten().flatten();
     files::is_special(&alternates)
-        || packs
-            .into_iter()
-            .any(|entry| files::is_special(&entry.path()))
+        || packs.into_iter().any(|entry| files::is_special(&entry.path()))
 }

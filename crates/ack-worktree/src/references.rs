@@ -63,9 +63,7 @@ pub fn resolve(repository: &Repository, name: &str) -> Result<(String, ObjectId)
         0 if is_hash(name) => Err(ResolveError::Hash),
         0 => Err(ResolveError::Missing),
         1 => Ok(found.remove(0)),
-        _ => Err(ResolveError::Ambiguous(
-            found.into_iter().map(|(full, _)| full).collect(),
-        )),
+        _ => Err(ResolveError::Ambiguous(found.into_iter().map(|(full, _)| full).collect())),
     }
 }
 
@@ -89,9 +87,9 @@ pub fn head(repository: &Repository) -> Result<Option<ObjectId>, Unknown> {
             None if repository.common_dir.join("reftable").exists() => Err(Unknown::Unreadable),
             None => Ok(None),
         },
-        None => ObjectId::from_hex(text.trim().as_bytes())
-            .map(Some)
-            .map_err(|_| Unknown::Unreadable),
+        None => {
+            ObjectId::from_hex(text.trim().as_bytes()).map(Some).map_err(|_| Unknown::Unreadable)
+        }
     }
 }
 
@@ -144,7 +142,5 @@ fn is_hash(name: &str) -> bool {
 fn is_safe(name: &str) -> bool {
     name.starts_with("refs/")
         && !name.contains(['\0', '\\'])
-        && name
-            .split('/')
-            .all(|part| !part.is_empty() && part != "." && part != "..")
+        && name.split('/').all(|part| !part.is_empty() && part != "." && part != "..")
 }

@@ -72,18 +72,17 @@ impl UrlRewrites {
             .prefixes
             .iter()
             .filter(|(beginning, _)| !beginning.is_empty() && url.starts_with(beginning));
-        let replaced = matching
-            .max_by_key(|(beginning, _)| beginning.len())
-            .and_then(|(beginning, base)| {
+        let replaced =
+            matching.max_by_key(|(beginning, _)| beginning.len()).and_then(|(beginning, base)| {
                 Some(format!("{base}{}", url.strip_prefix(beginning.as_str())?))
             });
         let mut all = Vec::new();
         for url in replaced.iter().map(String::as_str).chain([url]) {
             let remote = Remote::parse(url);
             let resolved = match &remote {
-                Remote::Ssh(host, path) => self
-                    .host_name(host)
-                    .map(|host| Remote::Ssh(host, path.clone()).show()),
+                Remote::Ssh(host, path) => {
+                    self.host_name(host).map(|host| Remote::Ssh(host, path.clone()).show())
+                }
                 _ => None,
             };
             for spelling in resolved.into_iter().chain([remote.show()]) {
@@ -100,11 +99,8 @@ impl UrlRewrites {
         let matches =
             |pattern: &str| wildmatch(pattern.into(), host.into(), wildmatch::Mode::empty());
         let found = self.hosts.iter().find(|known| {
-            let refused = known
-                .patterns
-                .iter()
-                .filter_map(|pattern| pattern.strip_prefix('!'))
-                .any(matches);
+            let refused =
+                known.patterns.iter().filter_map(|pattern| pattern.strip_prefix('!')).any(matches);
             !refused && known.patterns.iter().any(|pattern| matches(pattern))
         })?;
         Some(found.name.replace("%h", host).replace("%%", "%"))
@@ -116,31 +112,18 @@ impl UrlRewrites {
 fn ssh_hosts(text: &str) -> Vec<SshHost> {
     let mut hosts = Vec::new();
     let mut patterns: Option<Vec<String>> = Some(vec!["*".to_owned()]);
-    for line in text
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.starts_with('#'))
-    {
+    for line in text.lines().map(str::trim).filter(|line| !line.starts_with('#')) {
         let Some((key, value)) = line.split_once(|c: char| c.is_whitespace() || c == '=') else {
             continue;
         };
-        let value = value
-            .trim_start_matches(|c: char| c.is_whitespace() || c == '=')
-            .trim();
-        let words = || {
-            value
-                .split_whitespace()
-                .map(|word| word.trim_matches('"').to_lowercase())
-        };
+        let value = value.trim_start_matches(|c: char| c.is_whitespace() || c == '=').trim();
+        let words = || value.split_whitespace().map(|word| word.trim_matches('"').to_lowercase());
         match key.to_lowercase().as_str() {
             "host" => patterns = Some(words().collect()),
             "match" => patterns = None,
             "hostname" => {
                 if let (Some(patterns), Some(name)) = (&patterns, words().next()) {
-                    hosts.push(SshHost {
-                        patterns: patterns.clone(),
-                        name,
-                    });
+                    hosts.push(SshHost { patterns: patterns.clone(), name });
                 }
             }
             _ => {}
@@ -207,19 +190,14 @@ fn strip_scheme<'a>(url: &'a str, scheme: &str) -> Option<&'a str> {
 }
 
 fn without_git(path: &str) -> &str {
-    path.strip_suffix(".git")
-        .unwrap_or(path)
-        .trim_end_matches('/')
+    path.strip_suffix(".git").unwrap_or(path).trim_end_matches('/')
 }
 
 /// The main host behind an alias.
 fn canonical_host(host: &str) -> &str {
     let host = host.trim_end_matches('.');
     let host = host.strip_prefix("www.").unwrap_or(host);
-    SSH_OVER_HTTPS
-        .iter()
-        .find(|(other, _)| *other == host)
-        .map_or(host, |(_, canonical)| canonical)
+    SSH_OVER_HTTPS.iter().find(|(other, _)| *other == host).map_or(host, |(_, canonical)| canonical)
 }
 
 #[cfg(test)]
@@ -250,10 +228,7 @@ mod tests {
     fn host_names_resolve_as_in_ssh() {
         let text = "# work\nHost *.corp !build.corp\n  HostName %h.example.com\n\nHost=work personal\n\thostname = GitHub.com\n\
                     Match host other\nHostName wrong.example.com\nHost \"quoted\"\nHostName ssh.github.com\nPort 443\n";
-        let rewrites = UrlRewrites {
-            hosts: ssh_hosts(text),
-            ..UrlRewrites::default()
-        };
+        let rewrites = UrlRewrites { hosts: ssh_hosts(text), ..UrlRewrites::default() };
         let first = |url: &str| rewrites.spellings(url).first().cloned().unwrap_or_default();
         assert_eq!(first("git@work:org/x.git"), "github.com/org/x");
         assert_eq!(first("ssh://git@personal/org/x"), "github.com/org/x");
@@ -261,14 +236,7 @@ mod tests {
         assert_eq!(first("git.corp:org/x"), "git.corp.example.com/org/x");
         assert_eq!(first("build.corp:org/x"), "build.corp/org/x");
         assert_eq!(first("other:org/x"), "other/org/x");
-        assert_eq!(
-            first("https://work/org/x"),
-            "work/org/x",
-            "an alias is one of ssh alone"
-        );
-        assert_eq!(
-            rewrites.spellings("work:org/x"),
-            ["github.com/org/x", "work/org/x"]
-        );
+        assert_eq!(first("https://work/org/x"), "work/org/x", "an alias is one of ssh alone");
+        assert_eq!(rewrites.spellings("work:org/x"), ["github.com/org/x", "work/org/x"]);
     }
 }

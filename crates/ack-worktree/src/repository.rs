@@ -46,9 +46,7 @@ impl Repository {
         let common = common_dir(&git_dir);
         let main = match common.parent() {
             Some(parent)
-                if common
-                    .file_name()
-                    .is_some_and(|name| name == ".git" || name == ".bare") =>
+                if common.file_name().is_some_and(|name| name == ".git" || name == ".bare") =>
             {
                 parent.to_owned()
             }
@@ -64,15 +62,11 @@ impl Repository {
             .map(str::to_owned);
         let config = settings_file(&common.join("config"), gix_config::Source::Local);
         let text = |key: &str| config.as_ref().and_then(|config| config.string(key));
-        let ignore_case = config
-            .as_ref()
-            .and_then(|config| config.boolean("core.ignoreCase").ok().flatten());
+        let ignore_case =
+            config.as_ref().and_then(|config| config.boolean("core.ignoreCase").ok().flatten());
         let rewrites = UrlRewrites::read(config.as_ref(), home);
         Some(Self {
-            remotes: config
-                .as_ref()
-                .map(|config| remotes(config, &rewrites))
-                .unwrap_or_default(),
+            remotes: config.as_ref().map(|config| remotes(config, &rewrites)).unwrap_or_default(),
             rewrites,
             hash: match text("extensions.objectFormat") {
                 Some(format) if format.eq_ignore_ascii_case(b"sha256") => Kind::Sha256,
@@ -100,12 +94,10 @@ impl Repository {
 pub fn git_user_name(folder: &Path, home: Option<&Path>) -> Option<String> {
     let own = Repository::discover(folder, home).map(|found| found.common_dir.join("config"));
     let own = own.and_then(|file| settings_file(&file, gix_config::Source::Local));
-    own.into_iter()
-        .chain(user_settings(home))
-        .find_map(|config| {
-            let name = config.string("user.name")?;
-            Some(name.to_string()).filter(|name| !name.trim().is_empty())
-        })
+    own.into_iter().chain(user_settings(home)).find_map(|config| {
+        let name = config.string("user.name")?;
+        Some(name.to_string()).filter(|name| !name.trim().is_empty())
+    })
 }
 
 pub fn user_settings(home: Option<&Path>) -> impl Iterator<Item = gix_config::File> {
@@ -130,24 +122,16 @@ pub fn settings_file(path: &Path, source: gix_config::Source) -> Option<gix_conf
 fn is_safe_to_discover(folder: &Path) -> bool {
     for folder in canonical(folder).ancestors() {
         let dot_git = folder.join(".git");
-        let linked_git_dir = if dot_git.is_file() {
-            linked_git_dir(folder, &dot_git)
-        } else {
-            None
-        };
+        let linked_git_dir =
+            if dot_git.is_file() { linked_git_dir(folder, &dot_git) } else { None };
         let folders = [folder, linked_git_dir.as_deref().unwrap_or(&dot_git)];
         let read = ["HEAD", "commondir", "gitdir"];
-        let mut files = folders
-            .iter()
-            .flat_map(|folder| read.map(|name| folder.join(name)));
+        let mut files = folders.iter().flat_map(|folder| read.map(|name| folder.join(name)));
         if files::is_special(&dot_git) || files.any(|file| files::is_special(&file)) {
             return false;
         }
         // The search ends at a complete repository.
-        if ["HEAD", "objects", "refs"]
-            .iter()
-            .all(|name| dot_git.join(name).exists())
-        {
+        if ["HEAD", "objects", "refs"].iter().all(|name| dot_git.join(name).exists()) {
             return true;
         }
     }
@@ -172,10 +156,7 @@ fn common_dir(git_dir: &Path) -> PathBuf {
 fn remotes(config: &gix_config::File, rewrites: &UrlRewrites) -> Vec<String> {
     let mut remotes: Vec<(bool, String)> = Vec::new();
     for section in config.sections_by_name("remote").into_iter().flatten() {
-        let origin = section
-            .header()
-            .subsection_name()
-            .is_some_and(|name| name == "origin");
+        let origin = section.header().subsection_name().is_some_and(|name| name == "origin");
         for url in section.values("url") {
             for url in rewrites.spellings(&url.to_string()) {
                 if !remotes.iter().any(|(_, known)| *known == url) {
@@ -189,11 +170,7 @@ fn remotes(config: &gix_config::File, rewrites: &UrlRewrites) -> Vec<String> {
 }
 
 fn absolute(base: &Path, path: PathBuf) -> PathBuf {
-    canonical(&if path.is_absolute() {
-        path
-    } else {
-        base.join(path)
-    })
+    canonical(&if path.is_absolute() { path } else { base.join(path) })
 }
 
 fn canonical(path: &Path) -> PathBuf {

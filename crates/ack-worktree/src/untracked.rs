@@ -136,11 +136,7 @@ impl UntrackedSearch<'_> {
             if name.starts_with('.') {
                 continue;
             }
-            let path = if folder.is_empty() {
-                name.to_owned()
-            } else {
-                format!("{folder}/{name}")
-            };
+            let path = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() && self.is_new_folder(name, &path) => folders.push(path),
                 Ok(kind) if kind.is_file() => self.add_file(folder, &entry, path),
@@ -192,16 +188,8 @@ impl<'a> IgnoreRules<'a> {
         let global = [Some(exclude), excludes_file(repository, home)];
         Self {
             top: &repository.work_tree,
-            case: if repository.ignore_case {
-                Case::Fold
-            } else {
-                Case::Sensitive
-            },
-            global: global
-                .into_iter()
-                .flatten()
-                .filter_map(|path| patterns(&path, None))
-                .collect(),
+            case: if repository.ignore_case { Case::Fold } else { Case::Sensitive },
+            global: global.into_iter().flatten().filter_map(|path| patterns(&path, None)).collect(),
             folders: HashMap::default(),
         }
     }
@@ -215,13 +203,8 @@ impl<'a> IgnoreRules<'a> {
             && (self.is_ignored_folder(above) || self.ignores(above, folder, true));
         let file = self.top.join(folder).join(".gitignore");
         // The rules inside an ignored folder do not count.
-        let patterns = if ignored {
-            None
-        } else {
-            patterns(&file, Some(self.top))
-        };
-        self.folders
-            .insert(folder.to_owned(), FolderRules { patterns, ignored });
+        let patterns = if ignored { None } else { patterns(&file, Some(self.top)) };
+        self.folders.insert(folder.to_owned(), FolderRules { patterns, ignored });
         ignored
     }
 
@@ -246,10 +229,7 @@ impl<'a> IgnoreRules<'a> {
             None => (!folder.is_empty()).then_some(""),
         });
         let nearest = ends.filter_map(|folder| self.folders.get(folder)?.patterns.as_ref());
-        nearest
-            .chain(&self.global)
-            .find_map(decision)
-            .unwrap_or(false)
+        nearest.chain(&self.global).find_map(decision).unwrap_or(false)
     }
 }
 

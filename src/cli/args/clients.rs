@@ -73,12 +73,8 @@ fn client_name(text: &str) -> Result<String, String> {
 
 /// Parses `7767`, `127.0.0.1:7767`, `[::1]:7767` or `localhost:7767`.
 fn address(text: &str) -> Result<SocketAddr, String> {
-    let loopback = |port: &str| {
-        Some(SocketAddr::new(
-            Ipv4Addr::LOCALHOST.into(),
-            port.parse().ok()?,
-        ))
-    };
+    let loopback =
+        |port: &str| Some(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port.parse().ok()?));
     text.parse()
         .ok()
         .or_else(|| loopback(text.strip_prefix("localhost:").unwrap_or(text)))
@@ -177,9 +173,7 @@ pub struct DisconnectArgs {
 fn client() -> impl TypedValueParser<Value = Client> {
     PossibleValuesParser::new(Client::ALL.iter().map(|client| client.name())).try_map(|name| {
         let mut clients = Client::ALL.iter().copied();
-        clients
-            .find(|client| client.name() == name)
-            .ok_or("no such client")
+        clients.find(|client| client.name() == name).ok_or("no such client")
     })
 }
 

@@ -31,10 +31,8 @@ mod tests {
                     command().try_get_matches_from(["ack-memory"].into_iter().chain(words));
                 assert!(parsed.is_err(), "{typed}");
             }
-            let commands: Vec<&str> = tip
-                .split('`')
-                .filter(|part| part.starts_with("ack-memory "))
-                .collect();
+            let commands: Vec<&str> =
+                tip.split('`').filter(|part| part.starts_with("ack-memory ")).collect();
             let is_flag = all.iter().all(|word| word.starts_with('-'));
             assert!(is_flag || !commands.is_empty(), "{tip}");
             for line in commands {

@@ -10,21 +10,8 @@ use super::Cli;
 const GROUPS: &[(&str, &[&str])] = &[
     ("Ask", &["query", "get", "context"]),
     ("Write", &["add", "edit"]),
-    (
-        "Set up",
-        &[
-            "setup",
-            "scopes",
-            "connect",
-            "disconnect",
-            "config",
-            "doctor",
-        ],
-    ),
-    (
-        "Decide",
-        &["review", "approve", "reject", "stage", "replace", "undo"],
-    ),
+    ("Set up", &["setup", "scopes", "connect", "disconnect", "config", "doctor"]),
+    ("Decide", &["review", "approve", "reject", "stage", "replace", "undo"]),
     ("Share", &["publish", "check"]),
     ("Serve", &["serve", "token", "hook"]),
     ("More", &["import", "index", "eval", "demo", "completions"]),
@@ -35,9 +22,7 @@ const EXAMPLES: &str = include_str!("examples.txt");
 
 /// The commands with examples, each with the lines of its page.
 fn examples() -> impl Iterator<Item = (&'static str, &'static str)> {
-    EXAMPLES
-        .split("\n\n")
-        .filter_map(|one| one.split_once('\n'))
+    EXAMPLES.split("\n\n").filter_map(|one| one.split_once('\n'))
 }
 
 /// The command line with its help.
@@ -75,16 +60,10 @@ fn with_examples(command: Command, name: &str, text: String) -> Command {
 
 /// The commands by group. Commands without a group come last.
 fn grouped_commands(command: &Command) -> String {
-    let shown: Vec<&Command> = command
-        .get_subcommands()
-        .filter(|one| !one.is_hide_set())
-        .collect();
+    let shown: Vec<&Command> = command.get_subcommands().filter(|one| !one.is_hide_set()).collect();
     let grouped = |name: &str| GROUPS.iter().any(|(_, names)| names.contains(&name));
-    let more: Vec<&str> = shown
-        .iter()
-        .map(|one| one.get_name())
-        .filter(|name| !grouped(name))
-        .collect();
+    let more: Vec<&str> =
+        shown.iter().map(|one| one.get_name()).filter(|name| !grouped(name)).collect();
     let mut out = String::new();
     for (title, names) in GROUPS.iter().copied().chain([("Others", more.as_slice())]) {
         if names.is_empty() {
@@ -97,11 +76,7 @@ fn grouped_commands(command: &Command) -> String {
             };
             let about = one.get_about().map(ToString::to_string).unwrap_or_default();
             // One line each. The command's own page has the full text.
-            let short = about
-                .split(['(', ';', ':'])
-                .next()
-                .unwrap_or_default()
-                .trim();
+            let short = about.split(['(', ';', ':']).next().unwrap_or_default().trim();
             let _ = writeln!(out, "  {name:<13} {short}");
         }
         out.push('\n');
@@ -118,10 +93,7 @@ mod tests {
         for inner in command.get_subcommands().filter(|one| !one.is_hide_set()) {
             let name = format!("{name} {}", inner.get_name());
             let help = inner.get_after_help().map(ToString::to_string);
-            assert!(
-                help.is_some_and(|help| help.contains("Examples:")),
-                "{name}"
-            );
+            assert!(help.is_some_and(|help| help.contains("Examples:")), "{name}");
             has_examples(inner, &name);
         }
     }
@@ -141,16 +113,8 @@ mod tests {
             assert!(found.is_some(), "{name}");
         }
         for example in examples().flat_map(|(_, lines)| lines.lines()) {
-            let line = example
-                .split(" # ")
-                .next()
-                .unwrap()
-                .split(" > ")
-                .next()
-                .unwrap();
-            let words = line
-                .replace("\"container killed exit code 137\"", "x")
-                .replace('"', "");
+            let line = example.split(" # ").next().unwrap().split(" > ").next().unwrap();
+            let words = line.replace("\"container killed exit code 137\"", "x").replace('"', "");
             let parsed = self::command().try_get_matches_from(words.split_whitespace());
             assert!(parsed.is_ok(), "{line}: {parsed:?}");
         }

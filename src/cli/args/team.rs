@@ -9,12 +9,7 @@ pub struct PublishArgs {
     /// The scope
     pub scope: String,
     /// Folder to write to, such as one in a git repository; created if missing
-    #[arg(
-        long,
-        value_name = "DIR",
-        required_unless_present = "to",
-        conflicts_with = "to"
-    )]
+    #[arg(long, value_name = "DIR", required_unless_present = "to", conflicts_with = "to")]
     pub to_folder: Option<PathBuf>,
     /// Bucket to publish to, such as s3://acme-memory/platform; needs the full build
     #[arg(long, value_name = "ADDRESS")]
@@ -63,20 +58,10 @@ pub struct BucketArgs {
     #[arg(long, requires = "to", conflicts_with = "to_folder")]
     pub reindex: bool,
     /// The server, if it is not the cloud's own: https://, or http:// on this machine
-    #[arg(
-        long,
-        value_name = "URL",
-        requires = "to",
-        conflicts_with = "to_folder"
-    )]
+    #[arg(long, value_name = "URL", requires = "to", conflicts_with = "to_folder")]
     pub endpoint: Option<String>,
     /// The bucket's region
-    #[arg(
-        long,
-        value_name = "REGION",
-        requires = "to",
-        conflicts_with = "to_folder"
-    )]
+    #[arg(long, value_name = "REGION", requires = "to", conflicts_with = "to_folder")]
     pub region: Option<String>,
 }
 

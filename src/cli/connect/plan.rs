@@ -66,10 +66,7 @@ impl ConnectPlan {
 
 /// Writes changes. Whatever can fail is tried before the first file is replaced.
 pub fn carry_out(changes: &[FileChange]) -> Result<(), CliError> {
-    let prepared = changes
-        .iter()
-        .map(FileChange::prepare)
-        .collect::<Result<Vec<_>, _>>()?;
+    let prepared = changes.iter().map(FileChange::prepare).collect::<Result<Vec<_>, _>>()?;
     for change in prepared {
         change.carry_out()?;
     }
@@ -81,10 +78,7 @@ pub fn installed(config: &Config) -> Result<Vec<Client>, CliError> {
     let places = places(config)?;
     let is_there = |client: &Client| {
         client.has_settings_folder(&places)
-            || client
-                .programs()
-                .iter()
-                .any(|program| program_on_path(program).is_some())
+            || client.programs().iter().any(|program| program_on_path(program).is_some())
     };
     Ok(Client::ALL.iter().copied().filter(is_there).collect())
 }
@@ -137,10 +131,7 @@ fn warnings(
 
 /// Warnings about plugins that bring the same server and hook.
 fn plugin_warnings(config: &Config, client: Client, places: &ClientPlaces) -> Vec<String> {
-    let project = ClientPlaces {
-        project: Some(repository(config)),
-        ..places.clone()
-    };
+    let project = ClientPlaces { project: Some(repository(config)), ..places.clone() };
     let mut found = Vec::new();
     for path in client.settings_files(&project) {
         let settings = status::read(&path, FileFormat::Json).unwrap_or_default();
@@ -156,22 +147,14 @@ fn plugin_warnings(config: &Config, client: Client, places: &ClientPlaces) -> Ve
 }
 
 fn next_step(client: Client, files: &[ClientFile]) -> Option<String> {
-    client
-        .next_step(files.iter().any(ClientFile::calls_hooks))
-        .map(str::to_owned)
+    client.next_step(files.iter().any(ClientFile::calls_hooks)).map(str::to_owned)
 }
 
 fn extras(config: &Config, client: Client, args: &EntryArgs) -> Result<Extras, CliError> {
     // `serve` checks whether a token exists, so any value will do here.
     let offer = Offer::load(config, args.surface, &|_| Some(OsString::from("-")))?;
-    let offers_own_tools = || {
-        offer
-            .toolset
-            .tools()
-            .iter()
-            .map(|tool: &OfferedTool| tool.name.clone())
-            .collect()
-    };
+    let offers_own_tools =
+        || offer.toolset.tools().iter().map(|tool: &OfferedTool| tool.name.clone()).collect();
     Ok(Extras {
         hooks: args.hooks(client),
         allowed: match (args.no_allow, offer.upstreams.is_empty()) {
@@ -211,10 +194,7 @@ fn launch(config: &Config, surface: Option<ToolsetPreset>) -> Result<Launch, Cli
         }
         None => vec!["--root".to_owned(), config.root.value.display().to_string()],
     };
-    let scope = config
-        .pinned
-        .as_ref()
-        .map(|pinned| ["--pin".to_owned(), pinned.value.clone()]);
+    let scope = config.pinned.as_ref().map(|pinned| ["--pin".to_owned(), pinned.value.clone()]);
     Ok(Launch {
         binary: program.path,
         name: program.name,
@@ -230,12 +210,7 @@ pub fn repository(config: &Config) -> PathBuf {
     let folder = &config.project.value;
     // A home folder in git is not a project.
     let is_root_of_repository = |root: &PathBuf| {
-        config
-            .home
-            .as_ref()
-            .and_then(|home| home.canonicalize().ok())
-            .as_ref()
-            != Some(root)
+        config.home.as_ref().and_then(|home| home.canonicalize().ok()).as_ref() != Some(root)
     };
     Repository::discover(folder, config.home.as_deref())
         .map(|found| found.work_tree)
@@ -244,11 +219,8 @@ pub fn repository(config: &Config) -> PathBuf {
 }
 
 pub fn places(config: &Config) -> Result<ClientPlaces, SettingsError> {
-    let variable = |name: &str| {
-        std::env::var_os(name)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
-    };
+    let variable =
+        |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = config.home.clone().ok_or(SettingsError::NoHome)?;
     Ok(ClientPlaces {
         settings: directories::BaseDirs::new()
@@ -263,10 +235,7 @@ pub fn places(config: &Config) -> Result<ClientPlaces, SettingsError> {
 
 /// What else puts memories into a client's sessions, in the current project, that nobody reviewed.
 pub fn unreviewed(config: &Config, client: Client, places: &ClientPlaces) -> Vec<Unreviewed> {
-    let places = ClientPlaces {
-        project: Some(repository(config)),
-        ..places.clone()
-    };
+    let places = ClientPlaces { project: Some(repository(config)), ..places.clone() };
     #[expect(
         clippy::disallowed_methods,
         reason = "the command line is where the environment is read"

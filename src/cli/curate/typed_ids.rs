@@ -73,9 +73,8 @@ impl Places<'_> {
     fn elsewhere(&self, typed: &str) -> Option<CurateError> {
         let only = self.only?;
         let scopes = self.caller.scopes(None).ok()?;
-        let mut found = scopes
-            .iter()
-            .filter_map(|scope| by_id(std::slice::from_ref(scope), typed).ok());
+        let mut found =
+            scopes.iter().filter_map(|scope| by_id(std::slice::from_ref(scope), typed).ok());
         let candidate = found.next()?;
         Some(CurateError::OtherScope {
             id: candidate.memory().id.clone(),

@@ -20,11 +20,8 @@ use ack_service::short_id::ShortIds;
 
 pub fn undo(caller: Caller<'_>, args: &UndoArgs) -> Result<(), CliError> {
     let scopes = caller.readable_scopes(args.scope.as_deref())?;
-    let session = if args.dry_run {
-        dry_run_session(caller, None)
-    } else {
-        caller.session(None)?
-    };
+    let session =
+        if args.dry_run { dry_run_session(caller, None) } else { caller.session(None)? };
     let batch = args.batch.as_deref();
     // Git may have learned the name since.
     let names = [user_name(caller.config), system_user_name()];

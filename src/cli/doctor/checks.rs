@@ -138,9 +138,7 @@ pub fn scopes(report: &DoctorReport<'_>, screen: &Screen) -> Vec<DoctorFinding> 
             }
             _ => {
                 let message = format!("none under {}", report.config.root.value.display());
-                DoctorFinding::new(Level::Warning, "scopes", message)
-                    .run("setup")
-                    .run("demo")
+                DoctorFinding::new(Level::Warning, "scopes", message).run("setup").run("demo")
             }
         });
     }
@@ -236,9 +234,8 @@ fn in_numbers(info: &ScopeInfo, screen: &Screen) -> String {
     let rest = counts.rest_in_words();
     let pending = info.pending.as_ref();
     let oldest = pending.and_then(|pending| pending.oldest.as_ref());
-    let mut since = oldest.map_or_else(String::new, |oldest| {
-        format!(", the oldest from {}", day(oldest, screen))
-    });
+    let mut since = oldest
+        .map_or_else(String::new, |oldest| format!(", the oldest from {}", day(oldest, screen)));
     if let Some(pace) = pending.and_then(|pending| pending.pace.as_ref()) {
         since.push_str(&format!("; {pace}"));
     }
@@ -319,10 +316,8 @@ fn foreign_decisions(scope: &Scope) -> Option<DoctorFinding> {
             count(foreign, "line"),
             verb(foreign, "was", "were")
         );
-        DoctorFinding::new(Level::Note, "", message).run(&format!(
-            "review --accept-log --scope {}",
-            quoted(&scope.name)
-        ))
+        DoctorFinding::new(Level::Note, "", message)
+            .run(&format!("review --accept-log --scope {}", quoted(&scope.name)))
     })
 }
 
@@ -355,10 +350,9 @@ fn broken_manifest(scope: &Scope, problem: &SettingsError, home: Option<&Path>) 
     };
     let advice = match problem {
         SettingsError::LightBuild { .. } => FULL_BUILD.to_owned(),
-        SettingsError::Invalid {
-            part: Part::Line(line),
-            ..
-        } => format!("correct line {line} of {file}"),
+        SettingsError::Invalid { part: Part::Line(line), .. } => {
+            format!("correct line {line} of {file}")
+        }
         SettingsError::Unreadable { .. } => match problem.hint_for(&SHELL) {
             Some(hint) => format!("{hint}: {file}"),
             None => format!("make {file} readable"),
@@ -408,12 +402,7 @@ pub fn findings_text(findings: &[DoctorFinding], screen: &Screen) -> String {
         let first = format!("{sign} {:<width$}  ", finding.subject);
         let place = finding.place.as_ref();
         let place = place.map_or_else(String::new, |place| format!("  {place}"));
-        let text = block(
-            screen,
-            &format!("{}{place}", finding.message),
-            (&first, &indent),
-            PLAIN,
-        );
+        let text = block(screen, &format!("{}{place}", finding.message), (&first, &indent), PLAIN);
         out += &text.replacen(sign, &paint(style, sign), 1);
         let (arrow, rest) = (format!("{indent}→ "), format!("{indent}  "));
         for advice in &finding.advice {
@@ -440,10 +429,7 @@ fn shown<'a>(findings: &'a [DoctorFinding], screen: &Screen) -> Vec<&'a DoctorFi
 /// `1 error, 2 warnings`.
 pub fn summary(findings: &[DoctorFinding]) -> String {
     let number = |level| findings.iter().filter(|one| one.level == level).count() as u64;
-    let parts = [
-        (number(Level::Error), "error"),
-        (number(Level::Warning), "warning"),
-    ];
+    let parts = [(number(Level::Error), "error"), (number(Level::Warning), "warning")];
     let parts = parts.into_iter().filter(|(number, _)| *number > 0);
     let parts: Vec<String> = parts.map(|(number, noun)| count(number, noun)).collect();
     match parts.is_empty() {

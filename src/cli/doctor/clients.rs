@@ -41,9 +41,8 @@ fn one_client(
     let home = config.home.as_deref();
     let problem = |(path, reason): &(PathBuf, String)| {
         let message = format!("its file {}: {reason}", with_tilde(path, home));
-        DoctorFinding::new(Level::Error, &title, message).advise(format!(
-            "fix that file; the documentation of {title} describes it"
-        ))
+        DoctorFinding::new(Level::Error, &title, message)
+            .advise(format!("fix that file; the documentation of {title} describes it"))
     };
     let mut found: Vec<DoctorFinding> = status.problems.iter().map(problem).collect();
     // Nothing is known about an entry in a file that cannot be read.
@@ -207,9 +206,7 @@ fn served_by(entry: &ProgramEntry, config: &Config) -> Served {
         value.into_string().ok().filter(|value| !value.is_empty())
     };
     let flag_or_variable = |name: &str, variable: &str| {
-        flag(name)
-            .or_else(|| set(variable))
-            .or_else(|| inherited(variable))
+        flag(name).or_else(|| set(variable)).or_else(|| inherited(variable))
     };
     let path = |value: String| expand_home(Path::new(&value), home);
     let database = flag_or_variable("--db", ENV_DB).map(path);
@@ -238,9 +235,7 @@ fn resolve_program(program: &Path) -> Option<PathBuf> {
         return program.is_file().then(|| program.to_owned());
     }
     let folders = std::env::var_os("PATH")?;
-    std::env::split_paths(&folders)
-        .map(|folder| folder.join(program))
-        .find(|path| path.is_file())
+    std::env::split_paths(&folders).map(|folder| folder.join(program)).find(|path| path.is_file())
 }
 
 fn is_this_program(path: &Path) -> bool {

@@ -29,29 +29,16 @@ impl OfferReport {
         let mut offer = match Offer::load(config, None, &|name| std::env::var_os(name)) {
             Ok(offer) => offer,
             Err(error) => {
-                return Self {
-                    problem: Some(error.body_for(&SHELL)),
-                    ..Self::default()
-                };
+                return Self { problem: Some(error.body_for(&SHELL)), ..Self::default() };
             }
         };
-        let skipped = if offline {
-            offer.without_network()
-        } else {
-            Vec::new()
-        };
+        let skipped = if offline { offer.without_network() } else { Vec::new() };
         let upstreams = if connect && !offer.upstreams.is_empty() {
             probe(offer.upstreams)
         } else {
             offer.upstreams.iter().map(as_configured).collect()
         };
-        Self {
-            problem: None,
-            toolset: offer.toolset,
-            is_contacted: connect,
-            upstreams,
-            skipped,
-        }
+        Self { problem: None, toolset: offer.toolset, is_contacted: connect, upstreams, skipped }
     }
 
     fn tools(&self) -> Vec<&str> {
@@ -68,11 +55,7 @@ impl OfferReport {
         let mut found = Vec::new();
         if self.toolset != Toolset::default() {
             let (set, tools) = (self.toolset.set.name(), self.tools().join(", "));
-            found.push(DoctorFinding::new(
-                Level::Note,
-                "tools",
-                format!("{set}: {tools}"),
-            ));
+            found.push(DoctorFinding::new(Level::Note, "tools", format!("{set}: {tools}")));
         }
         for name in &self.skipped {
             let message = "an upstream server over HTTP, left out (--offline)";
@@ -83,11 +66,7 @@ impl OfferReport {
             offered.extend(upstream.tools.iter().cloned());
             let offered = offered.join(", ");
             found.push(if self.is_contacted {
-                let level = if upstream.down.is_some() {
-                    Level::Error
-                } else {
-                    Level::Ok
-                };
+                let level = if upstream.down.is_some() { Level::Error } else { Level::Ok };
                 DoctorFinding::new(level, &upstream.name, offered)
             } else {
                 DoctorFinding::new(Level::Note, &upstream.name, offered).run("doctor --upstreams")
@@ -104,12 +83,7 @@ impl OfferReport {
             return json!({ "problem": problem });
         }
         let upstreams = self.upstreams.iter().map(|upstream| {
-            let Health {
-                name,
-                reached,
-                tools,
-                ..
-            } = upstream;
+            let Health { name, reached, tools, .. } = upstream;
             if !self.is_contacted {
                 return json!({ "name": name, "reached": reached, "tools": tools });
             }

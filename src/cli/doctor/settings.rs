@@ -13,11 +13,7 @@ pub struct ShownSetting {
 pub fn settings(config: &Config) -> Vec<ShownSetting> {
     let mut settings = Vec::new();
     let mut add = |name, value: String, source: String| {
-        settings.push(ShownSetting {
-            name,
-            value,
-            source,
-        });
+        settings.push(ShownSetting { name, value, source });
     };
     let path = |setting: &Setting<std::path::PathBuf>| setting.value.display().to_string();
     add("root", path(&config.root), config.root.source.to_string());
@@ -36,11 +32,7 @@ pub fn settings(config: &Config) -> Vec<ShownSetting> {
             add(name, setting.value.clone(), setting.source.to_string());
         }
     }
-    add(
-        "project",
-        path(&config.project),
-        config.project.source.to_string(),
-    );
+    add("project", path(&config.project), config.project.source.to_string());
     for (name, limit) in [
         ("limits.tokens", &config.tokens),
         ("limits.resident", &config.resident),
@@ -49,10 +41,6 @@ pub fn settings(config: &Config) -> Vec<ShownSetting> {
         add(name, limit.value.to_string(), limit.source.to_string());
     }
     let max_status = &config.max_status;
-    add(
-        "max_status",
-        max_status.value.as_str().to_owned(),
-        max_status.source.to_string(),
-    );
+    add("max_status", max_status.value.as_str().to_owned(), max_status.source.to_string());
     settings
 }

@@ -35,9 +35,7 @@ impl SessionFiles {
     }
 
     fn below(base: &Path, session: &str) -> Self {
-        Self {
-            folder: base.join(name(session)),
-        }
+        Self { folder: base.join(name(session)) }
     }
 
     /// Remembers a file. Returns whether it was new to the session.
@@ -103,18 +101,10 @@ mod tests {
         let claimed = std::thread::scope(|scope| {
             let calls: Vec<_> = (0..16)
                 .map(|_| {
-                    scope.spawn(|| {
-                        SessionFiles::below(base.path(), "s")
-                            .claim("/p/a.rs")
-                            .unwrap()
-                    })
+                    scope.spawn(|| SessionFiles::below(base.path(), "s").claim("/p/a.rs").unwrap())
                 })
                 .collect();
-            calls
-                .into_iter()
-                .filter_map(|call| call.join().ok())
-                .filter(|new| *new)
-                .count()
+            calls.into_iter().filter_map(|call| call.join().ok()).filter(|new| *new).count()
         });
         assert_eq!(claimed, 1);
         let other = SessionFiles::below(base.path(), "t");
@@ -122,9 +112,7 @@ mod tests {
         other.forget();
         assert!(other.claim("/p/a.rs").unwrap());
         for number in 0..MAX_SESSIONS * 2 {
-            SessionFiles::below(base.path(), &number.to_string())
-                .claim("a")
-                .unwrap();
+            SessionFiles::below(base.path(), &number.to_string()).claim("a").unwrap();
         }
         assert!(fs::read_dir(base.path()).unwrap().count() <= MAX_SESSIONS + 1);
     }

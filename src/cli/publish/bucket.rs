@@ -47,12 +47,7 @@ pub fn run(
         resident: config.resident.value as usize,
     };
     let publication = Publication::new(scope, address, &settings, options)?;
-    let request = BucketRequest {
-        publication: &publication,
-        args,
-        config,
-        json,
-    };
+    let request = BucketRequest { publication: &publication, args, config, json };
     match (&args.bucket.rollback, &args.bucket.prune) {
         _ if args.bucket.list => request.list(),
         (Some(version), _) => request.roll_back(version),
@@ -94,20 +89,13 @@ struct BucketRequest<'a> {
 
 impl BucketRequest<'_> {
     fn publish(&self) -> Result<(), CliError> {
-        let bar = if self.json {
-            ProgressBar::hidden()
-        } else {
-            progress::bar()
-        };
+        let bar = if self.json { ProgressBar::hidden() } else { progress::bar() };
         if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
             bar.set_style(style);
         }
         let planned = self.publication.plan(&mut |step| show(&bar, step))?;
         let nothing = planned.plan.is_empty() && !self.args.bucket.reindex;
-        let made = || {
-            self.publication
-                .make(&planned, &mut |step| show(&bar, step))
-        };
+        let made = || self.publication.make(&planned, &mut |step| show(&bar, step));
         let built = if nothing { None } else { Some(made()?) };
         bar.finish_and_clear();
         let cost = built.as_ref().map(|(_, cost)| *cost);
@@ -161,9 +149,7 @@ impl BucketRequest<'_> {
         for id in restore {
             undo += &format!(" --restore {}", quoted(id));
         }
-        let BucketArgs {
-            endpoint, region, ..
-        } = &self.args.bucket;
+        let BucketArgs { endpoint, region, .. } = &self.args.bucket;
         let given = [("--endpoint", endpoint), ("--region", region)];
         for (flag, value) in given {
             if let Some(value) = value {
@@ -184,11 +170,7 @@ impl BucketRequest<'_> {
     fn roll_back(&self, version: &str) -> Result<(), CliError> {
         let number = version.trim_start_matches("v-").trim_start_matches('v');
         let number: u64 = number.parse().map_err(|_| {
-            CliError::invalid(
-                "--rollback",
-                version,
-                "the number of a version, such as v-12",
-            )
+            CliError::invalid("--rollback", version, "the number of a version, such as v-12")
         })?;
         let publisher = self.publication.publisher();
         let by = user_name(self.config);
@@ -200,11 +182,7 @@ impl BucketRequest<'_> {
         let message = format!(
             "version {} {} version {number}: {}; {}\n",
             planned.version,
-            if is_certain {
-                "restores"
-            } else {
-                "would restore"
-            },
+            if is_certain { "restores" } else { "would restore" },
             render::count(planned.rows, "memory"),
             match &changes {
                 Ok(changes) => rollback_text(*changes),
@@ -215,11 +193,8 @@ impl BucketRequest<'_> {
             write_plain(&message)?;
         }
         let writes = !self.args.dry_run && confirms(self.args, self.json, "Publish this version?");
-        let restored = if writes {
-            Some(publisher.roll_back(number, &by, restore, true)?)
-        } else {
-            None
-        };
+        let restored =
+            if writes { Some(publisher.roll_back(number, &by, restore, true)?) } else { None };
         if self.json {
             return write_json(&json!({
                 "rollback": number, "version": planned.version, "rows": planned.rows,
@@ -238,11 +213,7 @@ impl BucketRequest<'_> {
 
     fn prune(&self, older: &str) -> Result<(), CliError> {
         let older = duration("prune", Some(older), Duration::ZERO).map_err(|_| {
-            CliError::invalid(
-                "--prune",
-                older,
-                "a whole number and d, h, m or s, for instance 30d",
-            )
+            CliError::invalid("--prune", older, "a whole number and d, h, m or s, for instance 30d")
         })?;
         let publisher = self.publication.publisher();
         let planned = publisher.find_prunable(older)?;
@@ -258,20 +229,12 @@ impl BucketRequest<'_> {
         if self.json {
             return write_json(&json_with(&planned, json!({ "written": writes })));
         }
-        write_plain(if writes {
-            "removed\n"
-        } else {
-            "nothing was removed\n"
-        })
+        write_plain(if writes { "removed\n" } else { "nothing was removed\n" })
     }
 }
 
 fn rollback_text(changes: RollbackChanges) -> String {
-    let RollbackChanges {
-        come_back,
-        go_away,
-        change,
-    } = changes;
+    let RollbackChanges { come_back, go_away, change } = changes;
     if changes == RollbackChanges::default() {
         return "nothing changes for readers".to_owned();
     }
@@ -329,10 +292,7 @@ fn line(summary: &VersionSummary) -> String {
     let mark = if summary.is_current { "*" } else { " " };
     let changes = match version.restores {
         Some(number) => format!("what v-{number} had"),
-        None => format!(
-            "+{} ~{} -{}",
-            version.added, version.changed, version.withdrawn
-        ),
+        None => format!("+{} ~{} -{}", version.added, version.changed, version.withdrawn),
     };
     let withdrawn = match version.held_back.len() {
         0 => String::new(),
@@ -349,12 +309,8 @@ fn line(summary: &VersionSummary) -> String {
 }
 
 fn pruned_text(pruned: &PrunePlan) -> String {
-    let versions: Vec<String> = pruned
-        .versions
-        .iter()
-        .take(MAX_LISTED)
-        .map(|number| format!("v-{number}"))
-        .collect();
+    let versions: Vec<String> =
+        pruned.versions.iter().take(MAX_LISTED).map(|number| format!("v-{number}")).collect();
     let removed = match versions.len() {
         0 => String::new(),
         listed => {
@@ -362,10 +318,7 @@ fn pruned_text(pruned: &PrunePlan) -> String {
                 0 => String::new(),
                 more => format!(" and {more} more"),
             };
-            format!(
-                "; rollback to {}{more} is no longer possible",
-                versions.join(", ")
-            )
+            format!("; rollback to {}{more} is no longer possible", versions.join(", "))
         }
     };
     let unlisted = pruned.unlisted.as_ref().map_or_else(String::new, |reason| {
@@ -383,11 +336,9 @@ fn pruned_text(pruned: &PrunePlan) -> String {
 
 fn show(bar: &ProgressBar, step: Step) {
     bar.set_message(match step {
-        Step::Fetching(at) => format!(
-            "fetching the published version: {} of {}",
-            size(at.fetched),
-            size(at.total)
-        ),
+        Step::Fetching(at) => {
+            format!("fetching the published version: {} of {}", size(at.fetched), size(at.total))
+        }
         Step::Building(rows, all_rows) => {
             format!("building the version: {rows} of {all_rows} rows")
         }

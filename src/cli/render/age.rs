@@ -24,9 +24,7 @@ pub fn age(time: &str, screen: &Screen) -> String {
         Some(seconds @ 3_600..43_200) => return age_text(seconds / 3_600, "hour"),
         _ => {}
     }
-    let days = day
-        .until(today)
-        .map_or(0, |span| i64::from(span.get_days()));
+    let days = day.until(today).map_or(0, |span| i64::from(span.get_days()));
     match days {
         ..0 => day.to_string(),
         0 => "today".to_owned(),
@@ -42,20 +40,13 @@ pub fn age(time: &str, screen: &Screen) -> String {
 pub fn exact_time(time: &str, screen: &Screen) -> String {
     let age = age(time, screen);
     let local = |instant: Timestamp| {
-        instant
-            .to_zoned(screen.zone.clone())
-            .strftime("%Y-%m-%d %H:%M")
-            .to_string()
+        instant.to_zoned(screen.zone.clone()).strftime("%Y-%m-%d %H:%M").to_string()
     };
     let text = match time.len() {
         10 => time.to_owned(),
         _ => time::parse(time).map_or_else(|| time.to_owned(), local),
     };
-    if age == text || age == time {
-        text
-    } else {
-        format!("{text} ({age})")
-    }
+    if age == text || age == time { text } else { format!("{text} ({age})") }
 }
 
 pub fn day(time: &str, screen: &Screen) -> String {

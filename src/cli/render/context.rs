@@ -37,11 +37,7 @@ pub fn context(answer: &ContextResponse, listing: &Listing<'_>) -> String {
             }
         }
     }
-    let mut sessions = answer
-        .recent_sessions
-        .iter()
-        .filter(|entry| entry.has_content())
-        .peekable();
+    let mut sessions = answer.recent_sessions.iter().filter(|entry| entry.has_content()).peekable();
     if sessions.peek().is_some() {
         let _ = writeln!(out, "\n{}", paint(BOLD, "recent sessions"));
         for entry in sessions {
@@ -78,12 +74,7 @@ fn session(entry: &SessionEntry, screen: &Screen) -> String {
         out += &block(screen, overview, ("    ", "    "), DIM);
     }
     if let Some(summary) = &entry.summary {
-        let _ = writeln!(
-            out,
-            "    {} {}",
-            paint(DIM, "summary"),
-            paint(NAME, summary)
-        );
+        let _ = writeln!(out, "    {} {}", paint(DIM, "summary"), paint(NAME, summary));
     }
     out
 }

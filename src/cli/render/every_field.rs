@@ -17,11 +17,7 @@ const UNSHOWN_FIELDS: [(&str, &str, &str); 22] = [
     ("scopes", "total", "the command reads every page"),
     ("scopes", "next_cursor", "the command reads every page"),
     ("context", "subtitle", "`get` shows all of a memory"),
-    (
-        "context",
-        "excerpt",
-        "only a result of `query` has one, and it shows it",
-    ),
+    ("context", "excerpt", "only a result of `query` has one, and it shows it"),
     ("context", "concepts/0", "`get` shows all of a memory"),
     ("context", "narrative", "`get` shows all of a memory"),
     ("context", "files/0", "`get` shows all of a memory"),
@@ -29,38 +25,14 @@ const UNSHOWN_FIELDS: [(&str, &str, &str); 22] = [
     ("context", "confidence", "`get` shows all of a memory"),
     ("context", "also/0/id", "their number is shown"),
     ("context", "also/0/scope", "their number is shown"),
-    (
-        "context",
-        "sessions/0/date",
-        "the time it began has the day",
-    ),
-    (
-        "context",
-        "sessions/0/id",
-        "its title tells it apart; programs make up the id",
-    ),
-    (
-        "context",
-        "pending/ids/0",
-        "`query --status staging --oldest` lists them",
-    ),
+    ("context", "sessions/0/date", "the time it began has the day"),
+    ("context", "sessions/0/id", "its title tells it apart; programs make up the id"),
+    ("context", "pending/ids/0", "`query --status staging --oldest` lists them"),
     ("context", "pending/pace", "`scopes` shows it"),
-    (
-        "context",
-        "searched/scopes/0",
-        "each memory names its scope",
-    ),
-    (
-        "context",
-        "searched/more_scopes",
-        "each memory names its scope",
-    ),
+    ("context", "searched/scopes/0", "each memory names its scope"),
+    ("context", "searched/more_scopes", "each memory names its scope"),
     ("context", "searched/status", "always approved ones"),
-    (
-        "context",
-        "searched",
-        "notes say what could not be searched",
-    ),
+    ("context", "searched", "notes say what could not be searched"),
 ];
 
 /// A value that a schema allows, with every field. Each text and number is different.
@@ -83,9 +55,8 @@ fn sample(schema: &Value, root: &Value, next: &mut u32) -> Value {
     match kind.as_str().unwrap() {
         "object" => {
             let properties = schema["properties"].as_object().unwrap();
-            let fields = properties
-                .iter()
-                .map(|(name, schema)| (name.clone(), sample(schema, root, next)));
+            let fields =
+                properties.iter().map(|(name, schema)| (name.clone(), sample(schema, root, next)));
             Value::Object(fields.collect())
         }
         "array" => json!([sample(&schema["items"], root, next)]),
@@ -180,29 +151,17 @@ fn screen() -> Screen {
 #[test]
 fn every_field_of_every_answer_is_shown_or_excused() {
     let screen = screen();
-    let listings = [false, true].map(|long| Listing {
-        long,
-        ..Listing::plain(&screen)
-    });
+    let listings = [false, true].map(|long| Listing { long, ..Listing::plain(&screen) });
     let unshown = [
         (
             "query",
             check(|answer: &QueryResponse| {
-                listings
-                    .each_ref()
-                    .map(|listing| query(answer, listing))
-                    .concat()
+                listings.each_ref().map(|listing| query(answer, listing)).concat()
             }),
         ),
         ("get", check(|answer: &GetResponse| get(answer, &screen))),
-        (
-            "scopes",
-            check(|answer: &ListScopesResponse| scopes(answer, &screen)),
-        ),
-        (
-            "context",
-            check(|answer: &ContextResponse| context(answer, &listings[0])),
-        ),
+        ("scopes", check(|answer: &ListScopesResponse| scopes(answer, &screen))),
+        ("context", check(|answer: &ContextResponse| context(answer, &listings[0]))),
     ];
     let mut silent = Vec::new();
     let mut used = HashSet::new();
@@ -218,13 +177,6 @@ fn every_field_of_every_answer_is_shown_or_excused() {
             }
         }
     }
-    assert!(
-        silent.is_empty(),
-        "not shown, without a reason: {silent:#?}"
-    );
-    assert_eq!(
-        used.len(),
-        UNSHOWN_FIELDS.len(),
-        "a reason for what is shown: {used:?}"
-    );
+    assert!(silent.is_empty(), "not shown, without a reason: {silent:#?}");
+    assert_eq!(used.len(), UNSHOWN_FIELDS.len(), "a reason for what is shown: {used:?}");
 }

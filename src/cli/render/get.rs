@@ -15,14 +15,9 @@ const INDENT: &str = "  ";
 const LIST_INDENT: &str = "    ";
 
 pub fn get(answer: &GetResponse, screen: &Screen) -> String {
-    let listing = Listing {
-        long: true,
-        ..Listing::plain(screen)
-    };
+    let listing = Listing { long: true, ..Listing::plain(screen) };
     let one = answer.memory.iter().map(AsRef::as_ref);
-    let memories = one
-        .chain(&answer.memories)
-        .map(|detail| memory(detail, &listing));
+    let memories = one.chain(&answer.memories).map(|detail| memory(detail, &listing));
     let mut out = memories.collect::<Vec<_>>().join("\n");
     for missing in &answer.missing {
         let _ = writeln!(out, "{} {}", paint(BAD, &missing.id), missing.reason);
@@ -42,10 +37,7 @@ fn memory(detail: &MemoryDetail, listing: &Listing<'_>) -> String {
             out += &block(screen, &text, (INDENT, LIST_INDENT), DIM);
         }
     };
-    let session = detail
-        .session_id
-        .clone()
-        .filter(|id| Some(id) != detail.memory.session.as_ref());
+    let session = detail.session_id.clone().filter(|id| Some(id) != detail.memory.session.as_ref());
     line("id of its session", session);
     line("date", detail.date.clone());
     if let Some(context) = &detail.session_context {
@@ -62,10 +54,7 @@ fn memory(detail: &MemoryDetail, listing: &Listing<'_>) -> String {
     };
     let reviewed = detail.reviewed_at.as_ref().map(|at| exact_time(at, screen));
     line("reviewed", reviewed.map(|at| format!("{at}{by}")));
-    line(
-        "updated",
-        detail.updated_at.as_ref().map(|at| exact_time(at, screen)),
-    );
+    line("updated", detail.updated_at.as_ref().map(|at| exact_time(at, screen)));
     if let Some(neighbours) = &detail.timeline {
         out += &timeline(neighbours, screen);
     }
@@ -101,10 +90,7 @@ fn timeline(timeline: &Timeline, screen: &Screen) -> String {
         let kind = entry.kind.as_deref().unwrap_or("-");
         let title = &entry.title;
         let status = super::unreviewed(entry.status);
-        out += &item(
-            &format!("{side} {at} {} {kind}: {title}{status}", entry.id),
-            screen,
-        );
+        out += &item(&format!("{side} {at} {} {kind}: {title}{status}", entry.id), screen);
     }
     out
 }
@@ -112,18 +98,9 @@ fn timeline(timeline: &Timeline, screen: &Screen) -> String {
 fn related(related: &[RelatedEntry], screen: &Screen) -> String {
     let mut out = format!("{INDENT}near in meaning:\n");
     for entry in related {
-        let RelatedEntry {
-            id,
-            scope,
-            title,
-            similarity,
-            status,
-        } = entry;
+        let RelatedEntry { id, scope, title, similarity, status } = entry;
         let status = super::unreviewed(*status);
-        out += &item(
-            &format!("{similarity:.2} {id} ({scope}) {title}{status}"),
-            screen,
-        );
+        out += &item(&format!("{similarity:.2} {id} ({scope}) {title}{status}"), screen);
     }
     out
 }

@@ -36,18 +36,14 @@ pub fn table<const COLUMNS: usize>(
         let [first, between @ .., last] = widths.as_mut_slice() else {
             return String::new();
         };
-        *first = widest(0, |cell| {
-            cell.split(' ').map(display_width).max().unwrap_or_default()
-        });
+        *first = widest(0, |cell| cell.split(' ').map(display_width).max().unwrap_or_default());
         let taken = *first + between.iter().sum::<usize>() + 2 * COLUMNS;
         *last = width.saturating_sub(taken).max(MIN_CELL);
     }
     let mut out = String::new();
     for row in rows {
         let cells = row.iter().zip(widths);
-        let cells: Vec<_> = cells
-            .map(|(cell, width)| textwrap::wrap(cell, width.max(1)))
-            .collect();
+        let cells: Vec<_> = cells.map(|(cell, width)| textwrap::wrap(cell, width.max(1))).collect();
         for number in 0..cells.iter().map(Vec::len).max().unwrap_or_default() {
             let mut line = String::new();
             for (column, (cell, width)) in cells.iter().zip(widths).enumerate() {
@@ -222,37 +218,22 @@ mod tests {
 
     #[track_caller]
     fn check(query: &str, line: &str, marked: &[&str]) {
-        let found: Vec<&str> = QueryWords::of(query)
-            .ranges(line)
-            .into_iter()
-            .map(|range| &line[range])
-            .collect();
+        let found: Vec<&str> =
+            QueryWords::of(query).ranges(line).into_iter().map(|range| &line[range]).collect();
         assert_eq!(found, marked, "{query} in {line}");
     }
 
     #[test]
     fn the_words_of_a_query_are_highlighted() {
-        check(
-            "lock rows",
-            "Locks on rows, locked `row`s",
-            &["Locks", "rows", "locked", "row"],
-        );
+        check("lock rows", "Locks on rows, locked `row`s", &["Locks", "rows", "locked", "row"]);
         check("the lock", "the door", &[]);
         check(
             "ERR_PNPM_OUTDATED_LOCKFILE",
             "fails (ERR_PNPM_OUTDATED_LOCKFILE).",
             &["ERR_PNPM_OUTDATED_LOCKFILE"],
         );
-        check(
-            "no-transaction",
-            "`-- no-transaction` first",
-            &["no-transaction"],
-        );
-        check(
-            "src/store/ack.rs",
-            "see src/store/ack.rs:42",
-            &["src/store/ack.rs"],
-        );
+        check("no-transaction", "`-- no-transaction` first", &["no-transaction"]);
+        check("src/store/ack.rs", "see src/store/ack.rs:42", &["src/store/ack.rs"]);
         check("naïve café", "Das Café ist naïv", &["Café", "naïv"]);
         check("", "anything", &[]);
     }
@@ -266,13 +247,8 @@ mod tests {
             zone: jiff::tz::TimeZone::UTC,
         };
         let text = "sqlx wraps each migration in a transaction\n\n日本語のとても長い文章はどこでも改行されることがある";
-        let out = marked_block(
-            &screen,
-            text,
-            ("- ", "  "),
-            Style::new(),
-            &QueryWords::of("migration"),
-        );
+        let out =
+            marked_block(&screen, text, ("- ", "  "), Style::new(), &QueryWords::of("migration"));
         let plain = anstream::adapter::strip_str(&out).to_string();
         assert_eq!(
             plain,

@@ -57,12 +57,8 @@ impl<'a> Listing<'a> {
 pub fn query(answer: &QueryResponse, listing: &Listing<'_>) -> String {
     let screen = listing.screen;
     // The note that nothing answers the question comes first.
-    let is_first = |note: &Note| {
-        matches!(
-            note.kind,
-            NoteKind::NoWordMatches | NoteKind::NothingCertain
-        )
-    };
+    let is_first =
+        |note: &Note| matches!(note.kind, NoteKind::NoWordMatches | NoteKind::NothingCertain);
     // Hidden memories are counted below the results.
     let is_counted = |note: &&Note| {
         let hidden = answer.hidden.is_some_and(|hidden| hidden.by_status > 0);
@@ -139,16 +135,9 @@ fn head(answer: &QueryResponse, listing: &Listing<'_>) -> String {
     } else if listing.first > 1 && result_count == 1 {
         format!("result {} of {total}", listing.first)
     } else if answer.is_complete() && listing.first == 1 && folded > 0 {
-        format!(
-            "{}, {folded} contained in others,",
-            count(answer.total, "memory")
-        )
+        format!("{}, {folded} contained in others,", count(answer.total, "memory"))
     } else if listing.first > 1 {
-        format!(
-            "{} to {} of {total}",
-            listing.first,
-            listing.first + result_count - 1
-        )
+        format!("{} to {} of {total}", listing.first, listing.first + result_count - 1)
     } else if answer.total > result_count as u64 || answer.total_is_lower_bound {
         format!("{result_count} of {total}")
     } else {
@@ -170,11 +159,8 @@ fn head(answer: &QueryResponse, listing: &Listing<'_>) -> String {
 
 /// Which scopes were searched; with `long`, also which were not.
 fn searched(searched: &Searched, long: bool) -> String {
-    let names = if searched.scopes.is_empty() {
-        "no scope".to_owned()
-    } else {
-        searched.scopes.join(", ")
-    };
+    let names =
+        if searched.scopes.is_empty() { "no scope".to_owned() } else { searched.scopes.join(", ") };
     let mut text = format!("in {names}");
     if searched.more_scopes > 0 {
         let _ = write!(text, " and {} more", searched.more_scopes);
@@ -268,11 +254,7 @@ pub(super) fn hit(hit: &MemoryHit, number: Option<usize>, listing: &Listing<'_>)
 /// Id, place, type and age, and below them the reasons to doubt it.
 fn meta(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
     let (long, screen) = (listing.long, listing.screen);
-    let id = if long {
-        &hit.id
-    } else {
-        listing.short_id(&hit.id)
-    };
+    let id = if long { &hit.id } else { listing.short_id(&hit.id) };
     let place = match &hit.project {
         Some(project) if long || *project != hit.scope => format!("{}/{project}", hit.scope),
         _ => hit.scope.clone(),
@@ -288,25 +270,16 @@ fn meta(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
     if also > 0 && !long {
         parts.push(format!("+{also} contained"));
     }
-    let parts: Vec<String> = parts
-        .iter()
-        .map(|part| unbroken(screen, indent, part))
-        .collect();
+    let parts: Vec<String> = parts.iter().map(|part| unbroken(screen, indent, part)).collect();
     let out = breakable(&block(screen, &parts.join("  "), (indent, indent), DIM));
-    let out = out.replacen(
-        &format!("{DIM}{id}"),
-        &(paint(NAME, id) + &DIM.to_string()),
-        1,
-    );
+    let out = out.replacen(&format!("{DIM}{id}"), &(paint(NAME, id) + &DIM.to_string()), 1);
     let newer = hit.superseded_by.as_ref();
     let newer = newer.map(|newer| format!("superseded by {}", listing.short_id(newer)));
     let others = hit.contradicts.iter();
     let others = others.map(|other| contradiction(other, listing));
     let stale = hit.stale.as_ref().map(|why| format!("stale: {why}"));
     let doubts = newer.into_iter().chain(others).chain(stale);
-    let doubts: Vec<String> = doubts
-        .map(|doubt| unbroken(screen, indent, &doubt))
-        .collect();
+    let doubts: Vec<String> = doubts.map(|doubt| unbroken(screen, indent, &doubt)).collect();
     out + &breakable(&block(screen, &doubts.join("  "), (indent, indent), WARN))
 }
 
@@ -316,11 +289,7 @@ fn contradiction(other: &Contradiction, listing: &Listing<'_>) -> String {
         Some(number) => other.describe(number),
         None => other.describe(listing.short_id(&other.id)),
     };
-    if other.is_newer() {
-        format!("contradicted by {name}")
-    } else {
-        format!("contradicts {name}")
-    }
+    if other.is_newer() { format!("contradicted by {name}") } else { format!("contradicts {name}") }
 }
 
 /// The fact that matches the query best, and how many more there are.
@@ -355,11 +324,8 @@ fn full_text(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
         out += &marked_block(screen, fact, (&first, &rest), PLAIN, marks);
     }
     if hit.more_facts > 0 {
-        let _ = writeln!(
-            out,
-            "{indent}{}",
-            paint(DIM, format!("+{}", count(hit.more_facts, "fact")))
-        );
+        let _ =
+            writeln!(out, "{indent}{}", paint(DIM, format!("+{}", count(hit.more_facts, "fact"))));
     }
     if let Some(narrative) = &hit.narrative {
         let narrative = marked_block(screen, narrative, (indent, indent), PLAIN, marks);
@@ -376,10 +342,7 @@ fn full_text(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
     line("tags", list(&hit.concepts));
     line("files", list(&hit.files));
     line("session", hit.session.clone());
-    line(
-        "confidence",
-        hit.confidence.map(|share| format!("{share:.2}")),
-    );
+    line("confidence", hit.confidence.map(|share| format!("{share:.2}")));
     let also = hit.also.iter().map(|also| match also.scope == hit.scope {
         true => also.id.clone(),
         false => format!("{} ({})", also.id, also.scope),
@@ -405,9 +368,7 @@ fn explanation_text(
     let rank = explanation.rank;
     line(&format!("rank {rank}: {}", explanation.fusion));
     for leg in &explanation.legs {
-        let rank = leg
-            .rank
-            .map_or_else(|| "not found".to_owned(), |rank| format!("rank {rank}"));
+        let rank = leg.rank.map_or_else(|| "not found".to_owned(), |rank| format!("rank {rank}"));
         let sum = match leg.terms.as_slice() {
             [] => String::new(),
             terms => format!(" = {}", terms.join(" + ")),

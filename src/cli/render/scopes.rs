@@ -23,10 +23,9 @@ pub fn scopes(answer: &ListScopesResponse, screen: &Screen) -> String {
     let own = others.iter().filter(|scope| current == Some(&scope.name));
     let listed: Vec<&ScopeInfo> = listed.iter().chain(own).collect();
     let mut out = match screen.width {
-        Some(width) if width < TABLE_WIDTH => listed
-            .iter()
-            .map(|scope| paragraph(&row(scope, current, screen), screen))
-            .collect(),
+        Some(width) if width < TABLE_WIDTH => {
+            listed.iter().map(|scope| paragraph(&row(scope, current, screen), screen)).collect()
+        }
         _ => table(&listed, current, screen),
     };
     out += &folded(answer.scopes.len() - listed.len(), "scopes | less");
@@ -53,9 +52,7 @@ pub fn scopes(answer: &ListScopesResponse, screen: &Screen) -> String {
 fn table(scopes: &[&ScopeInfo], current: Option<&String>, screen: &Screen) -> String {
     let names = ["scope", "memories", "waiting", "changed", "health", "about"];
     let scopes = scopes.iter().map(|scope| row(scope, current, screen));
-    let rows: Vec<_> = std::iter::once(names.map(str::to_owned))
-        .chain(scopes)
-        .collect();
+    let rows: Vec<_> = std::iter::once(names.map(str::to_owned)).chain(scopes).collect();
     super::layout::table(&rows, 1..3, screen.width)
 }
 
@@ -88,10 +85,7 @@ fn problems(scopes: &[ScopeInfo]) -> Vec<(&str, Vec<&str>)> {
     let mut grouped: Vec<(&str, Vec<&str>)> = Vec::new();
     for scope in scopes {
         for problem in &scope.health.problems {
-            match grouped
-                .iter_mut()
-                .find(|(known, _)| *known == problem.text())
-            {
+            match grouped.iter_mut().find(|(known, _)| *known == problem.text()) {
                 Some((_, names)) => names.push(&scope.name),
                 None => grouped.push((problem.text(), vec![&scope.name])),
             }
@@ -168,18 +162,13 @@ fn details(scope: &ScopeInfo, screen: &Screen) -> String {
     }
     if !scope.tags.is_empty() {
         let tags = scope.tags.iter();
-        let tags: Vec<String> = tags
-            .map(|tag| format!("{} {}", tag.tag, tag.count))
-            .collect();
+        let tags: Vec<String> = tags.map(|tag| format!("{} {}", tag.tag, tag.count)).collect();
         out += &line(&format!("tags: {}", tags.join(", ")), screen);
     }
     if let Some(pending) = scope.pending.as_ref().filter(|pending| pending.count > 0) {
         let since = pending.oldest.as_ref();
         let since = since.map_or_else(|| "-".to_owned(), |oldest| day(oldest, screen));
-        let text = format!(
-            "waiting for review (oldest from {since}): {}",
-            pending.ids.join(", ")
-        );
+        let text = format!("waiting for review (oldest from {since}): {}", pending.ids.join(", "));
         out += &line(&text, screen);
         if let Some(pace) = &pending.pace {
             out += &line(pace, screen);

@@ -54,15 +54,8 @@ pub fn run(
         let is_same = |other: &Candidate| {
             other.scope.name == candidate.scope.name && other.memory().id == candidate.memory().id
         };
-        if let Some((first, _)) = candidates
-            .iter()
-            .position(is_same)
-            .and_then(|at| lines.get(at))
-        {
-            let reason = format!(
-                "line {first} decides about {} too; keep one of them",
-                line.id
-            );
+        if let Some((first, _)) = candidates.iter().position(is_same).and_then(|at| lines.get(at)) {
+            let reason = format!("line {first} decides about {} too; keep one of them", line.id);
             return Err(wrong(number, &reason));
         }
         candidates.push(candidate);
@@ -77,9 +70,7 @@ pub fn run(
     }
     let listing = listing(&lines, &candidates, caller);
     let staleness = service.staleness(caller.now);
-    let reasons = candidates
-        .iter()
-        .map(|candidate| reason(candidate, &staleness));
+    let reasons = candidates.iter().map(|candidate| reason(candidate, &staleness));
     let reasons = reasons.collect::<Result<Vec<_>, _>>()?;
     let mut desk = Desk::with(candidates, &[], service, caller.now);
     for (position, reason) in reasons.into_iter().enumerate() {
@@ -99,10 +90,7 @@ pub fn run(
     let outcome = desk.write(&session);
     let items = desk.items();
     let is_left = |number: usize| items.get(number).is_some_and(|item| item.saved.is_none());
-    let rest = raw
-        .iter()
-        .enumerate()
-        .filter(|(number, _)| is_left(*number));
+    let rest = raw.iter().enumerate().filter(|(number, _)| is_left(*number));
     let rest: String = rest.map(|(_, line)| format!("{line}\n")).collect();
     unwritten::keep_rest(file, &rest).map_err(CliError::io("write", file))?;
     report(caller, &outcome?, false)

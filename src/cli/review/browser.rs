@@ -77,9 +77,8 @@ pub fn show(caller: Caller<'_>, desk: Desk, session: &ReviewSession) -> Result<(
 fn unreviewed_elsewhere(config: &Config) -> Option<String> {
     let places = connect::places(config).ok()?;
     let installed = connect::installed(config).ok()?;
-    let sources = installed
-        .into_iter()
-        .flat_map(|client| connect::unreviewed(config, client, &places));
+    let sources =
+        installed.into_iter().flat_map(|client| connect::unreviewed(config, client, &places));
     let put = match sources.count() {
         0 => return None,
         1 => "1 other source puts".to_owned(),
@@ -95,9 +94,7 @@ fn unreviewed_elsewhere(config: &Config) -> Option<String> {
 fn print_address(access: &PageAccess) -> std::io::Result<()> {
     let address = access.open()?;
     let is_open = is_wanted()
-        && access
-            .write_file(&address, &private_folders())
-            .is_ok_and(|file| open(&file));
+        && access.write_file(&address, &private_folders()).is_ok_and(|file| open(&file));
     let how = if is_open {
         "the review page is open in your browser; if it is not, or if the browser cannot read the \
          file, open"
@@ -119,14 +116,8 @@ fn private_folders() -> Vec<PathBuf> {
         ["firefox", "chromium"].map(of_snap)
     });
     let runtime = folders.as_ref().and_then(|folders| folders.runtime_dir());
-    let others = runtime
-        .map(Path::to_owned)
-        .into_iter()
-        .chain([std::env::temp_dir()]);
-    snaps
-        .filter(|folder| folder.is_dir())
-        .chain(others)
-        .collect()
+    let others = runtime.map(Path::to_owned).into_iter().chain([std::env::temp_dir()]);
+    snaps.filter(|folder| folder.is_dir()).chain(others).collect()
 }
 
 /// Opens a file in the user's browser. Returns whether a program for that was found.
@@ -137,11 +128,7 @@ fn private_folders() -> Vec<PathBuf> {
 fn open(file: &Path) -> bool {
     let browser = std::env::var_os("BROWSER").filter(|browser| !browser.is_empty());
     let opener = browser.unwrap_or_else(|| {
-        OsString::from(if cfg!(target_os = "macos") {
-            "open"
-        } else {
-            "xdg-open"
-        })
+        OsString::from(if cfg!(target_os = "macos") { "open" } else { "xdg-open" })
     });
     Command::new(opener)
         .arg(file)

@@ -23,11 +23,8 @@ pub fn edit_in_editor(candidate: &Candidate, input: &Input) -> Result<Option<Edi
 /// and the person does not want to edit them `again`.
 pub fn in_editor(before: &Edit, again: impl Fn() -> bool) -> Result<Option<Edit>, CliError> {
     let io = CliError::io("edit", "a temporary file");
-    let file = tempfile::Builder::new()
-        .prefix("ack-memory-")
-        .suffix(".toml")
-        .tempfile()
-        .map_err(&io)?;
+    let file =
+        tempfile::Builder::new().prefix("ack-memory-").suffix(".toml").tempfile().map_err(&io)?;
     let text = toml::to_string_pretty(before).unwrap_or_default();
     std::fs::write(file.path(), &text).map_err(&io)?;
     loop {

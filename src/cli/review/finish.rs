@@ -101,11 +101,8 @@ pub fn save(
     desk: &Mutex<Desk>,
     session: &ReviewSession,
 ) -> Result<LeaveOutcome, CliError> {
-    let message = unwritten::save(
-        &unwritten::candidate_folders(caller.config),
-        &mut desk.lock(),
-        session,
-    );
+    let message =
+        unwritten::save(&unwritten::candidate_folders(caller.config), &mut desk.lock(), session);
     write_plain(&message)?;
     Ok(LeaveOutcome::Done)
 }

@@ -221,11 +221,7 @@ impl Helper {
                 }
             }
         });
-        Self {
-            wanted,
-            events,
-            is_busy,
-        }
+        Self { wanted, events, is_busy }
     }
 
     fn search(&self, wanted: Option<Wanted>) {

@@ -83,9 +83,7 @@ fn apply_command(file: &Path) -> String {
 
 fn create(file: &Path, lines: &str) -> std::io::Result<()> {
     let mut out = create_private(file)?;
-    let result = out
-        .write_all(lines.as_bytes())
-        .and_then(|()| out.sync_all());
+    let result = out.write_all(lines.as_bytes()).and_then(|()| out.sync_all());
     if result.is_err() {
         // An incomplete file would look like a complete one.
         let _ = std::fs::remove_file(file);

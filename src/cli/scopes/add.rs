@@ -33,12 +33,8 @@ pub struct PlannedScope {
 pub fn run(config: &Config, args: &AddArgs) -> Result<(), CliError> {
     let known = KnownScopes::new(&Registry::new(config).discover().scopes);
     let planned = plan(config, &known, args)?;
-    let out = format!(
-        "{}\n{}\n{}\n",
-        planned.report,
-        planned.path.display(),
-        indent(&planned.text)
-    );
+    let out =
+        format!("{}\n{}\n{}\n", planned.report, planned.path.display(), indent(&planned.text));
     if !args.yes {
         write_plain(&(out + "nothing was written; run the same command with --yes to write it\n"))?;
         return Ok(());
@@ -75,11 +71,7 @@ pub fn plan(
         projects: Projects::of(args.projects.iter().cloned()),
         paths: args.paths.clone(),
         remotes: args.remotes.clone(),
-        visibility: if args.private {
-            Visibility::Private
-        } else {
-            Visibility::Shared
-        },
+        visibility: if args.private { Visibility::Private } else { Visibility::Shared },
         store: Some(store),
         reference: args.reference.clone(),
         unreviewed,
@@ -88,11 +80,7 @@ pub fn plan(
     let text = toml::to_string(&manifest)
         .map_err(|error| SettingsError::invalid(&path, error.to_string()))?;
     check_free(&path)?;
-    Ok(PlannedScope {
-        path,
-        text: text.trim_end().to_owned() + "\n",
-        report,
-    })
+    Ok(PlannedScope { path, text: text.trim_end().to_owned() + "\n", report })
 }
 
 fn bucket_as_store(address: &Path, manifest: &Path) -> CliError {
@@ -185,10 +173,9 @@ fn with_program_name(store: &Path, error: StoreError) -> CliError {
         return CliError::NoStore { path: error.path };
     }
     match recogniser::at(store) {
-        Some(found) if found.kind.support() == Support::Import => CliError::NotAStore {
-            path: store.to_owned(),
-            holds: found.kind.title(),
-        },
+        Some(found) if found.kind.support() == Support::Import => {
+            CliError::NotAStore { path: store.to_owned(), holds: found.kind.title() }
+        }
         Some(found) if found.kind.support() != Support::Served => {
             let what = found.kind.title();
             let message = format!("{} cannot be served: it is {what}", store.display());

@@ -41,11 +41,7 @@ const ANSWERS: [(char, &str, Asked); 6] = [
     ('r', "review first", (Answer::Review, false)),
     ('s', "skip", (Answer::Skip, false)),
     ('T', "trust those that follow, too", (Answer::Trust, true)),
-    (
-        'R',
-        "review those that follow first, too",
-        (Answer::Review, true),
-    ),
+    ('R', "review those that follow first, too", (Answer::Review, true)),
     ('S', "skip those that follow, too", (Answer::Skip, true)),
 ];
 
@@ -59,11 +55,7 @@ pub fn ask(found: &FoundStore, home: Option<&Path>) -> Result<Option<Asked>, Cli
     if found.approved.is_some() {
         let keys = [('a', "add"), ('s', "skip")];
         let key = prompt::choose(&format!("{store}: (a)dd, (s)kip"), &keys);
-        let answer = if key == Some('s') {
-            Answer::Skip
-        } else {
-            Answer::Review
-        };
+        let answer = if key == Some('s') { Answer::Skip } else { Answer::Review };
         return Ok(key.map(|_| (answer, false)));
     }
     let opened = Store::new(found.path.clone(), Unreviewed::Approved);
@@ -83,11 +75,7 @@ pub fn ask(found: &FoundStore, home: Option<&Path>) -> Result<Option<Asked>, Cli
     let others = format!("agents can use them now; you review {reviewed} when they matter");
     for (key, answer, consequence) in [
         ("t", trust.as_str(), others.as_str()),
-        (
-            "r",
-            "review first",
-            "ack-memory shows none of them until you approve some",
-        ),
+        ("r", "review first", "ack-memory shows none of them until you approve some"),
         ("s", "skip", "nothing changes"),
     ] {
         let line = format!("{key}  {answer}: {consequence}");
@@ -148,12 +136,7 @@ pub fn store_json(found: &FoundStore, known: &KnownScopes) -> serde_json::Value 
 
 /// A store in one line: kind, size, path.
 pub fn store_line(found: &FoundStore, home: Option<&Path>) -> String {
-    format!(
-        "{}: {}, {}",
-        found.kind.title(),
-        found.count(),
-        with_tilde(&found.path, home)
-    )
+    format!("{}: {}, {}", found.kind.title(), found.count(), with_tilde(&found.path, home))
 }
 
 /// A path as people write it.

@@ -89,9 +89,7 @@ fn undo(scope: &str, edited: &EditedManifest) -> String {
 
 pub fn find_scope<'a>(scopes: &'a [Arc<Scope>], name: &str) -> Result<&'a Arc<Scope>, CliError> {
     let found = find(scopes, name).map(|found| found.name.clone());
-    let scope = scopes
-        .iter()
-        .find(|scope| Some(&scope.name) == found.as_ref());
+    let scope = scopes.iter().find(|scope| Some(&scope.name) == found.as_ref());
     scope.ok_or_else(|| CliError::NoScope {
         name: name.to_owned(),
         known: scopes.iter().map(|scope| scope.name.clone()).collect(),
@@ -174,10 +172,7 @@ fn change(config: &Config, assignment: &str) -> Result<(String, KeyChange), CliE
     let is_list = LISTS.contains(&key);
     let value = value.trim();
     let texts = || -> Result<Vec<String>, CliError> {
-        let parts = value
-            .split(',')
-            .map(str::trim)
-            .filter(|part| !part.is_empty());
+        let parts = value.split(',').map(str::trim).filter(|part| !part.is_empty());
         parts.map(|part| path_or_text(config, key, part)).collect()
     };
     let change = if adds && !is_list {
@@ -193,10 +188,7 @@ fn change(config: &Config, assignment: &str) -> Result<(String, KeyChange), CliE
         let parsed = parsed.map_err(|error| {
             let error = error.to_string();
             let line = error.lines().last().unwrap_or_default();
-            CliError::usage(
-                key,
-                format!("`{key}`: {value} is not a TOML value ({line})"),
-            )
+            CliError::usage(key, format!("`{key}`: {value} is not a TOML value ({line})"))
         })?;
         KeyChange::Set(parsed.decorated(" ", ""))
     } else if is_list {

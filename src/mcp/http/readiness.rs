@@ -30,11 +30,7 @@ impl Readiness {
                 is_warm.store(true, Ordering::Release);
             });
         }
-        Self {
-            service,
-            is_warm,
-            last: Mutex::default(),
-        }
+        Self { service, is_warm, last: Mutex::default() }
     }
 
     /// Whether the server is ready.
@@ -62,9 +58,7 @@ impl Readiness {
                 Err("no scope can be read")
             }
         };
-        let state = tokio::task::spawn_blocking(check)
-            .await
-            .unwrap_or(Err("the check failed"));
+        let state = tokio::task::spawn_blocking(check).await.unwrap_or(Err("the check failed"));
         *self.last.lock() = Some((Instant::now(), state));
         state
     }

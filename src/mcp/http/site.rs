@@ -186,10 +186,7 @@ impl Site {
         let (mut head, body) = request.into_parts();
         // Nothing after the gate needs the token.
         head.headers.remove(AUTHORIZATION);
-        let turns = Turns {
-            bytes: LARGE_MESSAGE_BYTES,
-            left: &self.large,
-        };
+        let turns = Turns { bytes: LARGE_MESSAGE_BYTES, left: &self.large };
         let read = read_body(body, self.limits.bytes, self.limits.body, Some(turns)).await;
         let (body, mut turn) = match read {
             Ok(read) => read,
@@ -217,11 +214,7 @@ impl Site {
                 return answer;
             }
             let (mut head, body) = answer.into_parts();
-            let body = body
-                .collect()
-                .await
-                .map(Collected::to_bytes)
-                .unwrap_or_default();
+            let body = body.collect().await.map(Collected::to_bytes).unwrap_or_default();
             let body = sanitize_error_body(&body).map_or(body, Bytes::from);
             head.headers.remove(CONTENT_LENGTH);
             Response::from_parts(head, Full::new(body).boxed())
@@ -281,30 +274,21 @@ fn too_many(client: &str) -> Answer {
     let message =
         format!("`{client}` may have {MAX_CONCURRENT} requests in progress; try again in a second");
     let mut answer = error(StatusCode::TOO_MANY_REQUESTS, &message);
-    answer
-        .headers_mut()
-        .insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     // Its body is not read.
     close_after(answer)
 }
 
 fn not_allowed(allowed: &'static str) -> Answer {
-    let mut answer = error(
-        StatusCode::METHOD_NOT_ALLOWED,
-        &format!("allowed here: {allowed}"),
-    );
-    answer
-        .headers_mut()
-        .insert(ALLOW, HeaderValue::from_static(allowed));
+    let mut answer = error(StatusCode::METHOD_NOT_ALLOWED, &format!("allowed here: {allowed}"));
+    answer.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
     answer
 }
 
 /// Closes the connection after the answer.
 fn close_after(mut answer: Answer) -> Answer {
     let close = HeaderValue::from_static("close");
-    answer
-        .headers_mut()
-        .insert(hyper::header::CONNECTION, close);
+    answer.headers_mut().insert(hyper::header::CONNECTION, close);
     answer
 }
 
@@ -315,9 +299,7 @@ fn error(status: StatusCode, message: &str) -> Answer {
 fn in_json(status: StatusCode, body: &Value) -> Answer {
     let mut answer = Response::new(Full::new(Bytes::from(body.to_string())).boxed());
     *answer.status_mut() = status;
-    answer
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     answer
 }
 

@@ -89,10 +89,7 @@ struct State {
 #[derive(Debug, thiserror::Error)]
 pub enum TokensError {
     #[error("cannot read the tokens in `{}`: {source}", path.display())]
-    Read {
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    Read { path: PathBuf, source: std::io::Error },
     #[error("the tokens in `{}` cannot be used: {reason}", path.display())]
     Wrong { path: PathBuf, reason: String },
 }
@@ -191,9 +188,7 @@ fn find(clients: &[Arc<TokenClient>], token: &[u8]) -> Option<Arc<TokenClient>> 
         }
     }
     let today = Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date();
-    found
-        .filter(|client| client.last_day.is_none_or(|last| today <= last))
-        .cloned()
+    found.filter(|client| client.last_day.is_none_or(|last| today <= last)).cloned()
 }
 
 impl TokenClient {
@@ -230,24 +225,16 @@ pub fn check(path: &Path) -> Result<(), TokensError> {
 
 /// Reads the clients of a file. Keeps the usage of the clients in `before`.
 fn read(path: &Path, before: &[Arc<TokenClient>]) -> Result<Vec<Arc<TokenClient>>, TokensError> {
-    let text = files::read_text(path, MAX_BYTES).map_err(|source| TokensError::Read {
-        path: path.to_owned(),
-        source,
-    })?;
-    let wrong = |reason: String| TokensError::Wrong {
-        path: path.to_owned(),
-        reason,
-    };
+    let text = files::read_text(path, MAX_BYTES)
+        .map_err(|source| TokensError::Read { path: path.to_owned(), source })?;
+    let wrong = |reason: String| TokensError::Wrong { path: path.to_owned(), reason };
     let entries: BTreeMap<String, ClientEntry> =
         toml::from_str(&text).map_err(|error| wrong(explain(&text, &error)))?;
     let mut clients: Vec<Arc<TokenClient>> = Vec::with_capacity(entries.len());
     for (name, entry) in entries {
         let known = before.iter().find(|client| client.name == name);
         let client = client(&name, entry, known).map_err(&wrong)?;
-        if let Some(twin) = clients
-            .iter()
-            .find(|other| other.entry.hash == client.entry.hash)
-        {
+        if let Some(twin) = clients.iter().find(|other| other.entry.hash == client.entry.hash) {
             return Err(wrong(format!(
                 "`{}` and `{name}` have the same hash; give each a token of its own",
                 twin.name

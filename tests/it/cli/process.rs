@@ -42,17 +42,12 @@ fn a_missing_folder_is_an_error_for_commands_but_not_for_hooks() {
 #[cfg(unix)]
 fn a_removed_working_directory_stops_only_commands_that_need_it() {
     let root = Root::new();
-    root.store(
-        "ledger",
-        &[memory("a", "Deploy rule", json!({ "project": "ledger" }))],
-    );
+    root.store("ledger", &[memory("a", "Deploy rule", json!({ "project": "ledger" }))]);
     let gone = |arguments: &str| {
         let folder = root.path().join("gone");
         std::fs::create_dir_all(&folder).unwrap();
-        let script = format!(
-            "rmdir \"$PWD\" && exec '{}' {arguments}",
-            env!("CARGO_BIN_EXE_ack-memory")
-        );
+        let script =
+            format!("rmdir \"$PWD\" && exec '{}' {arguments}", env!("CARGO_BIN_EXE_ack-memory"));
         let mut command = binary();
         let shell = std::mem::replace(&mut command, Command::new("sh"));
         for (name, value) in shell.get_envs() {
@@ -61,10 +56,7 @@ fn a_removed_working_directory_stops_only_commands_that_need_it() {
                 None => command.env_remove(name),
             };
         }
-        run(command
-            .current_dir(&folder)
-            .stdin(Stdio::null())
-            .args(["-c", &script]))
+        run(command.current_dir(&folder).stdin(Stdio::null()).args(["-c", &script]))
     };
     let here = format!("--root '{}'", root.path().display());
     let answer = gone(&format!("{here} --json query deploy")).json();
@@ -80,10 +72,7 @@ fn a_removed_working_directory_stops_only_commands_that_need_it() {
     std::fs::create_dir_all(&project).unwrap();
     let context = gone(&format!("{here} -C '{}' --json context", project.display())).json();
     assert_eq!(context["recent_memories"][0]["id"], "a");
-    let hook = gone(&format!(
-        "{here} -C '{}' hook session-start",
-        project.display()
-    ));
+    let hook = gone(&format!("{here} -C '{}' hook session-start", project.display()));
     assert_contains!(hook.out, "Deploy rule");
     assert_eq!(hook.err, "");
     let hook = gone(&format!("{here} hook session-start"));
@@ -194,10 +183,7 @@ fn a_full_disk_is_not_reported_as_a_permission_problem() {
     let root = Root::samples();
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
     let mut command = binary();
-    command
-        .arg("--root")
-        .arg(root.path())
-        .args(["query", "exit code 137"]);
+    command.arg("--root").arg(root.path()).args(["query", "exit code 137"]);
     let command = command.stdout(full.unwrap()).stderr(Stdio::piped());
     let output = command.spawn().unwrap().wait_with_output().unwrap();
     let error = String::from_utf8(output.stderr).unwrap();

@@ -79,19 +79,8 @@ fn scopes_add_refuses_invalid_names() {
     let root = Root::new();
     let before = fingerprint(root.path());
     let long = "x".repeat(65);
-    for name in [
-        "../x",
-        "",
-        ".",
-        "..",
-        "a/b",
-        "/absolute",
-        ".hidden",
-        "a b",
-        "a\\b",
-        "a\nb",
-        &long,
-    ] {
+    for name in ["../x", "", ".", "..", "a/b", "/absolute", ".hidden", "a b", "a\\b", "a\nb", &long]
+    {
         let error = add_scope(root.path(), name, &store).fails_somehow();
         assert_contains!(error, "name"; "{name:?}");
     }
@@ -144,18 +133,8 @@ fn a_store_without_a_review_status_is_reported_as_such() {
     let add = |name: &str, rest: &[&str]| {
         let store = folder.path().join(name);
         claude_mem(&store);
-        let arguments = [
-            &[
-                "scopes",
-                "add",
-                name,
-                "--yes",
-                "--store",
-                store.to_str().unwrap(),
-            ],
-            rest,
-        ]
-        .concat();
+        let arguments =
+            [&["scopes", "add", name, "--yes", "--store", store.to_str().unwrap()], rest].concat();
         ack(root.path(), &arguments).ok()
     };
     let output = add("waiting", &[]);
@@ -163,11 +142,7 @@ fn a_store_without_a_review_status_is_reported_as_such() {
     let output = add("vouched", &["--unreviewed", "approved"]);
     assert_contains!(output, "1 approved, 0 waiting for review");
     let total = |scope: &str, status: &str| {
-        ack(
-            root.path(),
-            &["query", "--scope", scope, "--status", status, "--json"],
-        )
-        .json()["total"]
+        ack(root.path(), &["query", "--scope", scope, "--status", status, "--json"]).json()["total"]
             .clone()
     };
     assert_eq!(total("waiting", "approved"), 0);

@@ -15,13 +15,7 @@ fn a_broken_config_file_is_named_with_line_and_nearest_key() {
     let content = "\ndefault_scop = \"platform\"\n";
     write_file(root.path().join("config.toml"), content);
     let error = ack(root.path(), &["query", "x"]).fails(1);
-    assert_contains!(
-        error,
-        "config.toml",
-        "line 2",
-        "default_scop`",
-        "default_scope"
-    );
+    assert_contains!(error, "config.toml", "line 2", "default_scop`", "default_scope");
     for text in ["[limits]\ntokens = 1\n", "limits = 5\n", "= nonsense\n"] {
         write_file(root.path().join("config.toml"), text);
         let error = ack(root.path(), &["query", "x"]).fails(1);
@@ -82,18 +76,12 @@ fn the_doctor_names_the_line_of_a_broken_manifest() {
     assert_eq!(finding("misspelt")["advice"], advice("misspelt", 2));
     assert_eq!(finding("cut")["advice"], advice("cut", 1));
     for (scope, problem) in [
-        (
-            "misspelt",
-            "line 2: unknown key `descripton`; did you mean `description`?",
-        ),
+        ("misspelt", "line 2: unknown key `descripton`; did you mean `description`?"),
         (
             "value",
             "line 1: `visibility`: unknown value `privat`, expected `shared` or `private`; did you mean `private`?",
         ),
-        (
-            "list",
-            "line 1: `paths`: wrong type: string \"~/a\", expected a list",
-        ),
+        ("list", "line 1: `paths`: wrong type: string \"~/a\", expected a list"),
     ] {
         let expected = format!("its scope.toml cannot be used: {problem}");
         assert_eq!(finding(scope)["message"], expected);
@@ -148,12 +136,7 @@ fn flags_override_the_environment_and_the_environment_overrides_defaults() {
     assert_eq!(setting(&shown, "db").unwrap(), [db, "flag --db"]);
     assert_eq!(setting(&shown, "pin").unwrap(), ["memory", "flag --pin"]);
     // An empty variable says nothing.
-    let empty = [
-        "ACK_MEM_PATH",
-        "ACK_MEM_SCOPE",
-        "ACK_MEM_DB",
-        "CLAUDE_PROJECT_DIR",
-    ];
+    let empty = ["ACK_MEM_PATH", "ACK_MEM_SCOPE", "ACK_MEM_DB", "CLAUDE_PROJECT_DIR"];
     let shown = doctor(&empty.map(|name| (name, "")), &[]);
     assert_eq!(setting(&shown, "root").unwrap()[1], "default");
     assert_eq!(setting(&shown, "scope"), None);
@@ -168,12 +151,7 @@ fn flags_override_the_environment_and_the_environment_overrides_defaults() {
     let (ledger, kiosk) = (folder("ledger-api"), folder("kiosk-web"));
     let claude = [("CLAUDE_PROJECT_DIR", &*ledger)];
     for (variables, flags, source, scope) in [
-        (
-            &claude[..],
-            &[][..],
-            "environment CLAUDE_PROJECT_DIR",
-            "ledger-api",
-        ),
+        (&claude[..], &[][..], "environment CLAUDE_PROJECT_DIR", "ledger-api"),
         (&claude, &["-C", &kiosk], "flag -C", "kiosk-web"),
         (&[], &[], "working directory", "platform"),
     ] {
@@ -262,11 +240,7 @@ fn home_is_the_only_required_variable() {
     run(binary().arg("demo").arg(&root)).ok();
     let bare = || {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ack-memory"));
-        command
-            .env_clear()
-            .env("HOME", home.path())
-            .current_dir("/")
-            .stdin(Stdio::null());
+        command.env_clear().env("HOME", home.path()).current_dir("/").stdin(Stdio::null());
         command
     };
     let answer = run(bare().args(["query", "deadlock", "--json"])).json();
@@ -289,10 +263,7 @@ fn the_environment_names_a_single_database() {
     let database = samples.path().join("scopes/platform/memory.db");
     let with = |scope: &str, arguments: &[&str]| {
         let mut command = binary();
-        command
-            .env("HOME", home.path())
-            .env("ACK_MEM_DB", &database)
-            .env("ACK_MEM_SCOPE", scope);
+        command.env("HOME", home.path()).env("ACK_MEM_DB", &database).env("ACK_MEM_SCOPE", scope);
         run(command.args(arguments))
     };
     for name in ["team memories", "Émile-2", "platform", "memory"] {

@@ -61,10 +61,7 @@ fn an_answer_has_valid_structured_content_and_the_same_as_markdown() {
         ("get_memory", json!({ "ids": [first, "nothing"] })),
         ("list_scopes", json!({})),
         ("list_scopes", json!({ "scope": "platform" })),
-        (
-            "get_context",
-            json!({ "project_path": "/nowhere/ledger-api" }),
-        ),
+        ("get_context", json!({ "project_path": "/nowhere/ledger-api" })),
     ] {
         let result = server.call(tool, arguments.clone());
         assert_ne!(result["isError"], true, "{tool} {arguments}: {result}");
@@ -78,17 +75,14 @@ fn an_answer_has_valid_structured_content_and_the_same_as_markdown() {
             assert_contains!(text, &shown; "{tool} {arguments}: {shown} in");
         }
         assert!(text.len() < structured.to_string().len() + 200, "{text}");
-        let errors: Vec<String> = schemas[tool]
-            .iter_errors(structured)
-            .map(|error| error.to_string())
-            .collect();
+        let errors: Vec<String> =
+            schemas[tool].iter_errors(structured).map(|error| error.to_string()).collect();
         assert!(errors.is_empty(), "{tool} {arguments}: {errors:?}");
     }
     // Clients that leave `arguments` out mean none.
-    for asked in [
-        json!({ "name": "list_scopes" }),
-        json!({ "name": "list_scopes", "arguments": null }),
-    ] {
+    for asked in
+        [json!({ "name": "list_scopes" }), json!({ "name": "list_scopes", "arguments": null })]
+    {
         let answer = server.request("tools/call", asked);
         let scopes = &answer["result"]["structuredContent"]["scopes"];
         assert!(scopes.is_array(), "{answer}");
@@ -162,10 +156,7 @@ fn a_client_that_shows_text_and_structure_gets_a_line_of_text() {
         ("query_memories", json!({ "query": "deadlock" })),
         ("get_memory", json!({ "id": "ack_a41f0c_2025-11-24_001" })),
         ("list_scopes", json!({})),
-        (
-            "get_context",
-            json!({ "project_path": "/nowhere/ledger-api" }),
-        ),
+        ("get_context", json!({ "project_path": "/nowhere/ledger-api" })),
     ];
     for (name, short) in [
         ("codex-mcp-client", true),

@@ -26,10 +26,7 @@ fn the_process_ends_when_standard_input_does() {
     let (took, status, _) = Server::start(root.path()).close();
     assert_eq!(status.code(), Some(0), "closed before the handshake");
     println!("exit after standard input is closed: {worst:?}, before the handshake {took:?}");
-    assert!(
-        worst.max(took) < Duration::from_secs(1),
-        "{worst:?} {took:?}"
-    );
+    assert!(worst.max(took) < Duration::from_secs(1), "{worst:?} {took:?}");
 }
 
 #[test]
@@ -43,10 +40,7 @@ fn the_process_ends_in_the_middle_of_a_request() {
     }
     std::thread::sleep(Duration::from_millis(50));
     let (took, status, messages) = server.close();
-    println!(
-        "exit in the middle of building an index: {took:?}, {} answers",
-        messages.len()
-    );
+    println!("exit in the middle of building an index: {took:?}, {} answers", messages.len());
     assert_eq!(status.code(), Some(0));
     assert!(took < Duration::from_secs(1), "{took:?}");
 }
@@ -105,15 +99,9 @@ fn a_terminate_signal_ends_the_process() {
     let root = Root::samples();
     let mut server = Server::initialized(root.path());
     let started = Instant::now();
-    let status = Command::new("kill")
-        .args(["-TERM", &server.child.id().to_string()])
-        .status()
-        .unwrap();
+    let status =
+        Command::new("kill").args(["-TERM", &server.child.id().to_string()]).status().unwrap();
     assert!(status.success());
     server.child.wait().unwrap();
-    assert!(
-        started.elapsed() < Duration::from_secs(1),
-        "{:?}",
-        started.elapsed()
-    );
+    assert!(started.elapsed() < Duration::from_secs(1), "{:?}", started.elapsed());
 }

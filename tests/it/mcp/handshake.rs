@@ -47,27 +47,16 @@ fn messages_before_the_handshake_do_not_end_the_process() {
 /// Asks for the list of tools, and calls each.
 fn use_tools(server: &mut Server) {
     let tools = server.request("tools/list", json!({}));
-    assert_eq!(
-        tools["result"]["tools"].as_array().unwrap().len(),
-        4,
-        "{tools}"
-    );
+    assert_eq!(tools["result"]["tools"].as_array().unwrap().len(), 4, "{tools}");
     for (tool, arguments, field) in [
         ("query_memories", json!({ "query": "deadlock" }), "results"),
-        (
-            "get_memory",
-            json!({ "id": "ack_a41f0c_2025-11-24_001" }),
-            "title",
-        ),
+        ("get_memory", json!({ "id": "ack_a41f0c_2025-11-24_001" }), "title"),
         ("list_scopes", json!({}), "scopes"),
         ("get_context", json!({}), "project"),
     ] {
         let result = server.call(tool, arguments);
         assert_ne!(result["isError"], true, "{tool}: {result}");
-        assert!(
-            result["structuredContent"].get(field).is_some(),
-            "{tool}: {result}"
-        );
+        assert!(result["structuredContent"].get(field).is_some(), "{tool}: {result}");
     }
 }
 

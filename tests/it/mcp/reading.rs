@@ -22,10 +22,7 @@ fn tools_are_listed_before_any_store_is_touched() {
     fifo("pipe", "memory.db");
     fifo("linked", "elsewhere.db");
     root.manifest("linked", "store = \"elsewhere.db\"\n");
-    write_file(
-        root.scope_folder("garbage").join("memory.db"),
-        vec![0xA5; 65_536],
-    );
+    write_file(root.scope_folder("garbage").join("memory.db"), vec![0xA5; 65_536]);
     write_file(root.scope_folder("empty").join("memory.db"), b"");
     root.manifest("broken", "visibility = \"everyone\"\n");
     root.store("good", &[titled("good-1", "A memory about deadlocks")]);
@@ -56,10 +53,8 @@ fn tools_are_listed_before_any_store_is_touched() {
 fn before_the_first_call_only_manifests_and_stores_are_read() {
     let root = Root::samples();
     let log = tempfile::NamedTempFile::new().unwrap();
-    let works = Command::new("strace")
-        .args(["-o", "/dev/null", "true"])
-        .stderr(Stdio::null())
-        .status();
+    let works =
+        Command::new("strace").args(["-o", "/dev/null", "true"]).stderr(Stdio::null()).status();
     if !works.is_ok_and(|status| status.success()) {
         eprintln!("strace does not work here: this test did nothing");
         return;
@@ -94,10 +89,8 @@ fn before_the_first_call_only_manifests_and_stores_are_read() {
         let is_named = names.split(' ').any(|end| path.ends_with(end));
         line.contains("O_RDONLY") && is_named
     };
-    let touched: Vec<&str> = before
-        .lines()
-        .filter(|line| line.contains(root_text) && !allowed(line))
-        .collect();
+    let touched: Vec<&str> =
+        before.lines().filter(|line| line.contains(root_text) && !allowed(line)).collect();
     assert!(touched.is_empty(), "{touched:#?}");
     server.call("query_memories", json!({ "query": "deadlock" }));
     server.call("get_context", json!({}));

@@ -12,10 +12,7 @@ fn the_server_survives_every_kind_of_invalid_message() {
     let root = Root::samples();
     let mut server = Server::initialized(root.path());
     let deep = "[".repeat(20_000);
-    let long_id = format!(
-        r#"{{"jsonrpc":"2.0","id":"{}","method":"ping"}}"#,
-        "x".repeat(100_000)
-    );
+    let long_id = format!(r#"{{"jsonrpc":"2.0","id":"{}","method":"ping"}}"#, "x".repeat(100_000));
     let many = format!(
         r#"{{"jsonrpc":"2.0","id":1000000,"method":"tools/call","params":{{"name":"query_memories","arguments":{{"query":"{}"}}}}}}"#,
         "word ".repeat(200_000)
@@ -79,15 +76,9 @@ fn two_hundred_calls_at_once_are_each_answered_once() {
                 0 => ("query_memories", json!({ "query": "deadlock", "limit": 3 })),
                 1 => ("get_memory", json!({ "id": "ack_a41f0c_2025-11-24_001" })),
                 2 => ("list_scopes", json!({})),
-                _ => (
-                    "get_context",
-                    json!({ "project_path": "/nowhere/ledger-api" }),
-                ),
+                _ => ("get_context", json!({ "project_path": "/nowhere/ledger-api" })),
             };
-            server.send(
-                "tools/call",
-                json!({ "name": tool, "arguments": arguments }),
-            )
+            server.send("tools/call", json!({ "name": tool, "arguments": arguments }))
         })
         .collect();
     let mut first: HashMap<i64, String> = HashMap::new();

@@ -80,10 +80,9 @@ fn the_clients_folders_say_which_project_is_open() {
     expect_current(&mut server, "kiosk-web");
     // What the owner says comes first, and a client that offers no folders is not asked.
     let given = ledger.to_str().unwrap();
-    for (flags, capabilities, current) in [
-        (&["-C", given][..], offers, json!("ledger-api")),
-        (&[], json!({}), Value::Null),
-    ] {
+    for (flags, capabilities, current) in
+        [(&["-C", given][..], offers, json!("ledger-api")), (&[], json!({}), Value::Null)]
+    {
         let mut server = started(&root, flags, capabilities);
         assert_eq!(current_scope(&mut server), current);
         assert_eq!(server.message(Duration::from_millis(200)), None);

@@ -52,18 +52,11 @@ fn broken_settings_are_said_by_every_tool_until_they_are_mended() {
                     error.message.contains(said) && error.message.contains("config.toml"),
                     "{tool}: {error:?}"
                 );
-                assert!(
-                    error
-                        .path
-                        .is_some_and(|path| path == file.display().to_string())
-                );
+                assert!(error.path.is_some_and(|path| path == file.display().to_string()));
             }
             for (method, params) in [
                 ("resources/read", json!({ "uri": "memory://scopes" })),
-                (
-                    "prompts/get",
-                    json!({ "name": "recall", "arguments": { "query": "deadlock" } }),
-                ),
+                ("prompts/get", json!({ "name": "recall", "arguments": { "query": "deadlock" } })),
             ] {
                 let answer = server.request(method, params);
                 let message = answer["error"]["message"].as_str();

@@ -34,10 +34,7 @@ fn every_page_size_shows_each_match_exactly_once_and_counts_them_all() {
             }
             sets.push(shown_once(&pages, &arguments.to_string()));
         }
-        assert!(
-            sets.windows(2).all(|pair| pair[0] == pair[1]),
-            "{arguments}"
-        );
+        assert!(sets.windows(2).all(|pair| pair[0] == pair[1]), "{arguments}");
     }
 }
 
@@ -97,11 +94,7 @@ fn a_page_that_ends_with_a_folded_duplicate_continues_after_it() {
     let root = Root::new();
     let text = "Postgres connections are exhausted when every worker opens its own pool";
     let twin = |id: &str, day: u32| {
-        memory(
-            id,
-            text,
-            json!({ "created_at": format!("2026-01-{day:02}T00:00:00Z") }),
-        )
+        memory(id, text, json!({ "created_at": format!("2026-01-{day:02}T00:00:00Z") }))
     };
     let with_facts =
         |id: &str, title: &str, facts: &[&str]| memory(id, title, json!({ "facts": facts }));
@@ -109,17 +102,10 @@ fn a_page_that_ends_with_a_folded_duplicate_continues_after_it() {
     let a2 = with_facts("a2", behind, &["pool", "postgres connections pool"]);
     root.store("alpha", &[twin("a1", 4), a2]);
     let z3 = with_facts("z3", "Pools", &[&format!("{text}.")]);
-    root.store(
-        "zeta",
-        &[twin("z1", 3), titled("z2", "A pool of threads"), z3],
-    );
+    root.store("zeta", &[twin("z1", 3), titled("z2", "A pool of threads"), z3]);
     root.store("beta", &[twin("a1", 2)]);
     let service = root.service();
-    for words in [
-        "postgres connections exhausted pool",
-        "pool",
-        "postgres pool worker",
-    ] {
+    for words in ["postgres connections exhausted pool", "pool", "postgres pool worker"] {
         for limit in 1..=3 {
             let pages = pages(&service, json!({ "query": words, "limit": limit }), |_| {});
             shown_once(&pages, &format!("`{words}` by {limit}"));
@@ -180,11 +166,7 @@ fn truncation_neither_loses_nor_repeats_near_duplicates() {
     let mut memories: Vec<Value> = (0..30).map(same).collect();
     memories.extend((0..20).map(|n| {
         let words = [WORDS[n % 12], WORDS[(n + n / 12 + 1) % 12]].join(" ");
-        memory(
-            &format!("ack_solo_{n:03}"),
-            &format!("Postgres connections {words}"),
-            on(2, 1 + n),
-        )
+        memory(&format!("ack_solo_{n:03}"), &format!("Postgres connections {words}"), on(2, 1 + n))
     }));
     memories.push(memory("ack_whole", "Payments", json!({ "facts": [twin] })));
     bulk(&root, "alpha", &memories);

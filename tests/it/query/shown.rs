@@ -84,10 +84,7 @@ fn long_text(sentences: usize, answer_at: usize, separator: &str) -> String {
         }
         number => format!("Paragraph {number} tells how the harbour office files its forms."),
     };
-    (0..sentences)
-        .map(sentence)
-        .collect::<Vec<_>>()
-        .join(separator)
+    (0..sentences).map(sentence).collect::<Vec<_>>().join(separator)
 }
 
 fn long_memories(narrative: &str, facts: &[String]) -> (Root, Service) {
@@ -111,9 +108,7 @@ fn cost(answer: &Value) -> usize {
 fn cut_note(answer: &Value) -> &str {
     let mut notes = answer["notes"].as_array().unwrap().iter();
     let note = notes.rfind(|note| note["kind"] == "cut");
-    note.unwrap_or_else(|| panic!("{answer:#}"))["message"]
-        .as_str()
-        .unwrap()
+    note.unwrap_or_else(|| panic!("{answer:#}"))["message"].as_str().unwrap()
 }
 
 #[test]
@@ -133,16 +128,10 @@ fn a_long_text_is_cut_around_what_the_question_asks_and_fills_its_budget() {
                 assert_contains!(shown, "because its governor loses torque.");
                 assert!(shown.starts_with('…') && shown.ends_with('…'), "{shown}");
                 let first = shown.trim_start_matches(['…', ' ', '\n']);
-                assert!(
-                    first.starts_with("Paragraph") || first.starts_with("The"),
-                    "{first}"
-                );
+                assert!(first.starts_with("Paragraph") || first.starts_with("The"), "{first}");
                 let used = cost(&answer);
                 assert!(used <= max_tokens, "{used} of {max_tokens}");
-                assert!(
-                    10 * used >= 9 * max_tokens,
-                    "{used} of {max_tokens}: {answer:#}"
-                );
+                assert!(10 * used >= 9 * max_tokens, "{used} of {max_tokens}: {answer:#}");
                 assert_contains!(cut_note(&answer), " characters of its text");
             }
         }
@@ -167,9 +156,7 @@ fn a_text_without_sentences_or_without_a_match_is_cut_too() {
 
 #[test]
 fn the_facts_that_match_stay_if_not_all_fit() {
-    let mut facts: Vec<String> = (0..200)
-        .map(|n| format!("The office opens drawer {n}"))
-        .collect();
+    let mut facts: Vec<String> = (0..200).map(|n| format!("The office opens drawer {n}")).collect();
     facts[150] = "The turbine stalls without its governor".to_owned();
     let (_root, service) = long_memories("Short.", &facts);
     let arguments = json!({ "query": "turbine governor", "detail": "full", "max_tokens": 800 });
@@ -195,11 +182,7 @@ fn what_remains_of_the_budget_shows_a_part_of_the_next_result() {
     let whole = results[0]["narrative"].as_str().unwrap();
     assert_eq!(whole.split(". ").count(), 60);
     assert_contains!(results[1]["narrative"], "governor");
-    assert!(
-        (1_620..=1_800).contains(&cost(&answer)),
-        "{}",
-        cost(&answer)
-    );
+    assert!((1_620..=1_800).contains(&cost(&answer)), "{}", cost(&answer));
 }
 
 #[test]
@@ -207,18 +190,11 @@ fn a_memory_longer_than_any_answer_says_what_is_left_out() {
     let narrative = long_text(6_000, 4_000, "\n");
     let (_root, service) = long_memories(&narrative, &[]);
     let memory = service.fetch(json!({ "id": "long" }));
-    assert!(
-        cut_note(&memory).contains("characters of its text"),
-        "{memory:#}"
-    );
+    assert!(cut_note(&memory).contains("characters of its text"), "{memory:#}");
     let memories = service.fetch(json!({ "ids": ["long", "other"] }));
     assert!(cost(&memories) > 9_900, "{}", cost(&memories));
     let arguments = json!({ "query": "turbine governor", "detail": "full", "max_tokens": 20_000 });
     let answer = service.find(arguments);
     let shown = first(&answer)["narrative"].as_str().unwrap();
-    assert!(
-        shown.contains("turbine stalls") && shown.len() > 23_000,
-        "{}",
-        shown.len()
-    );
+    assert!(shown.contains("turbine stalls") && shown.len() > 23_000, "{}", shown.len());
 }

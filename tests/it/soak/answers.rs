@@ -19,14 +19,8 @@ pub fn faults(call: &Call, answer: &Value) -> Vec<String> {
     let waiting = matches!(arguments["status"].as_str(), Some("staging" | "all"));
     let shown = &answer["result"]["structuredContent"];
     walk(shown, &mut |memory| faults.extend(fault(memory, waiting)));
-    if let Some(asked) = arguments["id"]
-        .as_str()
-        .filter(|_| shown["id"] != arguments["id"])
-    {
-        faults.push(format!(
-            "{asked} was asked for, and {} is answered",
-            shown["id"]
-        ));
+    if let Some(asked) = arguments["id"].as_str().filter(|_| shown["id"] != arguments["id"]) {
+        faults.push(format!("{asked} was asked for, and {} is answered", shown["id"]));
     }
     if let Some(asked) = arguments["ids"].as_array() {
         let answered = shown["memories"].as_array().into_iter().flatten();
@@ -76,16 +70,12 @@ fn fault(memory: &Value, waiting: bool) -> Option<String> {
     let number = number(memory)?;
     let title = memory["title"].as_str().unwrap_or_default();
     if title.split(' ').next() != Some(&format!("ERR_{number}")) {
-        return Some(format!(
-            "mem-{number:07} has the text of another memory: {title}"
-        ));
+        return Some(format!("mem-{number:07} has the text of another memory: {title}"));
     }
     let written = STATUSES[number % STATUSES.len()];
     let shown = memory["status"].as_str().unwrap_or(written);
     if shown != written || (written == "staging" && !waiting) {
-        return Some(format!(
-            "mem-{number:07} is {written} and is shown as {shown}: {title}"
-        ));
+        return Some(format!("mem-{number:07} is {written} and is shown as {shown}: {title}"));
     }
     None
 }

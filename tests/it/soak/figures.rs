@@ -38,16 +38,11 @@ pub fn watch(
     answers: &AtomicUsize,
     over: &AtomicBool,
 ) -> Vec<Figures> {
-    let empty = |(name, _): &(String, u32)| Figures {
-        name: name.clone(),
-        samples: Vec::new(),
-    };
+    let empty = |(name, _): &(String, u32)| Figures { name: name.clone(), samples: Vec::new() };
     let mut figures: Vec<Figures> = processes.iter().map(empty).collect();
     while !over.load(Ordering::Relaxed) {
         for ((_, pid), figures) in processes.iter().zip(&mut figures) {
-            figures
-                .samples
-                .extend(sample(*pid, answers.load(Ordering::Relaxed)));
+            figures.samples.extend(sample(*pid, answers.load(Ordering::Relaxed)));
         }
         std::thread::sleep(PERIOD);
     }
@@ -58,8 +53,7 @@ fn sample(pid: u32, answers: usize) -> Option<Sample> {
     let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
     let kibibytes = |key: &str| -> f64 {
         let line = rollup.lines().find_map(|line| line.strip_prefix(key));
-        line.and_then(|line| line.split_whitespace().next()?.parse().ok())
-            .unwrap_or_default()
+        line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or_default()
     };
     let entries =
         |folder: &str| fs::read_dir(format!("/proc/{pid}/{folder}")).map_or(0, Iterator::count);
@@ -78,12 +72,7 @@ pub fn ticks(pid: u32) -> u64 {
     // The name is in parentheses and may contain anything; user and system time are the 12th and
     // 13th values behind it.
     let behind = stat.rsplit_once(')').map_or("", |(_, behind)| behind);
-    behind
-        .split_whitespace()
-        .skip(11)
-        .take(2)
-        .filter_map(|value| value.parse::<u64>().ok())
-        .sum()
+    behind.split_whitespace().skip(11).take(2).filter_map(|value| value.parse::<u64>().ok()).sum()
 }
 
 impl Figures {
@@ -118,10 +107,7 @@ impl Figures {
             }
         }
         for (what, of) in [
-            (
-                "descriptors",
-                (|sample| sample.descriptors) as fn(&Sample) -> usize,
-            ),
+            ("descriptors", (|sample| sample.descriptors) as fn(&Sample) -> usize),
             ("threads", |sample| sample.threads),
         ] {
             let (early, late) = warm.split_at(warm.len() / 2);
@@ -139,10 +125,7 @@ impl Figures {
     pub fn maxima(&self) -> (usize, usize) {
         let most = |of: fn(&Sample) -> usize| self.samples.iter().map(of).max();
         let descriptors = most(|sample| sample.descriptors).unwrap_or_default();
-        (
-            descriptors,
-            most(|sample| sample.threads).unwrap_or_default(),
-        )
+        (descriptors, most(|sample| sample.threads).unwrap_or_default())
     }
 }
 
@@ -168,15 +151,11 @@ fn growth(values: &[f64]) -> f64 {
 #[test]
 fn a_leak_is_distinguished_from_noise() {
     let noise = |n: usize| ((n * 7_919) % 97) as f64 / 20.0;
-    let flat: Vec<f64> = (0..500)
-        .map(|n| 60.0 + noise(n) + if n % 50 == 0 { 40.0 } else { 0.0 })
-        .collect();
+    let flat: Vec<f64> =
+        (0..500).map(|n| 60.0 + noise(n) + if n % 50 == 0 { 40.0 } else { 0.0 }).collect();
     assert!(growth(&flat).abs() < 1.0, "{}", growth(&flat));
-    let leaking: Vec<f64> = flat
-        .iter()
-        .enumerate()
-        .map(|(n, value)| value + n as f64 * 0.05)
-        .collect();
+    let leaking: Vec<f64> =
+        flat.iter().enumerate().map(|(n, value)| value + n as f64 * 0.05).collect();
     let grown = growth(&leaking);
     assert!((grown - 25.0).abs() < 2.0, "{grown}");
 }

@@ -60,11 +60,7 @@ pub fn ask(
 ) -> Call {
     use Expected::{Answer, Either, Failure};
     let number = live.start + dice.roll(live.len());
-    let other = |method, params, expected| Call {
-        method,
-        params,
-        expected,
-    };
+    let other = |method, params, expected| Call { method, params, expected };
     let tool = |name: &str, arguments: Value, expected| {
         let params = json!({ "name": name, "arguments": arguments });
         other("tools/call", params, expected)
@@ -111,10 +107,7 @@ pub fn ask(
         24 => {
             let ids: Vec<String> = (0..20).map(|more| id(number + more)).collect();
             let include = ["timeline", "related", "links", "history"];
-            get(
-                json!({ "ids": ids, "status": "all", "include": include }),
-                Either,
-            )
+            get(json!({ "ids": ids, "status": "all", "include": include }), Either)
         }
         25 => get(json!({ "id": "no-such-memory" }), Failure),
         26 => scopes(json!({}), Answer),

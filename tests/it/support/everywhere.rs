@@ -25,10 +25,7 @@ pub fn ask_everywhere(
     let full = json!({ "query": words, "detail": "full", "explain": true });
     for (tool, arguments) in [
         ("get_context", most),
-        (
-            "get_context",
-            json!({ "project_path": folder, "focus": words }),
-        ),
+        ("get_context", json!({ "project_path": folder, "focus": words })),
         ("query_memories", json!({ "limit": 50 })),
         ("query_memories", json!({ "query": words, "status": "all" })),
         ("query_memories", full),
@@ -40,10 +37,7 @@ pub fn ask_everywhere(
     }
     let of_scope = format!("memory://scope/{scope}");
     let memories = ids.iter().map(|id| format!("{of_scope}/memory/{id}"));
-    for uri in ["memory://scopes".to_owned(), of_scope.clone()]
-        .into_iter()
-        .chain(memories)
-    {
+    for uri in ["memory://scopes".to_owned(), of_scope.clone()].into_iter().chain(memories) {
         let answer = server.request("resources/read", json!({ "uri": uri }));
         keep(uri, answer["result"].to_string());
     }

@@ -74,9 +74,7 @@ fn a_cancelled_call_is_cancelled_upstream() {
     let id = server.send("tools/call", asked);
     std::thread::sleep(Duration::from_millis(300));
     server.write(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }).to_string());
-    until("the call is not taken back", || {
-        site.lines("cancelled").len() == 1
-    });
+    until("the call is not taken back", || site.lines("cancelled").len() == 1);
     server.ping();
 }
 
@@ -84,9 +82,7 @@ fn a_cancelled_call_is_cancelled_upstream() {
 fn a_server_with_only_the_newer_protocol_is_supported() {
     let site = Site::new("modern", r#"garbage = "page_garbage""#, "");
     let mut server = site.serve();
-    until("it is not listed", || {
-        names(&mut server)[4..] == ["page_garbage"]
-    });
+    until("it is not listed", || names(&mut server)[4..] == ["page_garbage"]);
     let found = server.call("page_garbage", json!({}));
     assert_eq!(text(&found), "after garbage");
 }

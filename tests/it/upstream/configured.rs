@@ -30,18 +30,11 @@ fn mistakes_in_upstream_are_named_with_line_and_key() {
     let mut report = String::new();
     for case in cases.lines().skip(1) {
         let (what, lines) = case.trim().split_once(" | ").unwrap();
-        let text = lines
-            .replace("TOOLS", "tools = { a = \"b\" }")
-            .replace(" | ", "\n")
-            + "\n";
+        let text = lines.replace("TOOLS", "tools = { a = \"b\" }").replace(" | ", "\n") + "\n";
         let root = Root::new();
         write_file(root.path().join("config.toml"), text);
         let mut command = command(root.path());
-        let output = command
-            .stdin(Stdio::null())
-            .env("NO_COLOR", "1")
-            .output()
-            .unwrap();
+        let output = command.stdin(Stdio::null()).env("NO_COLOR", "1").output().unwrap();
         let stderr = String::from_utf8(output.stderr)
             .unwrap()
             .replace(&root.path().display().to_string(), "ROOT");
@@ -65,21 +58,13 @@ fn doctor_reports_configured_upstreams_and_their_state() {
         for (variable, _) in ack_memory::internal::ENVIRONMENT {
             command.env_remove(variable);
         }
-        let output = command
-            .arg("--root")
-            .arg(site.root.path())
-            .args(arguments)
-            .output()
-            .unwrap();
+        let output = command.arg("--root").arg(site.root.path()).args(arguments).output().unwrap();
         assert!(output.status.success());
         String::from_utf8(output.stdout).unwrap()
     };
     let answer = doctor(&["doctor"]);
     assert_contains!(answer, "- page", "sh with 3 arguments");
-    assert!(
-        site.lines("starts").is_empty(),
-        "nothing is started without being asked for"
-    );
+    assert!(site.lines("starts").is_empty(), "nothing is started without being asked for");
     let answer: Value =
         serde_json::from_str(&doctor(&["--json", "doctor", "--upstreams"])).unwrap();
     let page = &answer["offer"]["upstreams"][0];
@@ -87,7 +72,5 @@ fn doctor_reports_configured_upstreams_and_their_state() {
     assert_eq!(page["tools"], json!(["page_echo"]));
     assert_contains!(page["problems"][0], "`writes` is not offered");
     let processes = site.processes();
-    until("the process is left", || {
-        processes.iter().all(|process| !is_alive(*process))
-    });
+    until("the process is left", || processes.iter().all(|process| !is_alive(*process)));
 }

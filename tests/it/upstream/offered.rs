@@ -11,16 +11,10 @@ fn read_only_tools_are_offered_under_configured_names() {
     let site = Site::new("plain", tools, "");
     let mut server = site.serve();
     let all = listed(&mut server);
-    let names: Vec<&str> = all
-        .iter()
-        .map(|tool| tool["name"].as_str().unwrap())
-        .collect();
+    let names: Vec<&str> = all.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     assert_eq!(names, [&OURS[..], &["page_echo", "page_union"]].concat());
     let echo = find(&all, "page_echo");
-    assert_eq!(
-        echo["description"],
-        "From the upstream server page: Says it again."
-    );
+    assert_eq!(echo["description"], "From the upstream server page: Says it again.");
     let schema = json!({
         "type": "object",
         "properties": { "word": { "type": "string", "description": "A word." }, "more": { "type": "integer" } },
@@ -30,11 +24,7 @@ fn read_only_tools_are_offered_under_configured_names() {
     assert_eq!(echo["inputSchema"], schema);
     assert_eq!(echo["annotations"], json!({ "readOnlyHint": true }));
     // Hosts refuse a whole list over a root that is a union.
-    assert!(
-        find(&all, "page_union")["inputSchema"]
-            .get("anyOf")
-            .is_none()
-    );
+    assert!(find(&all, "page_union")["inputSchema"].get("anyOf").is_none());
     // A tool that is not offered says why when it is called anyway.
     let hidden = server.fail("page_writes", json!({}));
     assert_eq!(hidden.code, "upstream_refused");
@@ -44,26 +34,14 @@ fn read_only_tools_are_offered_under_configured_names() {
     );
     // And what can be done about it, which is not the same for all.
     for (tool, reason, hint) in [
-        (
-            "page_destroys",
-            "it says that it is destructive",
-            "only read-only tools are offered",
-        ),
-        (
-            "page_silent",
-            "it does not say that it is read-only",
-            "trust_unannotated = true",
-        ),
+        ("page_destroys", "it says that it is destructive", "only read-only tools are offered"),
+        ("page_silent", "it does not say that it is read-only", "trust_unannotated = true"),
         (
             "page_liar",
             "the properties of its schema are not schemas",
             "hosts would refuse the whole list",
         ),
-        (
-            "page_gone",
-            "it has no such tool",
-            "correct its name under `tools`",
-        ),
+        ("page_gone", "it has no such tool", "correct its name under `tools`"),
     ] {
         let refused = server.fail(tool, json!({}));
         assert_eq!(refused.code, "upstream_refused", "{refused:?}");
@@ -109,10 +87,7 @@ fn a_late_server_is_announced() {
         }
         assert_eq!(names(&mut server), OURS, "{era}");
         let answer = server.message(TIMEOUT).unwrap();
-        assert_eq!(
-            answer["method"], "notifications/tools/list_changed",
-            "{era}: {answer}"
-        );
+        assert_eq!(answer["method"], "notifications/tools/list_changed", "{era}: {answer}");
         assert_eq!(names(&mut server)[4..], ["page_garbage"], "{era}");
     }
 }
@@ -125,10 +100,7 @@ fn tools_that_come_later_are_offered() {
     assert_eq!(names(&mut server)[4..], ["page_union"]);
     server.call("page_union", json!({ "a": "x" }));
     let answer = server.message(TIMEOUT).unwrap();
-    assert_eq!(
-        answer["method"], "notifications/tools/list_changed",
-        "{answer}"
-    );
+    assert_eq!(answer["method"], "notifications/tools/list_changed", "{answer}");
     assert_eq!(names(&mut server)[4..], ["page_later", "page_union"]);
     assert_eq!(text(&server.call("page_later", json!({}))), "later");
 }

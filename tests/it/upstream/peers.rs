@@ -114,10 +114,7 @@ fn all_clients_over_http_share_one_connection() {
     let site = Site::new("plain", said, "");
     let http = Http::start(site.root.path());
     let call = |name: &str, arguments: Value| {
-        http.request(
-            "tools/call",
-            json!({ "name": name, "arguments": arguments }),
-        )
+        http.request("tools/call", json!({ "name": name, "arguments": arguments }))
     };
     std::thread::scope(|scope| {
         for _ in 0..4 {
@@ -134,10 +131,7 @@ fn all_clients_over_http_share_one_connection() {
     assert_eq!(raw["result"]["content"][1]["type"], "resource_link");
     assert_eq!(raw["result"]["_meta"]["ack-memory/upstream"], "page");
     let processes = site.processes();
-    let status = Command::new("kill")
-        .args(["-TERM", &http.id().to_string()])
-        .status()
-        .unwrap();
+    let status = Command::new("kill").args(["-TERM", &http.id().to_string()]).status().unwrap();
     assert!(status.success());
     until("the process is left", || !is_alive(processes[0]));
 }

@@ -12,10 +12,7 @@ use crate::mcp::{Server, command};
 fn only_named_environment_variables_are_passed_on() {
     let site = Site::new("plain", r#"env = "page_env""#, "env_from = [\"NAMED\"]");
     let mut command = command(site.root.path());
-    command
-        .env("NAMED", "1")
-        .env("SECRET", "2")
-        .env("HOME", "/nowhere");
+    command.env("NAMED", "1").env("SECRET", "2").env("HOME", "/nowhere");
     let mut server = Server::spawn(command);
     server.initialize("2025-06-18");
     let page = server.call("page_env", json!({}));
@@ -59,10 +56,8 @@ fn nothing_is_left_when_the_server_ends() {
         assert_eq!(processes.len(), 2, "the script and what it started");
         assert!(processes.iter().all(|process| is_alive(*process)));
         if how == "TERM" {
-            let status = Command::new("kill")
-                .args(["-TERM", &server.id().to_string()])
-                .status()
-                .unwrap();
+            let status =
+                Command::new("kill").args(["-TERM", &server.id().to_string()]).status().unwrap();
             assert!(status.success());
             // The signal must end the server, not the end of its input, which follows.
             std::thread::sleep(Duration::from_millis(500));
@@ -71,9 +66,7 @@ fn nothing_is_left_when_the_server_ends() {
         assert!(took < Duration::from_secs(4), "{how}: {took:?}");
         let wanted = if how == "TERM" { 143 } else { 0 };
         assert_eq!(status.code(), Some(wanted), "{how}: {status}");
-        until("a process is left", || {
-            processes.iter().all(|process| !is_alive(*process))
-        });
+        until("a process is left", || processes.iter().all(|process| !is_alive(*process)));
     }
 }
 
@@ -86,14 +79,9 @@ fn nothing_is_left_when_the_server_is_killed() {
     assert_eq!(processes.len(), 2, "the script and what it started");
     let guards = guards(processes[0]);
     assert_eq!(guards.len(), 1, "one guard stands beside it");
-    let status = Command::new("kill")
-        .args(["-KILL", &server.id().to_string()])
-        .status()
-        .unwrap();
+    let status = Command::new("kill").args(["-KILL", &server.id().to_string()]).status().unwrap();
     assert!(status.success());
-    until("a process is left", || {
-        processes.iter().all(|process| !is_alive(*process))
-    });
+    until("a process is left", || processes.iter().all(|process| !is_alive(*process)));
     until("the guard is left", || !is_alive(guards[0]));
 }
 
@@ -106,25 +94,16 @@ fn no_guard_outlives_its_server() {
     let guard = guards(first)[0];
     server.fail("page_die", json!({}));
     until("the guard is left", || !is_alive(guard));
-    until("it is not started again", || {
-        site.lines("starts").len() == 2
-    });
-    until("its guard is not there", || {
-        guards(site.processes()[1]).len() == 1
-    });
+    until("it is not started again", || site.lines("starts").len() == 2);
+    until("its guard is not there", || guards(site.processes()[1]).len() == 1);
     assert!(guards(first).is_empty());
 }
 
 /// The processes that watch over a process group.
 fn guards(group: u32) -> Vec<u32> {
-    let listed = Command::new("ps")
-        .args(["-eo", "pid=,args="])
-        .output()
-        .unwrap();
+    let listed = Command::new("ps").args(["-eo", "pid=,args="]).output().unwrap();
     let listed = String::from_utf8(listed.stdout).unwrap();
     let end = format!("ack-memory-guard {group}");
     let found = listed.lines().filter(|line| line.ends_with(&end));
-    found
-        .map(|line| line.split_whitespace().next().unwrap().parse().unwrap())
-        .collect()
+    found.map(|line| line.split_whitespace().next().unwrap().parse().unwrap()).collect()
 }

@@ -13,10 +13,7 @@ pub fn first_sentence(text: &str, cap: usize) -> (String, bool) {
     let mut sentence = String::new();
     let mut length = 0;
     let lines = text.trim().lines().map(str::trim);
-    for word in lines
-        .take_while(|line| !line.is_empty())
-        .flat_map(str::split_whitespace)
-    {
+    for word in lines.take_while(|line| !line.is_empty()).flat_map(str::split_whitespace) {
         // Chinese and Japanese have no space after a sentence.
         let end = word.find(['。', '！', '？']).map(|at| at + '。'.len_utf8());
         let (word, is_cut) = match end.filter(|end| *end < word.len()) {
@@ -57,12 +54,8 @@ pub fn ends_sentence(word: &str) -> bool {
     let letters = bare.chars().filter(|c| c.is_alphanumeric()).count();
     bare.ends_with('.')
         && letters > 1
-        && !ABBREVIATIONS.contains(
-            &bare
-                .trim_start_matches(['(', '"', '*', '_'])
-                .to_lowercase()
-                .as_str(),
-        )
+        && !ABBREVIATIONS
+            .contains(&bare.trim_start_matches(['(', '"', '*', '_']).to_lowercase().as_str())
 }
 
 #[cfg(test)]
@@ -73,16 +66,8 @@ mod tests {
     fn a_sentence_ends_where_a_reader_would_stop() {
         for (text, expected, is_whole) in [
             ("Use pnpm. Never npm.", "Use pnpm.", false),
-            (
-                "Use pnpm, e.g. here\nin CI",
-                "Use pnpm, e.g. here in CI",
-                true,
-            ),
-            (
-                "Needs v1.2 (not 1.3.) to run!\nYes",
-                "Needs v1.2 (not 1.3.)",
-                false,
-            ),
+            ("Use pnpm, e.g. here\nin CI", "Use pnpm, e.g. here in CI", true),
+            ("Needs v1.2 (not 1.3.) to run!\nYes", "Needs v1.2 (not 1.3.)", false),
             ("No end\n\nNext paragraph", "No end", false),
             ("火曜日は休み。水曜日も。", "火曜日は休み。", false),
             ("By J. Doe", "By J. Doe", true),
@@ -91,10 +76,7 @@ mod tests {
             let found = first_sentence(text, 100);
             assert_eq!((found.0.as_str(), found.1), (expected, is_whole), "{text}");
         }
-        assert_eq!(
-            first_sentence("one two three", 9),
-            ("one two…".to_owned(), false)
-        );
+        assert_eq!(first_sentence("one two three", 9), ("one two…".to_owned(), false));
         assert_eq!(first_sentence("abcdefghij", 5), ("abcd…".to_owned(), false));
     }
 }

@@ -92,9 +92,7 @@ fn piece(text: &str) -> (Kind, &str, &str) {
         b'A'..=b'Z' => {
             let capitals = run(&u8::is_ascii_uppercase);
             let after_letters = bytes.get(capitals..).unwrap_or_default();
-            let small = after_letters
-                .iter()
-                .take_while(|byte| byte.is_ascii_lowercase());
+            let small = after_letters.iter().take_while(|byte| byte.is_ascii_lowercase());
             let length = match (capitals, small.count()) {
                 (1, small) => 1 + small,
                 (capitals, 0) => capitals,
@@ -219,10 +217,8 @@ pub fn tokens(text: &str) -> usize {
     let mut before = Kind::Other;
     while !rest.is_empty() {
         let (kind, piece, after_piece) = piece(rest);
-        let mixed = matches!(
-            (before, kind),
-            (Kind::Digits, Kind::Word) | (Kind::Word, Kind::Digits)
-        );
+        let mixed =
+            matches!((before, kind), (Kind::Digits, Kind::Word) | (Kind::Word, Kind::Digits));
         units += if mixed { DIGIT_LETTER_COST } else { 0 };
         let alone = if lead.is_empty() { 0 } else { UNITS_PER_TOKEN };
         let joins = if lead == " " { 0 } else { alone };

@@ -31,11 +31,8 @@ pub(super) fn holds_punctuation(lead: &str, run: &str) -> bool {
 
 fn holds(section: Range<usize>, lead: &str, piece: &str) -> bool {
     let filter = FILTERS.get(section).unwrap_or_default();
-    bits(lead.bytes().chain(piece.bytes()), filter.len()).all(|bit| {
-        filter
-            .get(bit / 8)
-            .is_some_and(|byte| byte >> (bit % 8) & 1 == 1)
-    })
+    bits(lead.bytes().chain(piece.bytes()), filter.len())
+        .all(|bit| filter.get(bit / 8).is_some_and(|byte| byte >> (bit % 8) & 1 == 1))
 }
 
 /// A filter of the given pieces, `length` bytes long.

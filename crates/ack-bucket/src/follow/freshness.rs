@@ -66,11 +66,7 @@ impl Remote {
             state.is_time_unknown = true;
         }
         state.failures = state.failures.saturating_add(1);
-        let again = if error.is_transient() {
-            "; it is tried again by itself"
-        } else {
-            ""
-        };
+        let again = if error.is_transient() { "; it is tried again by itself" } else { "" };
         let advice = error.hint_for(&OwnNames::Anyone).unwrap_or_default();
         state.problem = Some(format!("{}; {advice}{again}", error.line()));
         state.is_lasting = !error.is_transient();
@@ -83,10 +79,8 @@ impl Remote {
         let asked_at = Timestamp::from_millisecond(state.asked_at)
             .ok()
             .filter(|_| state.asked_at > 0 && age.is_some() && !state.is_time_unknown);
-        let Some(folder) = self
-            .cache
-            .installed()
-            .filter(|folder| mirror::database_path(folder).is_file())
+        let Some(folder) =
+            self.cache.installed().filter(|folder| mirror::database_path(folder).is_file())
         else {
             return self.cold(&state, "this machine has no copy of it yet");
         };
@@ -97,11 +91,7 @@ impl Remote {
         let is_newest = state.head.as_ref().is_some_and(|head| {
             cache::is_of(&folder, &cache::version_name(head.version, &head.log))
         });
-        if let Some(head) = state
-            .head
-            .as_ref()
-            .filter(|_| state.is_withheld && !is_newest)
-        {
+        if let Some(head) = state.head.as_ref().filter(|_| state.is_withheld && !is_newest) {
             let problem = format!(
                 "version {} withdraws memories and cannot be kept on this machine, so version {} \
                  is not served",
@@ -125,10 +115,7 @@ impl Remote {
         if is_newest && age.is_some_and(|age| age <= self.max_age) {
             return Freshness::Current;
         }
-        Freshness::Stale {
-            asked_at,
-            reason: self.reason(&state),
-        }
+        Freshness::Stale { asked_at, reason: self.reason(&state) }
     }
 
     /// Why the newest version is not available.
@@ -138,10 +125,7 @@ impl Remote {
                 0 => String::new(),
                 number => format!("; this is version {number}"),
             };
-            format!(
-                "{} was not asked (`--offline` and hooks never ask){served}",
-                self.address
-            )
+            format!("{} was not asked (`--offline` and hooks never ask){served}", self.address)
         })
     }
 
@@ -149,10 +133,7 @@ impl Remote {
     fn progress_or_problem(&self, state: &State) -> Option<String> {
         let work = self.work.lock();
         if work.started_at.is_some() && work.progress.total > 0 {
-            let Progress {
-                fetched: done,
-                total: whole,
-            } = work.progress;
+            let Progress { fetched: done, total: whole } = work.progress;
             return Some(format!(
                 "version {} is being fetched: {} of {} MB",
                 state.head.as_ref().map_or(0, |head| head.version),
@@ -161,9 +142,7 @@ impl Remote {
             ));
         }
         let problem = state.problem.as_ref();
-        problem
-            .filter(|_| state.failed_at > state.asked_at)
-            .cloned()
+        problem.filter(|_| state.failed_at > state.asked_at).cloned()
     }
 
     /// The state without memories that may be served.

@@ -61,10 +61,7 @@ impl Publisher {
             .map(|(position, (_, version))| VersionSummary {
                 bytes: version.bytes(),
                 is_current: position == 0,
-                version: Version {
-                    files: Vec::new(),
-                    ..version
-                },
+                version: Version { files: Vec::new(), ..version },
             })
             .collect())
     }
@@ -107,11 +104,7 @@ impl Publisher {
         let address = self.client.address().to_string();
         match chain.last() {
             Some((_, oldest)) if (1..oldest.version).contains(&version) => {
-                BucketError::PrunedVersion {
-                    address,
-                    version,
-                    oldest: oldest.version,
-                }
+                BucketError::PrunedVersion { address, version, oldest: oldest.version }
             }
             _ => BucketError::NoSuchVersion { address, version },
         }
@@ -139,10 +132,7 @@ impl Publisher {
             .filter(|mark| !earlier.held_back.iter().any(|before| before.id == mark.id));
         let ids: Vec<String> = comes_back.map(|mark| mark.id.clone()).collect();
         if !ids.is_empty() {
-            return Err(BucketError::RestoresWithdrawn {
-                version: number,
-                ids,
-            });
+            return Err(BucketError::RestoresWithdrawn { version: number, ids });
         }
         let version = Version {
             format: FORMAT,

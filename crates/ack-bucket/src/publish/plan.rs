@@ -123,11 +123,8 @@ impl Base {
         let mut withdrawals = self.withdrawals();
         let restored = restore_marks(&mut withdrawals, self.restored(), restore);
         let withheld: HashSet<&str> = withdrawals.iter().map(|mark| mark.id.as_str()).collect();
-        let mut plan = Plan {
-            base: self.number(),
-            is_repair: self.known.is_some(),
-            ..Plan::default()
-        };
+        let mut plan =
+            Plan { base: self.number(), is_repair: self.known.is_some(), ..Plan::default() };
         let mut ids: BTreeSet<String> = BTreeSet::new();
         for record in desired.records {
             if withheld.contains(record.id.as_str()) {
@@ -147,10 +144,7 @@ impl Base {
                 }
             }
         }
-        let removed = self
-            .records
-            .values()
-            .filter(|known| !ids.contains(&known.id));
+        let removed = self.records.values().filter(|known| !ids.contains(&known.id));
         plan.withdrawn = removed.map(to_item).collect();
         let between = |link: &Link| ids.contains(&link.from) && ids.contains(&link.to);
         plan.links = desired.links.into_iter().filter(between).collect();
@@ -183,13 +177,10 @@ impl Base {
                 plan.held_back.push(Item { id, title });
                 continue;
             }
-            let record = self
-                .records
-                .get(id)
-                .ok_or_else(|| BucketError::NotPublished {
-                    address: address.to_string(),
-                    id: ack_api::text::line(id, 100),
-                })?;
+            let record = self.records.get(id).ok_or_else(|| BucketError::NotPublished {
+                address: address.to_string(),
+                id: ack_api::text::line(id, 100),
+            })?;
             if plan.withdrawn.iter().any(|item| item.id == *id) {
                 continue;
             }
@@ -204,8 +195,7 @@ impl Base {
         let stays = |id: &String| !ids.contains(id);
         plan.unchanged = self.records.keys().filter(|id| stays(id)).count();
         plan.links = self.links()?;
-        plan.links
-            .retain(|link| stays(&link.from) && stays(&link.to));
+        plan.links.retain(|link| stays(&link.from) && stays(&link.to));
         Ok(plan)
     }
 
@@ -235,10 +225,7 @@ pub(super) fn restore_marks(
 }
 
 fn to_item(record: &Memory) -> Item {
-    Item {
-        id: record.id.clone(),
-        title: record.title.clone(),
-    }
+    Item { id: record.id.clone(), title: record.title.clone() }
 }
 
 fn sort(links: &mut [Link]) {

@@ -15,11 +15,7 @@ const PART_BYTES: usize = 16 << 20;
 
 /// How many requests uploading a file of this length takes.
 pub const fn upload_requests(bytes: u64) -> u64 {
-    if bytes <= PART_BYTES as u64 {
-        1
-    } else {
-        bytes.div_ceil(PART_BYTES as u64) + 2
-    }
+    if bytes <= PART_BYTES as u64 { 1 } else { bytes.div_ceil(PART_BYTES as u64) + 2 }
 }
 
 impl Publisher {
@@ -29,10 +25,8 @@ impl Publisher {
         built: &BuiltVersion,
         step: &mut dyn FnMut(Step),
     ) -> Result<(), BucketError> {
-        let mut sent = Progress {
-            fetched: 0,
-            total: built.uploads.iter().map(|file| file.bytes).sum(),
-        };
+        let mut sent =
+            Progress { fetched: 0, total: built.uploads.iter().map(|file| file.bytes).sum() };
         step(Step::Uploading(sent));
         for file in &built.uploads {
             self.upload_file(built, file, &mut |bytes| {
@@ -54,8 +48,7 @@ impl Publisher {
         if entry.bytes <= PART_BYTES as u64 {
             let bytes = fs::read(&path).map_err(failed)?;
             // Its name is unique, so writing it twice is harmless.
-            self.client
-                .put(&entry.object, bytes.into(), &WriteCondition::Always)?;
+            self.client.put(&entry.object, bytes.into(), &WriteCondition::Always)?;
             sent(entry.bytes);
             return Ok(());
         }

@@ -111,10 +111,7 @@ impl Place {
             Base::Project => places.project.clone(),
         };
         let paths = base.map(|base| matching(base, self.path)).into_iter();
-        paths
-            .flatten()
-            .filter_map(|path| self.store(&path))
-            .collect()
+        paths.flatten().filter_map(|path| self.store(&path)).collect()
     }
 
     fn store(&self, path: &Path) -> Option<FoundStore> {
@@ -206,10 +203,7 @@ fn configured_auto_memory(places: &StorePlaces<'_>) -> Option<FoundStore> {
     let claude = places.variable_or("CLAUDE_CONFIG_DIR", || places.home.join(".claude"));
     let settings = settings(&claude.join("settings.json"))?;
     let folder = Path::new(settings.get("autoMemoryDirectory")?.as_str()?);
-    notes_of(
-        StoreKind::AutoMemory,
-        &expand_home(folder, Some(&places.home)),
-    )
+    notes_of(StoreKind::AutoMemory, &expand_home(folder, Some(&places.home)))
 }
 
 /// The files that MEMORY_FILE_PATH names, here or in the settings of clients that start the server.
@@ -222,15 +216,8 @@ fn server_memories(places: &StorePlaces<'_>) -> Vec<FoundStore> {
         places.settings.join("Claude/claude_desktop_config.json"),
         places.settings.join("Code/User/mcp.json"),
     ];
-    let project = places
-        .project
-        .as_ref()
-        .map(|project| project.join(".mcp.json"));
-    for settings in clients
-        .into_iter()
-        .chain(project)
-        .filter_map(|path| settings(&path))
-    {
+    let project = places.project.as_ref().map(|project| project.join(".mcp.json"));
+    for settings in clients.into_iter().chain(project).filter_map(|path| settings(&path)) {
         texts_of(&settings, VARIABLE, &mut |text| {
             paths.push(expand_home(Path::new(text), Some(&places.home)));
         });
@@ -241,9 +228,7 @@ fn server_memories(places: &StorePlaces<'_>) -> Vec<FoundStore> {
 
 /// The projects in basic-memory's settings, or its usual folder.
 fn basic_memories(places: &StorePlaces<'_>) -> Vec<FoundStore> {
-    let base = places.variable_or("BASIC_MEMORY_CONFIG_DIR", || {
-        places.home.join(".basic-memory")
-    });
+    let base = places.variable_or("BASIC_MEMORY_CONFIG_DIR", || places.home.join(".basic-memory"));
     let settings = settings(&base.join("config.json")).unwrap_or_default();
     let projects = settings.get("projects").and_then(Value::as_object);
     let path = |project: &Value| {
@@ -261,10 +246,7 @@ fn basic_memories(places: &StorePlaces<'_>) -> Vec<FoundStore> {
     folders.dedup();
     // A project may be the home folder itself, which is never walked.
     folders.retain(|folder| *folder != places.home);
-    folders
-        .iter()
-        .filter_map(|path| notes_of(StoreKind::BasicMemory, path))
-        .collect()
+    folders.iter().filter_map(|path| notes_of(StoreKind::BasicMemory, path)).collect()
 }
 
 fn in_project(project: &Path) -> Vec<FoundStore> {
@@ -278,13 +260,9 @@ fn in_project(project: &Path) -> Vec<FoundStore> {
 /// and those at its top and in `docs`.
 pub fn knowledge_folders(project: &Path) -> Vec<PathBuf> {
     let top = entries(project).into_iter().take(MAX_TOP_FOLDERS);
-    let docs = entries(&project.join("docs"))
-        .into_iter()
-        .take(MAX_TOP_FOLDERS);
+    let docs = entries(&project.join("docs")).into_iter().take(MAX_TOP_FOLDERS);
     let folders = [project.to_owned()].into_iter().chain(top).chain(docs);
-    folders
-        .filter(|path| Dialect::of(path) == Dialect::Knowledge)
-        .collect()
+    folders.filter(|path| Dialect::of(path) == Dialect::Knowledge).collect()
 }
 
 /// The sorted subfolders of a folder, up to a limit.
@@ -292,10 +270,7 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return Vec::new();
     };
-    let entries = entries
-        .take(MAX_ENTRIES)
-        .flatten()
-        .map(|entry| entry.path());
+    let entries = entries.take(MAX_ENTRIES).flatten().map(|entry| entry.path());
     let mut folders: Vec<PathBuf> = entries.filter(|path| path.is_dir()).collect();
     folders.sort();
     folders

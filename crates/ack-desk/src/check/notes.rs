@@ -119,17 +119,8 @@ impl CheckState {
         // Editors on Windows add a byte order mark. Every reader of notes skips it.
         let content = content.trim_start_matches('\u{feff}');
         for (line, problem) in problems_by_line(content) {
-            let severity = if problem.is_error() {
-                Severity::Error
-            } else {
-                Severity::Warning
-            };
-            self.find(
-                severity,
-                problem.rule(),
-                (&shown_path, line),
-                problem.describe(),
-            );
+            let severity = if problem.is_error() { Severity::Error } else { Severity::Warning };
+            self.find(severity, problem.rule(), (&shown_path, line), problem.describe());
         }
         if note::is_json_lines(relative) {
             // What is not JSON may be a broken file of memories.
@@ -153,12 +144,7 @@ impl CheckState {
         let above = content.lines().count() - body.lines().count();
         self.links(place, (relative, shown_path), body, above);
         let dialect = Dialect::of(&place.folder);
-        let (notes, _) = parse::read(
-            dialect,
-            relative,
-            content.as_bytes(),
-            SystemTime::UNIX_EPOCH,
-        );
+        let (notes, _) = parse::read(dialect, relative, content.as_bytes(), SystemTime::UNIX_EPOCH);
         for note in notes {
             self.read.push(CheckedMemory {
                 path: shown_path.to_owned(),
@@ -229,24 +215,15 @@ impl CheckState {
             self.error("schema", (shown_path, 1), message);
         }
         self.form(shown_path, &document);
-        let has_type = header
-            .text(&["type", "metadata.type", "problem_type"])
-            .is_some();
+        let has_type = header.text(&["type", "metadata.type", "problem_type"]).is_some();
         if !has_type && !is_open {
             let message = "has no `type`, which the Open Knowledge Format requires";
-            let severity = if place.is_knowledge_format {
-                Severity::Error
-            } else {
-                Severity::Warning
-            };
+            let severity =
+                if place.is_knowledge_format { Severity::Error } else { Severity::Warning };
             self.find(severity, "schema", (shown_path, 1), message);
         }
-        let (notes, _) = parse::read(
-            Dialect::Markdown,
-            relative,
-            content.as_bytes(),
-            SystemTime::UNIX_EPOCH,
-        );
+        let (notes, _) =
+            parse::read(Dialect::Markdown, relative, content.as_bytes(), SystemTime::UNIX_EPOCH);
         let Some(note) = notes.into_iter().next() else {
             return;
         };
@@ -352,11 +329,7 @@ impl CheckState {
             return;
         }
         for file in &memory.files {
-            let path = file
-                .split(':')
-                .next()
-                .unwrap_or_default()
-                .replace('\\', "/");
+            let path = file.split(':').next().unwrap_or_default().replace('\\', "/");
             let path = path.trim_start_matches("./");
             let is_looked_for = !path.is_empty()
                 && !path.starts_with(['/', '~'])
@@ -383,9 +356,7 @@ impl CheckState {
         });
         let count = |severity| {
             let findings = self.findings.iter();
-            findings
-                .filter(|finding| finding.severity == severity)
-                .count()
+            findings.filter(|finding| finding.severity == severity).count()
         };
         CheckReport {
             files,
@@ -423,12 +394,7 @@ impl CheckState {
         let names: HashSet<&str> = self
             .read
             .iter()
-            .flat_map(|read| {
-                read.names
-                    .iter()
-                    .map(String::as_str)
-                    .chain([read.id.as_str()])
-            })
+            .flat_map(|read| read.names.iter().map(String::as_str).chain([read.id.as_str()]))
             .collect();
         let dead: Vec<(PathBuf, usize, String)> = self
             .note_links
@@ -451,10 +417,8 @@ impl CheckState {
         let kept: Vec<usize> = (0..self.read.len())
             .filter(|at| self.read.get(*at).is_some_and(|read| !read.is_withdrawn))
             .collect();
-        let memories: Vec<&Memory> = kept
-            .iter()
-            .filter_map(|at| Some(&self.read.get(*at)?.memory))
-            .collect();
+        let memories: Vec<&Memory> =
+            kept.iter().filter_map(|at| Some(&self.read.get(*at)?.memory)).collect();
         let mut found: Vec<(usize, usize)> = Vec::new();
         for group in alike(&memories, NEARLY_EQUAL) {
             let mut members = group.iter().filter_map(|at| kept.get(*at).copied());
@@ -482,17 +446,14 @@ impl CheckState {
 /// The line of a key in a note's header, or the first line.
 fn line_of(document: &Document, key: &str) -> usize {
     let mut keys = document.keys();
-    keys.find(|(known, _)| *known == key)
-        .map_or(1, |(_, line)| line)
+    keys.find(|(known, _)| *known == key).map_or(1, |(_, line)| line)
 }
 
 /// The `stale_after` day of a note, if it has passed and nobody has reviewed the note since.
 fn expired_on(note: &Note, today: Date) -> Option<Date> {
     let day = day(note.stale_after.as_ref()?).filter(|day| *day < today)?;
     let reviewed = note.reviewed_at.as_deref().and_then(self::day);
-    reviewed
-        .is_none_or(|reviewed| reviewed <= day)
-        .then_some(day)
+    reviewed.is_none_or(|reviewed| reviewed <= day).then_some(day)
 }
 
 fn day(value: &str) -> Option<Date> {
@@ -533,11 +494,7 @@ fn memory_of_line(line: &ImportLine) -> Memory {
         concepts: line.concepts.clone(),
         files: line.files.clone(),
         narrative: line.narrative.clone(),
-        status: if rejected {
-            Status::Rejected
-        } else {
-            Status::Staging
-        },
+        status: if rejected { Status::Rejected } else { Status::Staging },
         ..Memory::default()
     }
 }

@@ -29,9 +29,7 @@ pub fn check(lines: &str) -> Result<(), Problem> {
     let line = error.location().map_or(1, |location| location.line());
     let line = usize::try_from(line).unwrap_or(usize::MAX);
     let text = error.without_snippet().to_string();
-    let what = text
-        .split_once(": ")
-        .map_or(text.as_str(), |(_, what)| what);
+    let what = text.split_once(": ").map_or(text.as_str(), |(_, what)| what);
     let tab = lines.lines().position(|line| line.starts_with('\t'));
     let (line, message) = if what.contains("tab")
         && let Some(before) = tab
@@ -48,10 +46,7 @@ pub fn check(lines: &str) -> Result<(), Problem> {
     } else if OPEN_BRACKET.iter().any(|said| what.contains(said))
         && let Some((opened, bracket)) = open_bracket(lines, line)
     {
-        (
-            opened,
-            format!("`{bracket}` is opened here and never closed"),
-        )
+        (opened, format!("`{bracket}` is opened here and never closed"))
     } else {
         (line, what.to_owned())
     };
@@ -86,11 +81,7 @@ mod tests {
         let lists = format!("type: x\ntags: {}\n", "[".repeat(8 << 20));
         let maps = format!("tags: {}", "{a: [".repeat(1 << 20));
         for (lines, line, part) in [
-            (
-                "type: note\ntitle: [unclosed\nid: x\n",
-                2,
-                "`[` is opened here",
-            ),
+            ("type: note\ntitle: [unclosed\nid: x\n", 2, "`[` is opened here"),
             ("title: \"unclosed\nid: x\n", 1, "a quote"),
             ("title: {unclosed\n", 1, "`{`"),
             ("type: note\ntags:\n\t- ci\n", 3, "a tab"),

@@ -49,23 +49,14 @@ impl Filter {
         let same = |wanted: &Option<String>, values: &[Option<&String>]| {
             wanted.as_ref().is_none_or(|wanted| {
                 let wanted = fold_name(wanted);
-                values
-                    .iter()
-                    .flatten()
-                    .any(|value| fold_name(value) == wanted)
+                values.iter().flatten().any(|value| fold_name(value) == wanted)
             })
         };
         let tags: Vec<Option<&String>> = memory.concepts.iter().map(Some).collect();
         same(&self.kind, &[memory.kind.as_ref()])
-            && same(
-                &self.project,
-                &[memory.project.as_ref(), memory.project_alias.as_ref()],
-            )
+            && same(&self.project, &[memory.project.as_ref(), memory.project_alias.as_ref()])
             && same(&self.tag, &tags)
-            && same(
-                &self.session,
-                &[memory.session.as_ref(), memory.session_id.as_ref()],
-            )
+            && same(&self.session, &[memory.session.as_ref(), memory.session_id.as_ref()])
             && (!self.flagged || curated.is_flagged())
     }
 }
@@ -90,10 +81,7 @@ fn with_id(scopes: &[Arc<Scope>], id: &str) -> Result<Vec<Candidate>, CurateErro
     let mut found = Vec::new();
     for scope in scopes {
         if let Some(curated) = scope.store.snapshot(|snapshot| snapshot.curated(id))? {
-            found.push(Candidate {
-                scope: Arc::clone(scope),
-                curated,
-            });
+            found.push(Candidate { scope: Arc::clone(scope), curated });
         }
     }
     Ok(found)
@@ -105,10 +93,7 @@ fn by_prefix(scopes: &[Arc<Scope>], id: &str) -> Result<Candidate, CurateError> 
     let typed = id.trim().to_lowercase();
     visit_memories(scopes, &|_| true, &mut |scope, curated| {
         if !typed.is_empty() && has_prefix(&curated.memory.id, &typed) {
-            found.push(Candidate {
-                scope: Arc::clone(scope),
-                curated,
-            });
+            found.push(Candidate { scope: Arc::clone(scope), curated });
         } else {
             known.push(curated.memory.id);
         }
@@ -142,9 +127,7 @@ fn single_match(
 
 /// The short forms of the ids of some scopes. The ids of a store that cannot be read stay whole.
 pub fn short_ids(scopes: &[Arc<Scope>]) -> ShortIds {
-    let read = scopes
-        .iter()
-        .map(|scope| scope.store.snapshot(|snapshot| snapshot.ids()));
+    let read = scopes.iter().map(|scope| scope.store.snapshot(|snapshot| snapshot.ids()));
     ShortIds::of(read.flatten().flatten())
 }
 
@@ -172,9 +155,7 @@ pub fn queue(scopes: &[Arc<Scope>], filter: &Filter, now: Timestamp) -> Result<Q
             duplicate_ids: twins,
             replaced: older,
             waiting_replaced,
-        } = scope
-            .store
-            .full_scan(READ_TIMEOUT, |snapshot| snapshot.queue(today))?;
+        } = scope.store.full_scan(READ_TIMEOUT, |snapshot| snapshot.queue(today))?;
         numbers.count_replaced(waiting_replaced);
         for (newer, older) in older {
             let key = (scope.name.clone(), newer);
@@ -188,10 +169,12 @@ pub fn queue(scopes: &[Arc<Scope>], filter: &Filter, now: Timestamp) -> Result<Q
             numbers.count(dated.status, dated.created, dated.reviewed, is_put_off);
         }
         let waits = |curated: &CuratedMemory| !curated.is_put_off(today) && filter.allows(curated);
-        found.extend(waiting.into_iter().filter(waits).map(|curated| Candidate {
-            scope: Arc::clone(scope),
-            curated,
-        }));
+        found.extend(
+            waiting
+                .into_iter()
+                .filter(waits)
+                .map(|curated| Candidate { scope: Arc::clone(scope), curated }),
+        );
     }
     // Memories without a date come last; ties keep the stored order.
     found.sort_by_key(|candidate| {
@@ -200,9 +183,8 @@ pub fn queue(scopes: &[Arc<Scope>], filter: &Filter, now: Timestamp) -> Result<Q
     });
     if let Some(only) = &filter.only {
         let places = only.iter().zip(0usize..);
-        let places: HashMap<(&str, &str), usize> = places
-            .map(|((scope, id), place)| ((scope.as_str(), id.as_str()), place))
-            .collect();
+        let places: HashMap<(&str, &str), usize> =
+            places.map(|((scope, id), place)| ((scope.as_str(), id.as_str()), place)).collect();
         let place = |candidate: &Candidate| {
             let id = candidate.memory().id.as_str();
             places.get(&(candidate.scope.name.as_str(), id)).copied()
@@ -210,11 +192,7 @@ pub fn queue(scopes: &[Arc<Scope>], filter: &Filter, now: Timestamp) -> Result<Q
         found.retain(|candidate| place(candidate).is_some());
         found.sort_by_key(place);
     }
-    Ok(Queue {
-        waiting: found,
-        numbers: numbers.numbers(),
-        replaced,
-    })
+    Ok(Queue { waiting: found, numbers: numbers.numbers(), replaced })
 }
 
 /// Why no memory that waits matches a filter: what else matches it.
@@ -253,10 +231,7 @@ impl Unmatched {
         if !self.elsewhere.is_empty() {
             vec![Hint::advice("leave out --scope, or name the other one")]
         } else if !self.decided.is_empty() {
-            vec![
-                Hint::advice("to decide again about a memory, name its id"),
-                list,
-            ]
+            vec![Hint::advice("to decide again about a memory, name its id"), list]
         } else {
             vec![list]
         }
@@ -303,10 +278,7 @@ pub fn unmatched(
         (put_off, "snoozed"),
     ];
     decided.retain(|(count, _)| *count > 0);
-    Ok(Unmatched {
-        decided,
-        elsewhere: elsewhere.collect(),
-    })
+    Ok(Unmatched { decided, elsewhere: elsewhere.collect() })
 }
 
 fn visit_memories(

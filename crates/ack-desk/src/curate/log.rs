@@ -127,10 +127,7 @@ fn append_decided(
         lines.push_str(&signature);
         log.append(&lines)?;
     }
-    Ok(WrittenDecisions {
-        decisions,
-        side_effects,
-    })
+    Ok(WrittenDecisions { decisions, side_effects })
 }
 
 /// Rejects decisions about an id that several rows of the store share, because it is not clear
@@ -180,15 +177,9 @@ fn date_after_earlier(log: &Decisions, decisions: &mut [Decision]) {
 fn waiting_again(scope: &Scope, decisions: &[Decision]) -> Result<Vec<Decision>, CurateError> {
     let log = scope.store.decisions()?;
     let mut released = Vec::new();
-    for rejection in decisions
-        .iter()
-        .filter(|decision| decision.verdict == Verdict::Reject)
-    {
+    for rejection in decisions.iter().filter(|decision| decision.verdict == Verdict::Reject) {
         for id in log.replaced_by(&text::id(&rejection.id)) {
-            let waited = log
-                .about(id)
-                .last()
-                .is_some_and(|last| last.was == Status::Staging);
+            let waited = log.about(id).last().is_some_and(|last| last.was == Status::Staging);
             if !waited || decisions.iter().any(|decision| decision.id == *id) {
                 continue;
             }
@@ -220,10 +211,10 @@ pub fn check(scope: &Scope) -> Result<(), CurateError> {
 }
 
 fn log_path(scope: &Scope) -> PathBuf {
-    scope.store.decision_log().map_or_else(
-        || scope.folder.join(ack_api::decision::DECISION_LOG),
-        Path::to_owned,
-    )
+    scope
+        .store
+        .decision_log()
+        .map_or_else(|| scope.folder.join(ack_api::decision::DECISION_LOG), Path::to_owned)
 }
 
 /// Makes the log count as it was `shown` to a person, whatever it lost.

@@ -63,12 +63,7 @@ impl LockedLog {
             // Not every file system can lock a folder.
             Err(TryLockError::Error(_)) | Ok(()) => {}
         }
-        let mut log = Self {
-            path: path.to_owned(),
-            real,
-            file: None,
-            _folder: folder,
-        };
+        let mut log = Self { path: path.to_owned(), real, file: None, _folder: folder };
         loop {
             let file = match open_to_lock(&log.real) {
                 Ok(file) => Some(file),
@@ -114,8 +109,7 @@ impl LockedLog {
         if !self.is_in_place().map_err(fail)? {
             return Err(replaced(&path));
         }
-        self.seal(&before, lines, LineOrigin::Pending)
-            .map_err(fail)?;
+        self.seal(&before, lines, LineOrigin::Pending).map_err(fail)?;
         let placed = match &self.file {
             Some(_) => copy.persist(&self.real),
             None => copy.persist_noclobber(&self.real),
@@ -172,9 +166,7 @@ impl LockedLog {
     /// the log may read it.
     fn copy(&self, path: &Path, content: &[u8]) -> io::Result<NamedTempFile> {
         let folder = path.parent().unwrap_or(path);
-        let mut copy = tempfile::Builder::new()
-            .prefix(COPY_PREFIX)
-            .tempfile_in(folder)?;
+        let mut copy = tempfile::Builder::new().prefix(COPY_PREFIX).tempfile_in(folder)?;
         copy.write_all(content)?;
         if let Some(log) = self.metadata()? {
             copy.as_file().set_permissions(log.permissions())?;
@@ -272,20 +264,13 @@ fn sync_folder(log: &Path) {
 }
 
 fn write_error(path: &Path, source: io::Error) -> CurateError {
-    CurateError::Write {
-        path: path.to_owned(),
-        source,
-    }
+    CurateError::Write { path: path.to_owned(), source }
 }
 
 fn locked(path: &Path) -> CurateError {
-    CurateError::Locked {
-        path: path.to_owned(),
-    }
+    CurateError::Locked { path: path.to_owned() }
 }
 
 fn replaced(path: &Path) -> CurateError {
-    CurateError::Replaced {
-        path: path.to_owned(),
-    }
+    CurateError::Replaced { path: path.to_owned() }
 }

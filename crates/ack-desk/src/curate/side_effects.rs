@@ -29,11 +29,7 @@ impl About {
     }
 
     fn in_scope(scope: &str, memory: &Memory) -> Self {
-        Self {
-            id: memory.id.clone(),
-            scope: scope.to_owned(),
-            title: memory.title.clone(),
-        }
+        Self { id: memory.id.clone(), scope: scope.to_owned(), title: memory.title.clone() }
     }
 }
 
@@ -162,10 +158,7 @@ pub fn of_decisions(
 /// Whether agents may no longer see a memory after a decision.
 fn may_leave(decision: &Decision) -> bool {
     decision.verdict == Verdict::Withdraw
-        || decision
-            .verdict
-            .status()
-            .is_some_and(|status| !status.is_served())
+        || decision.verdict.status().is_some_and(|status| !status.is_served())
 }
 
 fn standing(memory: &Memory, snapshot: &Snapshot<'_>) -> Result<Standing, StoreError> {
@@ -191,9 +184,5 @@ fn standing(memory: &Memory, snapshot: &Snapshot<'_>) -> Result<Standing, StoreE
     let first = memory.superseded_by.as_deref();
     let first = first.filter(|id| *id != memory.id);
     let is_replaced = is_superseded(&memory.id, first, StatusFilter::Approved, find);
-    Ok(if is_replaced {
-        Standing::Replaced
-    } else {
-        Standing::Served
-    })
+    Ok(if is_replaced { Standing::Replaced } else { Standing::Served })
 }

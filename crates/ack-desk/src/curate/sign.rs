@@ -68,10 +68,7 @@ fn keys(scope: &Scope, signers: &Signers) -> Result<Vec<SigningKey>, CurateError
         keys.extend(allowed.map(|key| SigningKey::Agent(key.to_owned())));
     }
     match keys.is_empty() {
-        true => Err(refuse(
-            scope,
-            "none of your SSH keys is in the list of signers",
-        )),
+        true => Err(refuse(scope, "none of your SSH keys is in the list of signers")),
         false => Ok(keys),
     }
 }
@@ -80,33 +77,23 @@ fn keys(scope: &Scope, signers: &Signers) -> Result<Vec<SigningKey>, CurateError
 fn public_keys(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let paths = entries.map(|entry| entry.path());
-    let mut keys: Vec<PathBuf> = paths
-        .filter(|path| path.extension().is_some_and(|extension| extension == "pub"))
-        .collect();
+    let mut keys: Vec<PathBuf> =
+        paths.filter(|path| path.extension().is_some_and(|extension| extension == "pub")).collect();
     keys.sort();
     keys
 }
 
 /// The public keys in the agent, one a line; none if there is no agent.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "only OpenSSH knows the agent and the passphrase"
-)]
+#[expect(clippy::disallowed_methods, reason = "only OpenSSH knows the agent and the passphrase")]
 fn agent_keys() -> String {
-    let listed = Command::new("ssh-add")
-        .arg("-L")
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output();
+    let listed =
+        Command::new("ssh-add").arg("-L").stdin(Stdio::null()).stderr(Stdio::null()).output();
     let listed = listed.map(|listed| listed.stdout).unwrap_or_default();
     String::from_utf8_lossy(&listed).into_owned()
 }
 
 /// Signs a message. What `ssh-keygen` asks for goes to the terminal.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "only OpenSSH knows the agent and the passphrase"
-)]
+#[expect(clippy::disallowed_methods, reason = "only OpenSSH knows the agent and the passphrase")]
 fn run_ssh_keygen(key: &SigningKey, message: &str) -> io::Result<String> {
     // `ssh-keygen` finds the private key, in the file beside this one or in the agent.
     let (path, _file) = match key {
@@ -124,10 +111,7 @@ fn run_ssh_keygen(key: &SigningKey, message: &str) -> io::Result<String> {
         .stdout(Stdio::piped())
         .spawn()?;
     // It may end before it has read everything; its exit status says so.
-    let _ = process
-        .stdin
-        .take()
-        .map(|mut stdin| stdin.write_all(message.as_bytes()));
+    let _ = process.stdin.take().map(|mut stdin| stdin.write_all(message.as_bytes()));
     let done = process.wait_with_output()?;
     if !done.status.success() {
         return Err(io::Error::other(format!("{}", done.status)));
@@ -136,8 +120,5 @@ fn run_ssh_keygen(key: &SigningKey, message: &str) -> io::Result<String> {
 }
 
 fn refuse(scope: &Scope, reason: &str) -> CurateError {
-    CurateError::Unsigned {
-        scope: scope.name.clone(),
-        reason: reason.to_owned(),
-    }
+    CurateError::Unsigned { scope: scope.name.clone(), reason: reason.to_owned() }
 }

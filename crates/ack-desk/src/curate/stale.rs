@@ -96,9 +96,8 @@ fn decided_at(memory: &ApprovedMemory) -> Option<Timestamp> {
 /// The ids of approved memories that agents do not see because a newer one replaces them.
 fn superseded(approved: &[CuratedMemory]) -> HashSet<String> {
     let memories = || approved.iter().map(|curated| &curated.memory);
-    let known: HashMap<&str, &Memory> = memories()
-        .map(|memory| (memory.id.as_str(), memory))
-        .collect();
+    let known: HashMap<&str, &Memory> =
+        memories().map(|memory| (memory.id.as_str(), memory)).collect();
     let find = |id: &str| {
         let memory = known.get(id)?;
         Some((memory.status, memory.superseded_by.as_deref()))
@@ -134,11 +133,7 @@ pub fn marks_kept_despite(memory: &Memory, reason: &str) -> String {
         format!("{before}{MARK_SEPARATOR}{reason}")
     };
     // A truncated mark would match nothing.
-    if all.chars().count() > MAX_DISMISSED_MARKS_CHARS {
-        reason.to_owned()
-    } else {
-        all
-    }
+    if all.chars().count() > MAX_DISMISSED_MARKS_CHARS { reason.to_owned() } else { all }
 }
 
 /// Checks the history for memories that have no mark yet.
@@ -160,10 +155,7 @@ fn check_history(
         } else {
             reason
         };
-        found.push(ApprovedMemory {
-            candidate,
-            stale: reason,
-        });
+        found.push(ApprovedMemory { candidate, stale: reason });
     }
     found
 }
@@ -180,18 +172,13 @@ fn marks(memories: &[&Memory], staleness: &Staleness) -> Vec<Option<String>> {
     let end = Instant::now() + HISTORY_TIME;
     let changed = |memory: &Memory| {
         // The reviewer knew what had changed until then.
-        let since = memory
-            .reviewed_at
-            .or(memory.updated_at)
-            .or(memory.created_at)?;
+        let since = memory.reviewed_at.or(memory.updated_at).or(memory.created_at)?;
         if memory.files.is_empty() || Instant::now() >= end {
             return None;
         }
         let commits = tree.commits_since(&memory.files, since)?;
-        let (count, file) = commits
-            .into_iter()
-            .zip(&memory.files)
-            .max_by_key(|(count, _)| *count)?;
+        let (count, file) =
+            commits.into_iter().zip(&memory.files).max_by_key(|(count, _)| *count)?;
         let file = text::line(file, 80);
         (count >= MANY_COMMITS).then(|| format!("{file} changed in {count} commits since"))
     };

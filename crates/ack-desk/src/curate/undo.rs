@@ -108,14 +108,9 @@ pub fn prepare(
             }
         }
     };
-    let found = found.ok_or_else(|| CurateError::NothingToUndo {
-        batch: batch.map(str::to_owned),
-    })?;
-    let mut undo = Undo {
-        batch: found.name,
-        actor: found.actor,
-        steps: Vec::new(),
-    };
+    let found =
+        found.ok_or_else(|| CurateError::NothingToUndo { batch: batch.map(str::to_owned) })?;
+    let mut undo = Undo { batch: found.name, actor: found.actor, steps: Vec::new() };
     for (scope, decisions) in logs {
         let mut restored: Vec<Decision> = decisions
             .newest()
@@ -129,10 +124,7 @@ pub fn prepare(
             .collect();
         restored.sort_by(|a, b| a.id.cmp(&b.id));
         if !restored.is_empty() {
-            undo.steps.push(UndoStep {
-                scope: Arc::clone(scope),
-                decisions: restored,
-            });
+            undo.steps.push(UndoStep { scope: Arc::clone(scope), decisions: restored });
         }
     }
     Ok(undo)

@@ -120,10 +120,9 @@ impl Publication {
             None
         };
         // Withdrawing changes nothing else, so any scope may do it.
-        let origin = wanted.as_ref().map(|_| Origin {
-            scope: &self.scope.name,
-            replaces: self.options.replace.as_deref(),
-        });
+        let origin = wanted
+            .as_ref()
+            .map(|_| Origin { scope: &self.scope.name, replaces: self.options.replace.as_deref() });
         let base = self.publisher.fetch_base(origin, step)?;
         let plan = match wanted {
             Some(wanted) => base.plan(wanted, &self.options.restore)?,
@@ -185,9 +184,7 @@ impl Publication {
             resident: self.options.resident,
             rebuild: self.options.rebuild,
         };
-        let built = self
-            .publisher
-            .build(&planned.base, &planned.plan, &terms, step)?;
+        let built = self.publisher.build(&planned.base, &planned.plan, &terms, step)?;
         let cost = built.cost();
         Ok((built, cost))
     }
@@ -210,27 +207,12 @@ impl Publication {
                 break;
             };
             let again = self.plan(step)?;
-            let agreed = |item: &&Item| {
-                !planned
-                    .plan
-                    .withdrawn
-                    .iter()
-                    .any(|known| known.id == item.id)
-            };
-            let others: Vec<String> = again
-                .plan
-                .withdrawn
-                .iter()
-                .filter(agreed)
-                .map(|item| item.id.clone())
-                .collect();
+            let agreed =
+                |item: &&Item| !planned.plan.withdrawn.iter().any(|known| known.id == item.id);
+            let others: Vec<String> =
+                again.plan.withdrawn.iter().filter(agreed).map(|item| item.id.clone()).collect();
             if !others.is_empty() {
-                let file_names = others
-                    .iter()
-                    .take(5)
-                    .cloned()
-                    .collect::<Vec<_>>()
-                    .join(", ");
+                let file_names = others.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
                 return Err(BucketError::Conflict {
                     address: self.address.to_string(),
                     version,
@@ -241,10 +223,7 @@ impl Publication {
             if again.plan.is_empty() {
                 let head = self.publisher.current()?;
                 return head.ok_or_else(|| {
-                    BucketError::NothingPublished {
-                        address: self.address.to_string(),
-                    }
-                    .into()
+                    BucketError::NothingPublished { address: self.address.to_string() }.into()
                 });
             }
             let (built, _) = self.make(&again, step)?;

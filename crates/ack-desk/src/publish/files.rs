@@ -48,9 +48,7 @@ impl ExistingFiles {
             let entry = entry.map_err(|error| PublishError::Io {
                 action: "list",
                 path: error.path().unwrap_or(folder).to_owned(),
-                source: error
-                    .into_io_error()
-                    .unwrap_or_else(|| std::io::ErrorKind::Other.into()),
+                source: error.into_io_error().unwrap_or_else(|| std::io::ErrorKind::Other.into()),
             })?;
             if entry.depth() == 1 {
                 let name = entry.file_name().to_string_lossy().to_lowercase();
@@ -70,10 +68,7 @@ impl ExistingFiles {
             if let Some(published) = Published::read(&text).filter(|one| one.scope == scope) {
                 // Of two copies, the first one is ours.
                 let id = published.id.clone();
-                present
-                    .published
-                    .entry(id)
-                    .or_insert((relative.to_owned(), text, published));
+                present.published.entry(id).or_insert((relative.to_owned(), text, published));
             }
         }
         Ok(present)
@@ -101,11 +96,7 @@ pub fn plan(
     }
     for memory in memories {
         let source = scope.store.note_text(&memory.id);
-        let origin = PublishedMemory {
-            scope: &scope.name,
-            memory,
-            source: source.as_deref(),
-        };
+        let origin = PublishedMemory { scope: &scope.name, memory, source: source.as_deref() };
         match present.published.remove(&memory.id) {
             Some((path, text, published)) => {
                 plan_existing(plan, &origin, path, text, &published, options);
@@ -114,15 +105,8 @@ pub fn plan(
         }
     }
     for (id, (path, text, _)) in present.published {
-        plan.withdrawn.push(PublishItem {
-            path: path.clone(),
-            id,
-        });
-        plan.steps.push(Step {
-            path,
-            before: Some(text),
-            after: None,
-        });
+        plan.withdrawn.push(PublishItem { path: path.clone(), id });
+        plan.steps.push(Step { path, before: Some(text), after: None });
     }
     Ok(())
 }
@@ -134,15 +118,8 @@ fn plan_new(plan: &mut PublishPlan, origin: &PublishedMemory<'_>, names: &mut Ha
         return;
     }
     let path = PathBuf::from(free_name(origin, names));
-    plan.added.push(PublishItem {
-        path: path.clone(),
-        id: origin.memory.id.clone(),
-    });
-    plan.steps.push(Step {
-        path,
-        before: None,
-        after: Some(after),
-    });
+    plan.added.push(PublishItem { path: path.clone(), id: origin.memory.id.clone() });
+    plan.steps.push(Step { path, before: None, after: Some(after) });
 }
 
 /// Plans the file of a memory that has one.
@@ -154,10 +131,7 @@ fn plan_existing(
     published: &Published,
     options: PublishOptions,
 ) {
-    let item = PublishItem {
-        path: path.clone(),
-        id: origin.memory.id.clone(),
-    };
+    let item = PublishItem { path: path.clone(), id: origin.memory.id.clone() };
     let after = match origin.compare(published) {
         Comparison::Conflict if !options.overwrite => {
             plan.kept.push(item);
@@ -174,27 +148,15 @@ fn plan_existing(
         return;
     }
     plan.changed.push(item);
-    plan.steps.push(Step {
-        path,
-        before: Some(text),
-        after: Some(after),
-    });
+    plan.steps.push(Step { path, before: Some(text), after: Some(after) });
 }
 
 /// Writes a memory that no other scope has as a new note, which waits for review whatever counts as
 /// approved there. Returns its path.
 pub fn add_note(folder: &Path, memory: &Memory) -> Result<PathBuf, PublishError> {
     let folder = real_path(folder)?;
-    let note = PublishedMemory {
-        scope: "",
-        memory,
-        source: None,
-    };
-    let step = Step {
-        path: note.file_name().into(),
-        before: None,
-        after: Some(note.new_note()),
-    };
+    let note = PublishedMemory { scope: "", memory, source: None };
+    let step = Step { path: note.file_name().into(), before: None, after: Some(note.new_note()) };
     write(&folder, &step)?;
     Ok(folder.join(step.path))
 }
@@ -214,16 +176,10 @@ fn free_name(origin: &PublishedMemory<'_>, names: &mut HashSet<String>) -> Strin
 
 /// The folder with every link resolved. Parts that do not exist yet are left as they are.
 pub fn real_path(folder: &Path) -> Result<PathBuf, PublishError> {
-    let io = |source| PublishError::Io {
-        action: "find",
-        path: folder.to_owned(),
-        source,
-    };
+    let io = |source| PublishError::Io { action: "find", path: folder.to_owned(), source };
     let absolute = std::path::absolute(folder).map_err(io)?;
-    let existing = absolute
-        .ancestors()
-        .find(|path| path.symlink_metadata().is_ok())
-        .unwrap_or(&absolute);
+    let existing =
+        absolute.ancestors().find(|path| path.symlink_metadata().is_ok()).unwrap_or(&absolute);
     let rest = absolute.strip_prefix(existing).unwrap_or(Path::new(""));
     if rest.components().any(|part| part == Component::ParentDir) {
         return Err(io(ErrorKind::NotFound.into()));
@@ -233,11 +189,7 @@ pub fn real_path(folder: &Path) -> Result<PathBuf, PublishError> {
         return Err(io(ErrorKind::NotADirectory.into()));
     }
     // Joining an empty path would add a separator.
-    Ok(if rest.as_os_str().is_empty() {
-        real
-    } else {
-        real.join(rest)
-    })
+    Ok(if rest.as_os_str().is_empty() { real } else { real.join(rest) })
 }
 
 /// Writes, replaces or removes one file, if it has not changed since the plan.
@@ -246,11 +198,7 @@ pub fn write(folder: &Path, step: &Step) -> Result<(), PublishError> {
     let parent = path.parent().unwrap_or(folder);
     let io = |action| {
         let path = path.clone();
-        move |source| PublishError::Io {
-            action,
-            path,
-            source,
-        }
+        move |source| PublishError::Io { action, path, source }
     };
     fs::create_dir_all(parent).map_err(io("create"))?;
     // A parent folder may have become a link.
@@ -270,11 +218,9 @@ pub fn write(folder: &Path, step: &Step) -> Result<(), PublishError> {
         .map_err(io("write"))?;
     file.write_all(after.as_bytes()).map_err(io("write"))?;
     if step.before.is_none() {
-        file.persist_noclobber(&path)
-            .map_err(|error| io("write")(error.error))?;
+        file.persist_noclobber(&path).map_err(|error| io("write")(error.error))?;
     } else {
-        file.persist(&path)
-            .map_err(|error| io("write")(error.error))?;
+        file.persist(&path).map_err(|error| io("write")(error.error))?;
     }
     Ok(())
 }

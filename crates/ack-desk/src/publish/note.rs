@@ -137,12 +137,7 @@ impl PublishedMemory<'_> {
         let known_title = has_base.then_some(known.title.as_str());
         set_text(document, title, known_title, Some(&memory.title));
         let known_subtitle = known.subtitle.as_deref();
-        set_text(
-            document,
-            subtitle,
-            known_subtitle,
-            memory.subtitle.as_deref(),
-        );
+        set_text(document, subtitle, known_subtitle, memory.subtitle.as_deref());
         set_list(document, tags, &known.tags, &memory.concepts);
         let known_project = known.project.as_deref();
         set_text(document, project, known_project, memory.project.as_deref());
@@ -245,12 +240,7 @@ fn digest_of(text: &str) -> String {
 /// The note that serving reads from a file.
 pub fn read_note(text: &str) -> Note {
     let path = Path::new("note.md");
-    let (notes, _) = read(
-        Dialect::Markdown,
-        path,
-        text.as_bytes(),
-        SystemTime::UNIX_EPOCH,
-    );
+    let (notes, _) = read(Dialect::Markdown, path, text.as_bytes(), SystemTime::UNIX_EPOCH);
     notes.into_iter().next().unwrap_or_default()
 }
 

@@ -129,9 +129,7 @@ pub fn decided(memory: &Memory) -> String {
         let name = by.rsplit_once(':').map_or(by, |(_, name)| name);
         format!("by {}", text::line(name, 40))
     });
-    let on = memory
-        .reviewed_at
-        .map(|at| format!("on {}", time::to_date(at)));
+    let on = memory.reviewed_at.map(|at| format!("on {}", time::to_date(at)));
     let known: Vec<String> = by.into_iter().chain(on).collect();
     match known.is_empty() {
         true => "not reviewed by anyone".to_owned(),
@@ -175,9 +173,8 @@ impl Window {
     pub fn of(desk: &Desk, request: &QueueRequest) -> Self {
         let numbers = request.view.of(desk.items());
         let count = request.count.min(MAX_WINDOW);
-        let around = request
-            .around
-            .and_then(|around| numbers.iter().position(|number| *number == around));
+        let around =
+            request.around.and_then(|around| numbers.iter().position(|number| *number == around));
         let from = around.map_or(request.from, |position| position.saturating_sub(count / 4));
         let from = from.min(numbers.len().saturating_sub(count));
         let entries = numbers.iter().skip(from).take(count);

@@ -34,9 +34,7 @@ impl ReviewPage {
         let keys = serde_json::Value::from(KEYS);
         let script = SCRIPT.concat();
         let script = format!("\"use strict\";\n(() => {{\nconst KEYS = {keys};\n{script}}})();\n");
-        let html = HTML
-            .replace("/*STYLE*/", STYLE)
-            .replace("/*SCRIPT*/", &script);
+        let html = HTML.replace("/*STYLE*/", STYLE).replace("/*SCRIPT*/", &script);
         let policy = format!(
             "default-src 'none'; script-src '{}'; style-src '{}'; connect-src 'self'; \
              frame-ancestors 'none'; base-uri 'none'; form-action 'none'; \

@@ -43,11 +43,7 @@ impl std::fmt::Debug for PageAccess {
 
 impl PageAccess {
     pub fn new(address: SocketAddr) -> std::io::Result<Self> {
-        Ok(Self {
-            address,
-            entrance: Mutex::default(),
-            session: random_text()?,
-        })
+        Ok(Self { address, entrance: Mutex::default(), session: random_text()? })
     }
 
     /// Makes an address to open. It works once, and the previous address stops working.
@@ -55,10 +51,7 @@ impl PageAccess {
         let word = random_text()?;
         // Browsers do not send the part after the `#`.
         let address = format!("http://{}/#{word}", self.address);
-        *self.entrance.lock() = Entrance {
-            word: Some(word),
-            folder: None,
-        };
+        *self.entrance.lock() = Entrance { word: Some(word), folder: None };
         Ok(address)
     }
 

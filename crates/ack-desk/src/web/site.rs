@@ -42,9 +42,7 @@ use ack_http::gate::{Gate, Refusal};
 use ack_http::peers::{Peer, read_body};
 
 /// What the page asks because of a key.
-const KEYS: [&str; 7] = [
-    "/back", "/card", "/choose", "/heap", "/plan", "/preview", "/write",
-];
+const KEYS: [&str; 7] = ["/back", "/card", "/choose", "/heap", "/plan", "/preview", "/write"];
 /// Lines of a text that are shown first, and about how wide they are on the page.
 const FOLDED_LINES: usize = 12;
 const LINE_WIDTH: usize = 72;
@@ -57,18 +55,9 @@ const HEADERS: [(HeaderName, &str); 7] = [
     (REFERRER_POLICY, "no-referrer"),
     (X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (HeaderName::from_static("x-frame-options"), "DENY"),
-    (
-        HeaderName::from_static("cross-origin-opener-policy"),
-        "same-origin",
-    ),
-    (
-        HeaderName::from_static("cross-origin-resource-policy"),
-        "same-origin",
-    ),
-    (
-        HeaderName::from_static("permissions-policy"),
-        "camera=(), geolocation=(), microphone=()",
-    ),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    (HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=()"),
 ];
 
 /// The server's side of the page.
@@ -99,10 +88,7 @@ struct Failure {
 
 impl Failure {
     fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self {
-            status,
-            message: message.into(),
-        }
+        Self { status, message: message.into() }
     }
 }
 
@@ -199,11 +185,7 @@ impl ReviewSite {
             self.check_token(&request)?;
             self.admit(peer);
         }
-        let PageLimits {
-            bytes,
-            body_timeout,
-            ..
-        } = self.limits;
+        let PageLimits { bytes, body_timeout, .. } = self.limits;
         let (body, _) = read_body(request.into_body(), bytes, body_timeout, None)
             .await
             .map_err(|error| Failure::new(error.status(), error.to_string()))?;
@@ -221,8 +203,7 @@ impl ReviewSite {
     /// Notes a request of the page. Its connection outlasts those of others.
     fn admit(&self, peer: &Peer) {
         peer.mark_known();
-        self.last_request
-            .store(millis(self.began.elapsed()), Ordering::Relaxed);
+        self.last_request.store(millis(self.began.elapsed()), Ordering::Relaxed);
     }
 
     /// Checks that the request is for this server and comes from its own page.
@@ -313,9 +294,7 @@ impl ReviewSite {
             "/preview" => {
                 let request = self.validated(parse(body)?)?;
                 let choice = request.choice.unwrap_or(Choice::Approve);
-                Ok(to_json(
-                    &self.desk.lock().preview(&request.numbers, &choice)?,
-                ))
+                Ok(to_json(&self.desk.lock().preview(&request.numbers, &choice)?))
             }
             "/choose" => self.choose(self.validated(parse(body)?)?),
             "/back" => {
@@ -383,11 +362,7 @@ impl ReviewSite {
         let queue = item.queue();
         let action = |key, choice: Choice| -> Result<Action, Failure> {
             let preview = desk.preview(&[request.number], &choice)?;
-            Ok(Action {
-                key,
-                choice,
-                preview,
-            })
+            Ok(Action { key, choice, preview })
         };
         let group = desk.group(request.number).into_iter().filter_map(|number| {
             let item = desk.items().get(number)?;
@@ -402,9 +377,7 @@ impl ReviewSite {
             chosen: desk.done(request.number),
             approved: queue == QueueKind::Approved,
             flagged: is_held_back(item),
-            missed: desk
-                .missed(request.number)
-                .filter(|_| queue == QueueKind::Waiting),
+            missed: desk.missed(request.number).filter(|_| queue == QueueKind::Waiting),
             actions: match queue {
                 QueueKind::Waiting => vec![
                     action('a', Choice::Approve)?,
@@ -486,22 +459,14 @@ impl ReviewSite {
             let actions = ['m', 'd', '='].into_iter().filter_map(|key| {
                 let choice = Choice::with_other(key, near.id.clone(), is_approved);
                 match desk.preview(&[request.number], &choice) {
-                    Ok(preview) => Some(Action {
-                        key,
-                        choice,
-                        preview,
-                    }),
+                    Ok(preview) => Some(Action { key, choice, preview }),
                     Err(error) => {
                         refusal.get_or_insert(error.to_string());
                         None
                     }
                 }
             });
-            ShownNear {
-                actions: actions.collect(),
-                refusal,
-                near,
-            }
+            ShownNear { actions: actions.collect(), refusal, near }
         });
         Ok(to_json(&entries.collect::<Vec<_>>()))
     }
@@ -616,8 +581,5 @@ fn in_json(value: &Value) -> Answer {
 }
 
 fn not_allowed(allowed: &'static str) -> Failure {
-    Failure::new(
-        StatusCode::METHOD_NOT_ALLOWED,
-        format!("allowed here: {allowed}"),
-    )
+    Failure::new(StatusCode::METHOD_NOT_ALLOWED, format!("allowed here: {allowed}"))
 }

@@ -116,10 +116,7 @@ pub fn rows() -> impl Iterator<Item = Row> {
     let endings = endings();
     let named = [(ASSIGNED, 6), (TOLD, 7)].map(|(between, least)| {
         let rest = format!("(?x: {endings} {between} )");
-        Row {
-            inside: true,
-            ..Row::new(Kind::Place(Test::Named(least)), LAST_WORDS, rest)
-        }
+        Row { inside: true, ..Row::new(Kind::Place(Test::Named(least)), LAST_WORDS, rest) }
     });
     let others = columns(PLACES).filter_map(|[words, rest, test]| {
         let kind = Kind::Place(Test::parse(test)?);
@@ -186,10 +183,7 @@ impl Names {
     /// How long a value is at least if a name stands for a secret.
     fn least(&self, name: &str) -> Option<usize> {
         let words = words(name);
-        let near = words
-            .rmatch_indices(' ')
-            .nth(NAME_WORDS)
-            .map_or(0, |(at, _)| at);
+        let near = words.rmatch_indices(' ').nth(NAME_WORDS).map_or(0, |(at, _)| at);
         let words = words.get(near..)?;
         if self.public.is_match(words) {
             return None;
@@ -249,9 +243,7 @@ fn words(name: &str) -> String {
 
 /// The value at a position of a text, without its quotes. A quoted text with spaces is not one.
 fn value(text: &str, at: usize) -> &str {
-    let rest = text
-        .get(at..text.floor_char_boundary(at + MAX_VALUE))
-        .unwrap_or_default();
+    let rest = text.get(at..text.floor_char_boundary(at + MAX_VALUE)).unwrap_or_default();
     let rest = rest.trim_start_matches([' ', '\t', '\\']);
     let quote = rest.bytes().next().filter(|byte| b"\"'`".contains(byte));
     let rest = rest.trim_start_matches(['"', '\'', '`']);
@@ -268,20 +260,14 @@ fn value(text: &str, at: usize) -> &str {
     let end = rest.bytes().position(ends).unwrap_or(rest.len());
     let value = rest.get(..end).unwrap_or_default();
     let has_space = quote.is_some() && value.bytes().any(|byte| byte <= b' ');
-    if has_space {
-        value.get(..0).unwrap_or_default()
-    } else {
-        value
-    }
+    if has_space { value.get(..0).unwrap_or_default() } else { value }
 }
 
 /// The value that is assigned at a position, also after a type: `token: string = "value"`.
 fn assigned_value(text: &str, at: usize) -> &str {
     let given = value(text, at);
     let start = given.as_ptr().addr().wrapping_sub(text.as_ptr().addr());
-    let rest = text
-        .get(start.wrapping_add(given.len())..)
-        .unwrap_or_default();
+    let rest = text.get(start.wrapping_add(given.len())..).unwrap_or_default();
     let rest = rest.trim_start_matches(' ');
     match rest.strip_prefix("= ") {
         Some(rest) if !given.is_empty() => value(rest, 0),

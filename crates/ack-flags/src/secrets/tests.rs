@@ -74,9 +74,8 @@ impl Maker {
 
     /// A text of every shape, each with a new secret.
     fn texts(&mut self) -> Vec<String> {
-        let mut texts: Vec<String> = examples("password")
-            .map(|shape| shape.replace("{}", &self.password()))
-            .collect();
+        let mut texts: Vec<String> =
+            examples("password").map(|shape| shape.replace("{}", &self.password())).collect();
         let with_token = TOKEN_AFTER.iter();
         texts.extend(
             with_token
@@ -163,10 +162,7 @@ fn names_placeholders_and_hashes_are_not_secrets() {
         format!("the aws image {commit}"),
         format!("PublicKeyToken={}", maker.of(HEX, 16)),
         format!("public_key = {}", maker.of(BASE64, 43)),
-        format!(
-            "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI{}",
-            maker.of(BASE64, 43)
-        ),
+        format!("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI{}", maker.of(BASE64, 43)),
         format!("next_page_token: {}", maker.of(URL, 30)),
         format!("integrity sha512-{}==", maker.of(BASE64, 86)),
     ];

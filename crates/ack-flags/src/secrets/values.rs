@@ -52,9 +52,7 @@ static UUIDS: LazyLock<Option<Regex>> =
     LazyLock::new(|| pattern("(?i)^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$"));
 
 fn matches(regex: &'static LazyLock<Option<Regex>>, value: &str) -> bool {
-    regex
-        .as_ref()
-        .is_some_and(|regex| regex.is_match(value.as_bytes()))
+    regex.as_ref().is_some_and(|regex| regex.is_match(value.as_bytes()))
 }
 
 /// Whether a value of at least so many characters is one that nobody would guess.
@@ -103,10 +101,7 @@ fn is_mixed(value: &str) -> bool {
     for byte in value.bytes() {
         has_digit |= byte.is_ascii_digit();
         has_letter |= byte.is_ascii_alphabetic();
-        has_sign |= matches!(
-            byte,
-            b'!' | b'@' | b'#' | b'%' | b'^' | b'&' | b'*' | b'+' | b'~'
-        );
+        has_sign |= matches!(byte, b'!' | b'@' | b'#' | b'%' | b'^' | b'&' | b'*' | b'+' | b'~');
         // The plain form of a text has capital letters only in ASCII.
         if byte.is_ascii_alphabetic() || !byte.is_ascii() {
             let is_small = !byte.is_ascii_uppercase();
@@ -140,9 +135,7 @@ fn is_slug(value: &str) -> bool {
 fn is_camel(value: &str) -> bool {
     static WORDS: LazyLock<Option<Regex>> = LazyLock::new(|| pattern("[A-Z]+[a-z]*|[a-z]+|[0-9]+"));
     let (mut count, mut length, mut acronyms, mut numbers) = (0, 0, 0, 0);
-    let words = WORDS
-        .iter()
-        .flat_map(|words| words.find_iter(value.as_bytes()));
+    let words = WORDS.iter().flat_map(|words| words.find_iter(value.as_bytes()));
     for word in words.filter_map(|word| str::from_utf8(word.as_bytes()).ok()) {
         if word.starts_with(|c: char| c.is_ascii_digit()) {
             numbers += 1;
@@ -153,11 +146,7 @@ fn is_camel(value: &str) -> bool {
         }
         // In `HTTPServer`, the last capital letter begins the second word.
         let capitals = word.bytes().filter(u8::is_ascii_uppercase).count();
-        let at = if capitals < word.len() {
-            capitals.saturating_sub(1)
-        } else {
-            0
-        };
+        let at = if capitals < word.len() { capitals.saturating_sub(1) } else { 0 };
         let (acronym, word) = word.split_at(at);
         if !can_be_said(acronym) || !can_be_said(word) {
             return false;

@@ -96,12 +96,7 @@ pub struct Bounded<T> {
 
 impl<T> Bounded<T> {
     pub fn new(inner: T, gate: Arc<Gate>) -> Self {
-        Self {
-            inner,
-            gate,
-            asked: HashSet::new(),
-            minute: (Instant::now(), 0),
-        }
+        Self { inner, gate, asked: HashSet::new(), minute: (Instant::now(), 0) }
     }
 
     /// Counts a message that is no answer. `false` if there are too many.
@@ -172,8 +167,6 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Bounded<T> {
 
     async fn close(&mut self) -> Result<(), Self::Error> {
         // A writer may wait forever for a server that does not read.
-        timeout(CLOSE_TIMEOUT, self.inner.close())
-            .await
-            .unwrap_or(Ok(()))
+        timeout(CLOSE_TIMEOUT, self.inner.close()).await.unwrap_or(Ok(()))
     }
 }

@@ -21,9 +21,8 @@ const MAX_DESCRIPTION_CHARS: usize = 1_000;
 const MAX_SCHEMA_BYTES: usize = 16 << 10;
 const MAX_SCHEMA_DEPTH: usize = 24;
 /// Keywords that hosts refuse at the root of a schema, and those that name a document.
-const REMOVED: [&str; 9] = [
-    "anyOf", "oneOf", "allOf", "not", "if", "then", "else", "$schema", "$id",
-];
+const REMOVED: [&str; 9] =
+    ["anyOf", "oneOf", "allOf", "not", "if", "then", "else", "$schema", "$id"];
 
 /// The configured tools of a server, as last listed.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -51,21 +50,13 @@ pub struct WithheldTool {
 
 impl fmt::Display for WithheldTool {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            out,
-            "`{}` is not offered: {}",
-            text::line(&self.upstream_name, 80),
-            self.why.reason
-        )
+        write!(out, "`{}` is not offered: {}", text::line(&self.upstream_name, 80), self.why.reason)
     }
 }
 
 /// Why a tool is not offered, and what to do.
 fn not_offered(reason: impl Into<String>, hint: &'static str) -> NotOffered {
-    NotOffered {
-        reason: reason.into(),
-        hint,
-    }
+    NotOffered { reason: reason.into(), hint }
 }
 
 const READ_ONLY_HINT: &str =
@@ -83,10 +74,7 @@ impl Listing {
         for wanted in &upstream.tools {
             let upstream_name = wanted.upstream_name.clone();
             match offer_tool(upstream, wanted, listed_tools) {
-                Ok(listed) => listing.tools.push(OfferedTool {
-                    upstream_name,
-                    listed,
-                }),
+                Ok(listed) => listing.tools.push(OfferedTool { upstream_name, listed }),
                 Err(why) => listing.withheld.push(WithheldTool {
                     upstream_name,
                     name: wanted.name.clone(),
@@ -110,9 +98,9 @@ fn offer_tool(
     let Some(tool) = tools.find(|tool| name_of(tool).as_deref() == Some(upstream_name)) else {
         let names: Vec<String> = listed_tools.iter().filter_map(name_of).collect();
         let near = nearest(upstream_name, names.iter().map(String::as_str), 1);
-        let near = near.first().map_or_else(String::new, |near| {
-            format!("; it has `{}`", text::line(near, 80))
-        });
+        let near = near
+            .first()
+            .map_or_else(String::new, |near| format!("; it has `{}`", text::line(near, 80)));
         let reason = format!("it has no such tool{near}");
         return Err(not_offered(reason, UNKNOWN_TOOL_HINT));
     };
@@ -138,10 +126,7 @@ fn check_read_only(
     trust_unannotated: bool,
 ) -> Result<(), NotOffered> {
     if annotations.destructive_hint == Some(true) {
-        return Err(not_offered(
-            "it says that it is destructive",
-            READ_ONLY_HINT,
-        ));
+        return Err(not_offered("it says that it is destructive", READ_ONLY_HINT));
     }
     let (reason, hint) = match annotations.read_only_hint {
         Some(true) => return Ok(()),
@@ -162,14 +147,10 @@ fn safe_schema(schema: Option<&Value>) -> Result<Map<String, Value>, NotOffered>
         return refused("its schema does not describe an object".to_owned());
     }
     if depth(value, 0) > MAX_SCHEMA_DEPTH {
-        return refused(format!(
-            "its schema is nested deeper than {MAX_SCHEMA_DEPTH}"
-        ));
+        return refused(format!("its schema is nested deeper than {MAX_SCHEMA_DEPTH}"));
     }
     if value.to_string().len() > MAX_SCHEMA_BYTES {
-        return refused(format!(
-            "its schema is longer than {MAX_SCHEMA_BYTES} bytes"
-        ));
+        return refused(format!("its schema is longer than {MAX_SCHEMA_BYTES} bytes"));
     }
     let is_schema = |property: &Value| property.is_object() || property.is_boolean();
     let is_valid = match schema.get("properties") {
@@ -244,11 +225,7 @@ impl OfferedTool {
         let Some(unknown) = names.find(|name| !is_open(schema) && !is_known(name)) else {
             return Ok(());
         };
-        let known: Vec<String> = properties
-            .into_iter()
-            .flat_map(Map::keys)
-            .cloned()
-            .collect();
+        let known: Vec<String> = properties.into_iter().flat_map(Map::keys).cloned().collect();
         let argument = text::line(unknown, 100);
         Err(Box::new(ErrorBody {
             code: "unknown_argument".to_owned(),

@@ -113,15 +113,10 @@ pub async fn supervise(link: Arc<Link>) {
             },
         };
         failures += 1;
-        let pause = INITIAL_BACKOFF
-            .saturating_mul(1 << (failures - 1).min(10))
-            .min(MAX_BACKOFF);
+        let pause = INITIAL_BACKOFF.saturating_mul(1 << (failures - 1).min(10)).min(MAX_BACKOFF);
         link.report(&format!("{reason}; trying again in {} s", pause.as_secs()));
         if failures >= FAILURES_BEFORE_UNLISTING {
-            link.offer(Listing {
-                tools: Vec::new(),
-                withheld: link.listing().withheld.clone(),
-            });
+            link.offer(Listing { tools: Vec::new(), withheld: link.listing().withheld.clone() });
         }
         let next = Some(Instant::now() + pause);
         link.state.send_replace(State::Down { reason, next });
@@ -213,11 +208,7 @@ async fn handshake(
             let transport = Bounded::new(transport, Arc::clone(&gate));
             (serve(transport, mode, deadline).await, None)
         }
-        Connection::Process {
-            program,
-            arguments,
-            environment,
-        } => {
+        Connection::Process { program, arguments, environment } => {
             let started = process::start(program, arguments, environment, &gate);
             let (process, pipe) = started.map_err(HandshakeError::Failed)?;
             let transport = Bounded::new(pipe, Arc::clone(&gate));
@@ -243,13 +234,7 @@ async fn handshake(
         ended_sender.send_replace(true);
     });
     let listed = timeout(time_left(deadline), list_tools(&peer)).await;
-    let connected = Connected {
-        peer,
-        token,
-        ended,
-        process,
-        gate,
-    };
+    let connected = Connected { peer, token, ended, process, gate };
     match listed {
         Ok(Ok(listed_tools)) => {
             link.offer(Listing::of(&link.settings, &listed_tools));
@@ -337,9 +322,7 @@ pub async fn list_tools(peer: &Peer<RoleClient>) -> Result<Vec<Value>, String> {
         let mut page = PaginatedRequestParams::default();
         page.cursor = cursor.take();
         request.params = Some(page);
-        let result = peer
-            .send_request(ClientRequest::ListToolsRequest(request))
-            .await;
+        let result = peer.send_request(ClientRequest::ListToolsRequest(request)).await;
         let value = match result.map_err(|error| cause(&error))? {
             // A tool in it is not valid; the others may be.
             ServerResult::CustomResult(CustomResult(value)) => value,

@@ -44,11 +44,7 @@ pub(super) struct Contents {
 
 impl Contents {
     pub fn next_batch(&self) -> u64 {
-        let batches = self
-            .lexicons
-            .iter()
-            .copied()
-            .chain(self.rows.iter().map(|row| row.batch));
+        let batches = self.lexicons.iter().copied().chain(self.rows.iter().map(|row| row.batch));
         batches.max().map_or(0, |last| last + 1)
     }
 
@@ -79,10 +75,7 @@ impl Contents {
 }
 
 pub(super) fn lexicon_key(batch: u64) -> Option<RowKey> {
-    Some(RowKey {
-        source: LEXICON_SOURCE,
-        rowid: i64::try_from(batch).ok()?,
-    })
+    Some(RowKey { source: LEXICON_SOURCE, rowid: i64::try_from(batch).ok()? })
 }
 
 pub(super) async fn contents(
@@ -90,10 +83,7 @@ pub(super) async fn contents(
     encoder: &Encoder,
     (choice, extent): (EncoderChoice, Extent),
 ) -> Result<Contents, TableError> {
-    let schema = table
-        .schema()
-        .await
-        .map_err(TableError::lance_error("read the schema"))?;
+    let schema = table.schema().await.map_err(TableError::lance_error("read the schema"))?;
     columns::check(schema.metadata(), encoder)?;
     let found = columns::is_contextual(schema.metadata());
     if choice.is_contextual().is_some_and(|asked| asked != found) {
@@ -102,10 +92,7 @@ pub(super) async fn contents(
     }
     extent::check(schema.metadata(), extent)?;
     // All columns that any reader uses: if one of them cannot be read, the table is rebuilt now.
-    let columns: Vec<&str> = COLUMNS
-        .into_iter()
-        .chain(["detail", "batch", "vector"])
-        .collect();
+    let columns: Vec<&str> = COLUMNS.into_iter().chain(["detail", "batch", "vector"]).collect();
     let mut batches = select_rows(table, &columns, None).await?;
     let mut contents = Contents::default();
     let mut terms = BatchTerms::default();
@@ -190,16 +177,11 @@ mod tests {
     #[test]
     fn a_table_that_mostly_keeps_old_records_is_rebuilt() {
         let plan = |kept: usize, added: i64| Plan {
-            add: (0..added)
-                .map(|rowid| RowKey { source: 0, rowid })
-                .collect(),
+            add: (0..added).map(|rowid| RowKey { source: 0, rowid }).collect(),
             remove: Vec::new(),
             kept,
         };
-        let keeps = |records: usize| Contents {
-            records,
-            ..Contents::default()
-        };
+        let keeps = |records: usize| Contents { records, ..Contents::default() };
         assert!(!keeps(100_000).has_mostly_old_records(&plan(99_900, 100)));
         assert!(!keeps(200_000).has_mostly_old_records(&plan(99_900, 100)));
         assert!(keeps(220_000).has_mostly_old_records(&plan(99_900, 100)));

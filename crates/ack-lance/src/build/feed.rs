@@ -58,9 +58,7 @@ pub fn append(
                 running.push(scope.spawn(move || preparer.prepare(number, &read(keys)?)));
             }
             let running = running.into_iter().map(std::thread::ScopedJoinHandle::join);
-            running
-                .map(|it| it.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-                .collect()
+            running.map(|it| it.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
         });
         for batch in prepared {
             match batch {
@@ -83,8 +81,7 @@ pub fn append(
 fn rows_per_batch(rows: usize) -> usize {
     let threads = analyzer_threads();
     let rounds = rows.div_ceil(ROWS_PER_BATCH * threads).max(1);
-    rows.div_ceil(rounds * threads)
-        .clamp(MIN_ROWS_PER_BATCH, ROWS_PER_BATCH)
+    rows.div_ceil(rounds * threads).clamp(MIN_ROWS_PER_BATCH, ROWS_PER_BATCH)
 }
 
 /// Writes batches as they arrive, several per version of the table.
@@ -103,11 +100,7 @@ struct Version {
 
 impl<'a> Versions<'a> {
     pub const fn new(table: &'a Table, batches_per_version: usize) -> Self {
-        Self {
-            table,
-            batches_per_version,
-            open: None,
-        }
+        Self { table, batches_per_version, open: None }
     }
 
     pub fn add(&mut self, batch: RecordBatch) -> Result<(), TableError> {
@@ -125,20 +118,13 @@ impl<'a> Versions<'a> {
     }
 
     pub fn finish(&mut self) -> Result<(), TableError> {
-        let Some(Version {
-            batches,
-            task: result,
-            ..
-        }) = self.open.take()
-        else {
+        let Some(Version { batches, task: result, .. }) = self.open.take() else {
             return Ok(());
         };
         drop(batches);
         wait(async {
             let result = result.await.map_err(|_| TableError::Damaged)?;
-            result
-                .map(|_| ())
-                .map_err(TableError::lance_error("add rows"))
+            result.map(|_| ()).map_err(TableError::lance_error("add rows"))
         })
     }
 }
@@ -153,10 +139,6 @@ impl Version {
             Box::pin(SimpleRecordBatchStream::new(stream, first.schema()));
         let adding = table.add(stream).write_parallelism(1);
         let task = spawn(async move { adding.execute().await })?;
-        Ok(Self {
-            batches,
-            task,
-            count: 0,
-        })
+        Ok(Self { batches, task, count: 0 })
     }
 }

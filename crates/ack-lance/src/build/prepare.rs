@@ -76,10 +76,7 @@ impl Preparer {
         docs: &mut [PooledDoc],
     ) -> Result<(), EncodeError> {
         let encoder = self.encoders.encoder;
-        let texts: Vec<String> = memories
-            .iter()
-            .map(|it| columns::encoded_text(it))
-            .collect();
+        let texts: Vec<String> = memories.iter().map(|it| columns::encoded_text(it)).collect();
         let vectors = network.memories(&texts)?;
         for ((analyzed, vector), text) in docs.iter_mut().zip(vectors).zip(&texts) {
             // The network knows only English: other memories keep their static vectors.

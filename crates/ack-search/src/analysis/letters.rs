@@ -85,10 +85,7 @@ mod tests {
             ("ＥＲＲ＿ＰＮＰＭ", "ERR_PNPM"),
             ("no\u{2011}cache", "no-cache"),
             ("ｺﾝﾃﾅ", "コンテナ"),
-            (
-                "e\u{fb03}cient \u{1d5ef}\u{1d5fc}\u{1d5f9}\u{1d5f1}",
-                "efficient bold",
-            ),
+            ("e\u{fb03}cient \u{1d5ef}\u{1d5fc}\u{1d5f9}\u{1d5f1}", "efficient bold"),
             ("x² — “Größe”…", "x² — “Größe”…"),
             ("می\u{200c}خواهم", "می\u{200c}خواهم"),
         ] {

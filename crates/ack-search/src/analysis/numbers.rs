@@ -64,9 +64,7 @@ fn quantity(word: &str, next: &str) -> Option<String> {
     let number = word.trim_start_matches(MARKS);
     let unit = next.trim_end_matches(MARKS).trim_end_matches('.');
     let is_number = number.starts_with(|c: char| c.is_ascii_digit())
-        && number
-            .bytes()
-            .all(|byte| byte.is_ascii_digit() || b".,_".contains(&byte));
+        && number.bytes().all(|byte| byte.is_ascii_digit() || b".,_".contains(&byte));
     let unit = unit.to_lowercase();
     (is_number && is_unit(&unit)).then(|| without_separators(number) + &unit)
 }
@@ -91,9 +89,7 @@ fn name_with_version(word: &str, next: &str) -> Option<String> {
         return None;
     }
     let version = version.trim_end_matches(MARKS).trim_end_matches(['.', '`']);
-    let is_version = version
-        .bytes()
-        .all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let is_version = version.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let number = version.split('.').next().unwrap_or_default();
     let word = word.trim_start_matches(['(', '[', '"', '\'', '`', '*']);
     // `C++ 20` is `c++20`.

@@ -97,10 +97,7 @@ fn join<'a>(text: &'a str, first: Part, second: Part, role: TextRole) -> Option<
     let gap = text.get(first.end..second.start)?;
     let is_spaced = !gap.is_empty() && gap.chars().all(char::is_whitespace);
     let is_joined = gap.chars().all(|c| JOINERS.contains(&c));
-    let (one, other) = (
-        text.get(first.start..first.end)?,
-        text.get(second.start..second.end)?,
-    );
+    let (one, other) = (text.get(first.start..first.end)?, text.get(second.start..second.end)?);
     let is_symbol = match gap.is_empty() {
         true => !first.begins_word_of_two,
         false => is_joined || (is_spaced && role == TextRole::Query),

@@ -95,10 +95,8 @@ impl Attention {
         add_products(&self.rows, &mean.values, &mut sums);
         let scale = mean.scale / norm;
         #[expect(clippy::cast_precision_loss, reason = "dimension times 127 squared")]
-        let components = sums
-            .iter()
-            .zip(&self.scales)
-            .map(|(sum, step)| *sum as f32 * step * scale);
+        let components =
+            sums.iter().zip(&self.scales).map(|(sum, step)| *sum as f32 * step * scale);
         let components: Vec<f32> = components.collect();
         Some(Subject(Quantized::new(&components)))
     }
@@ -106,10 +104,7 @@ impl Attention {
 
 impl Subject {
     /// The factor of a token's weight.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "at most 127 squared for each component"
-    )]
+    #[expect(clippy::cast_precision_loss, reason = "at most 127 squared for each component")]
     pub(super) fn weight(&self, row: &[u8]) -> f32 {
         let (dot, norm_squared) = dot_and_norm_squared(row, &self.0.values);
         if norm_squared == 0 {

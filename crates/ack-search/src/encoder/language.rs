@@ -46,10 +46,7 @@ pub(super) fn foreign_share(text: &str, is_known: impl Fn(&str) -> bool) -> Opti
 
 /// Whether the encoder knows a language.
 const fn has_table(language: Lang) -> bool {
-    !matches!(
-        language,
-        Lang::Ara | Lang::Hin | Lang::Nld | Lang::Swe | Lang::Tur
-    )
+    !matches!(language, Lang::Ara | Lang::Hin | Lang::Nld | Lang::Swe | Lang::Tur)
 }
 
 /// Whether a text in Latin script is certainly in a language that the encoder does not know: it has
@@ -57,9 +54,8 @@ const fn has_table(language: Lang) -> bool {
 pub(super) fn is_certainly_foreign(text: &str, is_known: impl Fn(&str) -> bool) -> bool {
     let text = beginning(text).to_lowercase();
     let words = text.split(|c: char| !c.is_alphabetic());
-    let balance = words.fold(0, |sum, word| {
-        sum + i32::from(WORDS.contains(word)) - i32::from(is_stop_word(word))
-    });
+    let balance = words
+        .fold(0, |sum, word| sum + i32::from(WORDS.contains(word)) - i32::from(is_stop_word(word)));
     balance > 0 && known_share(&text, is_known).0 <= MAX_FOREIGN_SHARE
 }
 
@@ -111,10 +107,9 @@ mod tests {
 
     #[test]
     fn a_text_in_another_language_has_few_known_words() {
-        for text in [
-            "anslutningen till databasen bryts på natten",
-            "sunucu neden bu hata ile kapanıyor",
-        ] {
+        for text in
+            ["anslutningen till databasen bryts på natten", "sunucu neden bu hata ile kapanıyor"]
+        {
             assert!(share(text).is_some_and(|share| share <= 0.6), "{text}");
         }
     }

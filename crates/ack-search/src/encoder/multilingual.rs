@@ -224,9 +224,7 @@ impl Multilingual {
         let start = u32::from_le_bytes(*self.starts.get(bucket)?);
         let end = u32::from_le_bytes(*self.starts.get(bucket + 1)?);
         let hashes = self.hashes.get(start as usize..end as usize)?;
-        let place = hashes
-            .iter()
-            .position(|hash| u32::from_le_bytes(*hash) == wanted)?;
+        let place = hashes.iter().position(|hash| u32::from_le_bytes(*hash) == wanted)?;
         u32::try_from(place).ok().map(|place| start + place)
     }
 }

@@ -115,14 +115,12 @@ impl Tokenizer<'_> {
 
     fn push_english(&mut self, flags: u32) {
         let english = self.buffers.english.iter();
-        self.tokens
-            .extend(english.map(|token| Token(u32::from(*token) | flags)));
+        self.tokens.extend(english.map(|token| Token(u32::from(*token) | flags)));
     }
 
     fn push_rows(&mut self, flags: u32) {
         let rows = self.buffers.rows.iter();
-        self.tokens
-            .extend(rows.map(|row| Token(row | MULTILINGUAL | flags)));
+        self.tokens.extend(rows.map(|row| Token(row | MULTILINGUAL | flags)));
     }
 
     /// Appends a word in another script.
@@ -185,9 +183,8 @@ pub(super) fn choose(table: &Multilingual, texts: &mut [&mut Vec<Token>]) {
             let is_either = group.first().is_some_and(|token| token.is_either());
             let is_other = is_either && sums.next().is_some_and(|sum| sum > MIN_ODDS);
             let has_other = is_other && group.iter().any(|token| token.is_multilingual());
-            let kept = group
-                .iter()
-                .filter(|token| !is_either || token.is_multilingual() == has_other);
+            let kept =
+                group.iter().filter(|token| !is_either || token.is_multilingual() == has_other);
             chosen.extend(kept.map(|token| Token(token.0 & !(FLAGS ^ MULTILINGUAL))));
         }
         **tokens = chosen;
@@ -216,11 +213,7 @@ fn odds(table: &Multilingual, word: &[Token]) -> f32 {
         count += 1;
     }
     let has_marks = |token: &Token| token.0 & HAS_MARKS != 0;
-    let marks = if word.first().is_some_and(has_marks) {
-        MARKS_ODDS
-    } else {
-        0.0
-    };
+    let marks = if word.first().is_some_and(has_marks) { MARKS_ODDS } else { 0.0 };
     match count {
         0 => ENGLISH_ODDS + marks,
         _ => sum / count as f32 + marks,

@@ -167,11 +167,7 @@ impl Vocabulary {
                     }
                 }
             } else {
-                let ends = rest
-                    .char_indices()
-                    .map(|(start, _)| start)
-                    .skip(1)
-                    .chain([rest.len()]);
+                let ends = rest.char_indices().map(|(start, _)| start).skip(1).chain([rest.len()]);
                 for end in ends {
                     if let Some(id) = rest.get(..end).and_then(|piece| pieces.get(piece)) {
                         found = Some((*id, end));

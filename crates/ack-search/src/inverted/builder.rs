@@ -116,11 +116,7 @@ impl<'scope, 'env, 'index> Builder<'scope, 'env, 'index> {
     fn receive_batch(&mut self) {
         let worker = self.added % self.workers.len().max(1);
         self.added += 1;
-        if let Some(Ok(batch)) = self
-            .workers
-            .get(worker)
-            .map(|worker| worker.analyzed.recv())
-        {
+        if let Some(Ok(batch)) = self.workers.get(worker).map(|worker| worker.analyzed.recv()) {
             self.add(worker, batch);
         }
     }
@@ -133,19 +129,13 @@ impl<'scope, 'env, 'index> Builder<'scope, 'env, 'index> {
             return;
         };
         let (_, mut contents) = self.index.writers();
-        term_numbers.extend(
-            batch
-                .new_terms
-                .iter()
-                .map(|term| contents.intern_term(term)),
-        );
+        term_numbers.extend(batch.new_terms.iter().map(|term| contents.intern_term(term)));
         for AnalyzedRow { row, doc, vector } in batch.rows {
             let terms = doc.terms.iter().map(|term| unpack_term(*term));
             let terms = terms.filter_map(|(term, half_units)| {
                 Some((*term_numbers.get(term as usize)?, half_units))
             });
-            self.index
-                .add(&DocEntry::of(&row, doc.length), vector.as_ref(), terms);
+            self.index.add(&DocEntry::of(&row, doc.length), vector.as_ref(), terms);
             self.pending.remove(row.memory.id.as_str());
         }
     }
@@ -178,10 +168,6 @@ fn analyze(analyzer: &mut Analyzer, rows: Vec<StoredMemory>) -> AnalyzedBatch {
     });
     AnalyzedBatch {
         rows: rows.collect(),
-        new_terms: analyzer
-            .lexicon
-            .iter_from(known_terms)
-            .map(Into::into)
-            .collect(),
+        new_terms: analyzer.lexicon.iter_from(known_terms).map(Into::into).collect(),
     }
 }

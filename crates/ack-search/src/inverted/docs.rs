@@ -75,13 +75,9 @@ impl DocTable {
         };
         self.ids.push_str(entry.id);
         let tags_and_files = entry.tags.iter().chain(&entry.files);
-        self.names
-            .extend(tags_and_files.map(|name| names.intern(name)));
+        self.names.extend(tags_and_files.map(|name| names.intern(name)));
         self.ends.push(ends);
-        if let Some(successor) = entry
-            .superseded_by
-            .filter(|successor| *successor != entry.id)
-        {
+        if let Some(successor) = entry.superseded_by.filter(|successor| *successor != entry.id) {
             self.successors.insert(doc, successor.into());
         }
         self.rows.push(Doc {
@@ -132,28 +128,21 @@ impl DocTable {
 
     /// The public id of a document; the empty string if there is no such document.
     pub fn id(&self, doc: DocId) -> &str {
-        let span = self
-            .ends(doc)
-            .map(|(previous, ends)| previous.id as usize..ends.id as usize);
+        let span = self.ends(doc).map(|(previous, ends)| previous.id as usize..ends.id as usize);
         span.and_then(|span| self.ids.get(span)).unwrap_or_default()
     }
 
     /// The tags of a document, as written.
     pub fn tags(&self, doc: DocId) -> &[NameId] {
-        let span = self
-            .ends(doc)
-            .map(|(previous, ends)| previous.files as usize..ends.tags as usize);
-        span.and_then(|span| self.names.get(span))
-            .unwrap_or_default()
+        let span =
+            self.ends(doc).map(|(previous, ends)| previous.files as usize..ends.tags as usize);
+        span.and_then(|span| self.names.get(span)).unwrap_or_default()
     }
 
     /// The files of a document, as stored.
     pub fn files(&self, doc: DocId) -> &[NameId] {
-        let span = self
-            .ends(doc)
-            .map(|(_, ends)| ends.tags as usize..ends.files as usize);
-        span.and_then(|span| self.names.get(span))
-            .unwrap_or_default()
+        let span = self.ends(doc).map(|(_, ends)| ends.tags as usize..ends.files as usize);
+        span.and_then(|span| self.names.get(span)).unwrap_or_default()
     }
 
     /// The id of the memory that replaces a document.

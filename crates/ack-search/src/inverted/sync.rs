@@ -202,11 +202,7 @@ impl Index {
             self.dead += 1;
             if let Some(size) = self.sizes.get_mut(&doc.status) {
                 size.documents -= 1;
-                let tokens = self
-                    .lengths
-                    .get(number as usize)
-                    .copied()
-                    .unwrap_or_default();
+                let tokens = self.lengths.get(number as usize).copied().unwrap_or_default();
                 size.tokens -= u64::from(tokens);
             }
         }
@@ -257,10 +253,7 @@ impl<'a> Comparison<'a> {
             kept: vec![false; index.docs.count()],
             added: Vec::new(),
             positions: HashMap::default(),
-            changes: Changes {
-                has_status,
-                ..Changes::default()
-            },
+            changes: Changes { has_status, ..Changes::default() },
         }
     }
 
@@ -325,10 +318,7 @@ impl<'a> Comparison<'a> {
         }
         let unchanged = self.index.find(id).filter(|(doc, _)| self.is_kept(*doc));
         let unchanged = unchanged.and_then(|(doc, _)| Some((doc, self.claim(doc)?)));
-        if let Some(rival) = self
-            .existing_claim(id)
-            .or(unchanged.map(|(_, claim)| claim))
-        {
+        if let Some(rival) = self.existing_claim(id).or(unchanged.map(|(_, claim)| claim)) {
             self.changes.duplicate_ids += 1;
             if !row.claim().beats(rival) {
                 return;
@@ -400,11 +390,7 @@ impl Listing {
             bytes.push(key.source);
             bytes.extend_from_slice(&key.rowid.to_le_bytes());
             bytes.extend_from_slice(&fingerprint.to_le_bytes());
-            bytes.push(
-                status
-                    .and_then(|it| u8::try_from(it).ok())
-                    .unwrap_or(u8::MAX),
-            );
+            bytes.push(status.and_then(|it| u8::try_from(it).ok()).unwrap_or(u8::MAX));
         }
         for id in &self.rejected {
             bytes.extend_from_slice(id.as_bytes());
@@ -422,10 +408,7 @@ impl Listing {
             let (source, row) = row.split_first()?;
             let (rowid, row) = row.split_first_chunk::<8>()?;
             let (fingerprint, row) = row.split_first_chunk::<8>()?;
-            let key = RowKey {
-                source: *source,
-                rowid: i64::from_le_bytes(*rowid),
-            };
+            let key = RowKey { source: *source, rowid: i64::from_le_bytes(*rowid) };
             let status = LISTED_STATUSES.get(usize::from(*row.first()?))?;
             Some((key, u64::from_le_bytes(*fingerprint), *status))
         });

@@ -88,12 +88,10 @@ impl ColumnWriter<'_> {
         let size = self.sizes.entry(entry.status).or_default();
         size.documents += 1;
         size.tokens += u64::from(entry.length);
-        self.flags
-            .push(doc_flags(entry.status, self.docs.successor(doc).is_some()));
+        self.flags.push(doc_flags(entry.status, self.docs.successor(doc).is_some()));
         self.lengths.push(entry.length);
         let docs = &*self.docs;
-        self.by_id
-            .insert(hash(entry.id), doc, |other| Some(hash(docs.id(other))));
+        self.by_id.insert(hash(entry.id), doc, |other| Some(hash(docs.id(other))));
         if entry.key.rowid != 0 {
             let row_hash = |other: DocId| docs.get(other).map(|doc| hash(&doc.key));
             self.by_row.insert(hash(&entry.key), doc, row_hash);
@@ -109,9 +107,7 @@ impl ColumnWriter<'_> {
     }
 
     fn has_id(&self, id: &str) -> bool {
-        self.by_id
-            .find(hash(id), |doc| self.docs.id(doc) == id)
-            .is_some()
+        self.by_id.find(hash(id), |doc| self.docs.id(doc) == id).is_some()
     }
 
     fn has_row(&self, key: RowKey) -> bool {
@@ -137,8 +133,7 @@ impl ContentWriter<'_> {
     pub fn intern_term(&mut self, key: &str) -> u32 {
         let term = self.terms.intern(key);
         if self.postings.len() <= term as usize {
-            self.postings
-                .resize_with(self.terms.len(), Postings::default);
+            self.postings.resize_with(self.terms.len(), Postings::default);
         }
         term
     }

@@ -33,10 +33,7 @@ pub struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// A reader for a page; without a question, everything stays in order.
     pub fn new(bm25: Option<&'a Bm25Weights>) -> Self {
-        Self {
-            matcher: bm25.map(Matcher::new),
-            left: MAX_PAGE_BYTES,
-        }
+        Self { matcher: bm25.map(Matcher::new), left: MAX_PAGE_BYTES }
     }
 
     /// How much of the question a text contains, without the words of the title. A text that is too
@@ -54,10 +51,7 @@ impl<'a> Reader<'a> {
     fn title_words(&mut self, title: &str) -> HashSet<String> {
         let words = self.matcher.as_mut();
         let words = words.map_or_else(Vec::new, |matcher| matcher.matching_words(title));
-        words
-            .into_iter()
-            .map(|(_, word)| word.to_lowercase())
-            .collect()
+        words.into_iter().map(|(_, word)| word.to_lowercase()).collect()
     }
 }
 
@@ -78,11 +72,7 @@ pub fn select(hit: &mut MemoryHit, memory: &Memory, reader: &mut Reader<'_>, by_
     let mut weigh = |text: &str| {
         let is_read = text.len() <= left;
         left -= if is_read { text.len() } else { 0 };
-        if is_read {
-            reader.weigh(text, &in_title)
-        } else {
-            0.0
-        }
+        if is_read { reader.weigh(text, &in_title) } else { 0.0 }
     };
     let subtitle = memory.subtitle.as_deref().map(&mut weigh);
     let mut facts: Vec<(f32, &String)> = memory.facts.iter().map(|it| (weigh(it), it)).collect();
@@ -138,9 +128,7 @@ fn is_lone_link(sentence: &str) -> bool {
     for part in sentence.split('[') {
         let after = match part.split_once(']') {
             Some((_, after)) if is_name => after.strip_prefix(']'),
-            Some((_, after)) => after
-                .strip_prefix('(')
-                .and_then(|it| Some(it.split_once(')')?.1)),
+            Some((_, after)) => after.strip_prefix('(').and_then(|it| Some(it.split_once(')')?.1)),
             None => None,
         };
         has_link |= after.is_some();
@@ -198,11 +186,7 @@ fn without_mark(line: &str) -> &str {
             .strip_prefix(['-', '*', '+', '>', '•'])
             .or_else(|| rest.strip_prefix("[ ]"))
             .or_else(|| rest.strip_prefix("[x]"))
-            .or_else(|| {
-                number
-                    .strip_prefix(['.', ')'])
-                    .filter(|_| number.len() < rest.len())
-            });
+            .or_else(|| number.strip_prefix(['.', ')']).filter(|_| number.len() < rest.len()));
         match after.filter(|after| after.is_empty() || after.starts_with(' ')) {
             Some(after) => rest = after.trim_start(),
             None => return rest,
@@ -256,10 +240,7 @@ mod tests {
         );
         check(
             "Use a queue, e.g. Redis or NATS, i.e. one that keeps messages. It is there.",
-            &[
-                "Use a queue, e.g. Redis or NATS, i.e. one that keeps messages.",
-                "It is there.",
-            ],
+            &["Use a queue, e.g. Redis or NATS, i.e. one that keeps messages.", "It is there."],
         );
     }
 
@@ -267,12 +248,7 @@ mod tests {
     fn an_excerpt_is_not_inside_emphasis() {
         check(
             "**Why:** it is slow. **Never retry. Always wait** for it (**really.**) Yes.",
-            &[
-                "**Why:** it is slow.",
-                "Never retry.",
-                "Always wait for it (really.)",
-                "Yes.",
-            ],
+            &["**Why:** it is slow.", "Never retry.", "Always wait for it (really.)", "Yes."],
         );
         let long = format!("**{}** end", "word ".repeat(60));
         assert!(!cut(&long).contains('*'), "{}", cut(&long));

@@ -28,10 +28,7 @@ pub fn skip_once(searched: &mut Searched, notes: &[Note]) {
 /// searched scopes, and which one is current.
 pub fn drop_default_fields(searched: &mut Searched) {
     if searched.skipped.is_empty() && searched.more_skipped == 0 && !searched.scopes.is_empty() {
-        *searched = Searched {
-            status: searched.status,
-            ..Searched::default()
-        };
+        *searched = Searched { status: searched.status, ..Searched::default() };
     }
 }
 
@@ -118,9 +115,6 @@ mod tests {
         limit_notes(&mut notes);
         assert_eq!(notes.len(), MAX_SIMILAR + 2);
         let last = notes.last().map(|note| note.message.text());
-        assert!(
-            last.is_some_and(|text| text.contains("35 more")),
-            "{notes:?}"
-        );
+        assert!(last.is_some_and(|text| text.contains("35 more")), "{notes:?}");
     }
 }

@@ -72,11 +72,7 @@ pub fn fit(
         room -= cost;
         whole += 1;
     }
-    let fitting = Fitting {
-        request,
-        search,
-        wanted,
-    };
+    let fitting = Fitting { request, search, wanted };
     if let Some(filled) = fitting.with_part(&frame, &mut page, whole, room) {
         return filled;
     }
@@ -211,11 +207,8 @@ impl Fitting<'_> {
         let (original, shown) = (next.hit.clone(), next.shown);
         let has_text = next.memory.narrative.is_some() || !next.memory.facts.is_empty();
         // The memories folded into a result are not cut, but continued on the next page.
-        let max_frame_cost = if original.also.is_empty() {
-            room.saturating_sub(MIN_TEXT_TOKENS)
-        } else {
-            room / 2
-        };
+        let max_frame_cost =
+            if original.also.is_empty() { room.saturating_sub(MIN_TEXT_TOKENS) } else { room / 2 };
         if spec.detail != Detail::Full || !has_text || frame_cost(&original) > max_frame_cost {
             return None;
         }
@@ -310,11 +303,7 @@ impl<'a> OneLine<'a> {
             (None, Some(subtitle)) => hit.subtitle = Some(text::line(subtitle, FIRST_FACT_CAP)),
             (None, None) => {}
         }
-        Self {
-            subtitle: subtitle.filter(|_| hit.subtitle.is_none()),
-            facts,
-            hit,
-        }
+        Self { subtitle: subtitle.filter(|_| hit.subtitle.is_none()), facts, hit }
     }
 }
 
@@ -350,12 +339,7 @@ fn fit_lines<'a>(hits: impl Iterator<Item = &'a mut MemoryHit>, budget: usize) {
         }
         used = total(&results);
     }
-    for OneLine {
-        hit,
-        subtitle,
-        facts,
-    } in results
-    {
+    for OneLine { hit, subtitle, facts } in results {
         let mut fits = |line: &String| {
             let more = used + text::tokens(line) + LINE_TOKENS;
             let fits = more <= budget;

@@ -64,10 +64,7 @@ struct Unit {
 /// part of the next sentence. `None` if there is no room for a word.
 pub fn passage(text: &str, room: Room<'_>, question: &mut Question<'_>) -> Option<Passage> {
     if (room.cost)(text) <= room.max {
-        return Some(Passage {
-            text: text.to_owned(),
-            shown: text.chars().count(),
-        });
+        return Some(Passage { text: text.to_owned(), shown: text.chars().count() });
     }
     let max = room.max.checked_sub((room.cost)("…\n\n…"))?;
     let read = text.get(..text.floor_char_boundary(MAX_READ_BYTES))?;
@@ -100,11 +97,7 @@ fn rendered(text: &str, range: Range<usize>) -> Passage {
     let part = part.trim();
     let mut shown = String::with_capacity(part.len() + 8);
     if !before.trim().is_empty() {
-        shown.push_str(if before.ends_with('\n') {
-            "…\n"
-        } else {
-            "… "
-        });
+        shown.push_str(if before.ends_with('\n') { "…\n" } else { "… " });
     }
     // The end of emphasis that begins before the part.
     let paragraph = before.rsplit("\n\n").next().unwrap_or_default();
@@ -116,10 +109,7 @@ fn rendered(text: &str, range: Range<usize>) -> Passage {
     if !after.trim().is_empty() {
         shown.push_str(if ends_line { "\n…" } else { " …" });
     }
-    Passage {
-        text: shown,
-        shown: part.chars().count(),
-    }
+    Passage { text: shown, shown: part.chars().count() }
 }
 
 /// Splits a text into its sentences, and those that take more than half of the room further.

@@ -15,10 +15,7 @@ pub const FULL_BUILD: &str =
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
     #[error("cannot read `{}`: {source}", path.display())]
-    Unreadable {
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    Unreadable { path: PathBuf, source: std::io::Error },
     #[error("`{}`: {message}", path.display())]
     Invalid {
         path: PathBuf,

@@ -23,11 +23,8 @@ pub fn load_toml<T: serde::de::DeserializeOwned>(
     path: &Path,
     keys: fn() -> Vec<String>,
 ) -> Result<T, SettingsError> {
-    let text =
-        files::read_text(path, MAX_SETTINGS_BYTES).map_err(|source| SettingsError::Unreadable {
-            path: path.to_owned(),
-            source,
-        })?;
+    let text = files::read_text(path, MAX_SETTINGS_BYTES)
+        .map_err(|source| SettingsError::Unreadable { path: path.to_owned(), source })?;
     parse_toml(&text, path, keys)
 }
 
@@ -64,25 +61,10 @@ fn explain(
 ) -> (usize, String, Vec<String>) {
     let problem = error.message().lines().next().unwrap_or_default();
     let span = error.span().unwrap_or_default();
-    let line = source
-        .get(..span.start)
-        .unwrap_or_default()
-        .matches('\n')
-        .count()
-        + 1;
+    let line = source.get(..span.start).unwrap_or_default().matches('\n').count() + 1;
     let quoted = source.get(span).unwrap_or_default();
     // Text that is not valid TOML has no keys, but its line may begin with one.
-    let assigned = || {
-        Some(
-            source
-                .lines()
-                .nth(line - 1)?
-                .split_once('=')?
-                .0
-                .trim()
-                .to_owned(),
-        )
-    };
+    let assigned = || Some(source.lines().nth(line - 1)?.split_once('=')?.0.trim().to_owned());
     let key = key.or_else(assigned).unwrap_or_default();
     let last = key.rsplit('.').next().unwrap_or_default();
     let file = if known.iter().any(|known| known == "default_scope") {
@@ -114,9 +96,8 @@ fn explain(
         let _ = write!(message, "`{}`: ", text::line(&key, 80));
     }
     // With a likely match, the full list of keys is noise.
-    let short = problem
-        .split_once(", expected")
-        .filter(|_| !nearest.is_empty() && !is_unknown_value);
+    let short =
+        problem.split_once(", expected").filter(|_| !nearest.is_empty() && !is_unknown_value);
     let problem = short.map_or(problem, |(unknown, _)| unknown);
     let problem = in_toml_terms(problem);
     message.push_str(&problem);
@@ -136,13 +117,10 @@ pub fn instead_of(file: &str, key: &str) -> Option<String> {
     let is_key = |pattern: &str| {
         let pattern = pattern.split('.');
         pattern.clone().count() == words.len()
-            && pattern
-                .zip(&words)
-                .all(|(word, key)| word == "*" || word == *key)
+            && pattern.zip(&words).all(|(word, key)| word == "*" || word == *key)
     };
     let mut keys = removed.get(file)?.iter();
-    keys.find(|(pattern, _)| is_key(pattern))
-        .map(|(_, instead)| instead.clone())
+    keys.find(|(pattern, _)| is_key(pattern)).map(|(_, instead)| instead.clone())
 }
 
 /// Replaces the library's Rust terms with TOML terms.

@@ -56,20 +56,17 @@ impl Service {
         if finder.files.is_empty() {
             return Ok(FilesBrief::default());
         }
-        let read = outlines::read_scopes(
-            &mut selection,
-            self.wait_policy,
-            &mut notes,
-            |scope, own| matches_in(scope, own, &finder),
-        )?;
+        let read =
+            outlines::read_scopes(&mut selection, self.wait_policy, &mut notes, |scope, own| {
+                matches_in(scope, own, &finder)
+            })?;
         let now = (self.config.clock)();
         let staleness = Staleness::new(now, &selection.current, Bounds::ANSWER);
         let mut brief = FilesBrief::default();
         let mut shown = Shown::default();
         let mut rest = request.max * READ_FACTOR;
-        for (naming, scope, outline) in rank_matches(&read)
-            .into_iter()
-            .take(request.max * CHECK_FACTOR)
+        for (naming, scope, outline) in
+            rank_matches(&read).into_iter().take(request.max * CHECK_FACTOR)
         {
             if rest == 0 || brief.memories.len() >= request.max {
                 break;
@@ -180,10 +177,7 @@ impl FileFinder {
     fn new(files: Vec<ProjectFile>) -> Self {
         let names = files.iter().flat_map(|file| file.path().split('/'));
         let names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
-        let names = AhoCorasick::builder()
-            .ascii_case_insensitive(true)
-            .build(&names)
-            .ok();
+        let names = AhoCorasick::builder().ascii_case_insensitive(true).build(&names).ok();
         Self { files, names }
     }
 }

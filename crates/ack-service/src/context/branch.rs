@@ -33,10 +33,8 @@ pub fn words(branch: &str) -> Vec<String> {
 }
 
 fn topic_words(name: &str) -> Vec<String> {
-    let parts: Vec<&str> = name
-        .split(['/', '-', '_', '.', '#', '+', ' '])
-        .filter(|part| !part.is_empty())
-        .collect();
+    let parts: Vec<&str> =
+        name.split(['/', '-', '_', '.', '#', '+', ' ']).filter(|part| !part.is_empty()).collect();
     let mut words: Vec<String> = Vec::new();
     for (position, part) in parts.iter().enumerate() {
         let word = part.to_lowercase();
@@ -66,9 +64,7 @@ fn is_noise(part: &str) -> bool {
 fn is_ticket(part: &str, next: &str, begins: bool) -> bool {
     let is_number = next.bytes().all(|byte| byte.is_ascii_digit());
     let is_key = part.len() >= 2
-        && part
-            .bytes()
-            .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit());
+        && part.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit());
     let begins = begins && next.len() >= 3 && part.len() <= 10;
     is_number && (is_key || begins || has_word(TICKET_PREFIXES, &part.to_lowercase()))
 }
@@ -81,10 +77,7 @@ mod tests {
     fn the_topic_of_a_branch_is_found_without_its_prefixes() {
         for (branch, expected) in [
             ("main", &[][..]),
-            (
-                "fix/lock-timeout_of-payout",
-                &["lock", "timeout", "of", "payout"],
-            ),
+            ("fix/lock-timeout_of-payout", &["lock", "timeout", "of", "payout"]),
             ("feat/PAY-1234-refund-webhook", &["refund", "webhook"]),
             ("alice/add-retry-budget", &["retry", "budget"]),
             ("users/bob/fix/retry-budget", &["retry", "budget"]),

@@ -348,8 +348,7 @@ impl<'a> Chooser<'a> {
                     || self.evidence.names_file(outline, reason, own)
             });
             let found = first(found, enough + 2, |a, b| {
-                b.0.total_cmp(&a.0)
-                    .then_with(|| self.newest_first((a.1, a.2), (b.1, b.2)))
+                b.0.total_cmp(&a.0).then_with(|| self.newest_first((a.1, a.2), (b.1, b.2)))
             });
             for (_, scope, outline) in found {
                 known.insert((scope, outline.key));
@@ -423,12 +422,9 @@ impl<'a> Chooser<'a> {
     ) -> Result<Records, Error> {
         let mut records = Records::default();
         for (number, read) in self.read.iter().enumerate() {
-            let here = candidates
-                .iter()
-                .filter(|candidate| candidate.scope == number);
-            let wanted: Vec<(RowKey, &str)> = here
-                .map(|found| (found.outline.key, found.outline.id.as_str()))
-                .collect();
+            let here = candidates.iter().filter(|candidate| candidate.scope == number);
+            let wanted: Vec<(RowKey, &str)> =
+                here.map(|found| (found.outline.key, found.outline.id.as_str())).collect();
             if wanted.is_empty() {
                 continue;
             }
@@ -454,10 +450,7 @@ impl<'a> Chooser<'a> {
                 candidates.any(|candidate| std::ptr::eq(candidate.outline, outline))
             });
             for (_, memory) in wanted {
-                let record = Record {
-                    memory: (*memory).clone(),
-                    contradictions: Vec::new(),
-                };
+                let record = Record { memory: (*memory).clone(), contradictions: Vec::new() };
                 records.insert((extras.scope, memory.id.clone()), record);
             }
         }
@@ -499,14 +492,10 @@ impl<'a> Chooser<'a> {
             if hits.len() >= until || says_nothing || hits.iter().any(is_taken) {
                 continue;
             }
-            let why = self
-                .evidence
-                .why_of(memory, candidate.reason, &candidate.why);
+            let why = self.evidence.why_of(memory, candidate.reason, &candidate.why);
             self.shown.add_to(&mut hits, first, memory, || MemoryHit {
                 why: Some(why),
-                ..self
-                    .staleness
-                    .hit(memory, &read.scope, record.contradictions.clone())
+                ..self.staleness.hit(memory, &read.scope, record.contradictions.clone())
             });
         }
         hits

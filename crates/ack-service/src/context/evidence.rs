@@ -125,18 +125,10 @@ impl Terms {
         let declared = signals.declared;
         let project = current.name.to_lowercase();
         let project = Some(project).filter(|name| name.chars().count() >= MIN_NAME_CHARS);
-        let lists = [
-            &endings,
-            &subjects.names,
-            &subjects.words,
-            &declared.dependencies,
-            &declared.tools,
-        ];
+        let lists =
+            [&endings, &subjects.names, &subjects.words, &declared.dependencies, &declared.tools];
         let listed = lists.into_iter().flatten().map(String::as_str);
-        let names = LASTING_TYPES
-            .into_iter()
-            .chain(project.as_deref())
-            .chain(listed);
+        let names = LASTING_TYPES.into_iter().chain(project.as_deref()).chain(listed);
         let prose = branch.iter().map(|word| (word.as_str(), WordKind::Prose));
         let roots = ProjectRoots::of(current);
         let files = signals.changes.files.iter();
@@ -205,10 +197,7 @@ impl<'a> Evidence<'a> {
     pub fn weigh_tags(&mut self, own: &[(usize, &Outline)], read: &[ScopeOutline]) {
         let tags = own.iter().flat_map(|(_, outline)| &outline.tags);
         let mut counts: HashMap<u64, usize> = tags.map(|tag| (*tag, 0)).collect();
-        for kind in LASTING_TYPES
-            .into_iter()
-            .chain(KIND_TAGS.split_whitespace())
-        {
+        for kind in LASTING_TYPES.into_iter().chain(KIND_TAGS.split_whitespace()) {
             counts.remove(&tag_hash(kind));
         }
         let served = || read.iter().flat_map(|read| &read.outlines().served);
@@ -218,9 +207,7 @@ impl<'a> Evidence<'a> {
             }
         }
         let memories = served().count();
-        let weighed = counts
-            .into_iter()
-            .map(|(tag, count)| (tag, weight(count, memories)));
+        let weighed = counts.into_iter().map(|(tag, count)| (tag, weight(count, memories)));
         self.own_tags = weighed.filter(|(_, weight)| *weight > 0.0).collect();
     }
 
@@ -301,10 +288,7 @@ impl<'a> Evidence<'a> {
             let label = labels.first().copied().unwrap_or_default();
             return format!("{label} {}", reason.label());
         }
-        if matches!(
-            reason,
-            Reason::NamesProject | Reason::Promoted | Reason::SharesTags
-        ) {
+        if matches!(reason, Reason::NamesProject | Reason::Promoted | Reason::SharesTags) {
             return reason.label().to_owned();
         }
         let weighted = bits(found).filter(|number| self.weights.of(*number) > 0.0);
@@ -380,11 +364,7 @@ fn bits(mut set: u128) -> impl Iterator<Item = u32> {
 fn weight(count: usize, memories: usize) -> f64 {
     let share = count as f64 / memories.max(1) as f64;
     let common = count > MIN_COMMON_MEMORIES && share > COMMON_SHARE;
-    if count == 0 || common {
-        0.0
-    } else {
-        (1.0 / share).ln_1p()
-    }
+    if count == 0 || common { 0.0 } else { (1.0 / share).ln_1p() }
 }
 
 /// The weight of a word that a single memory has.
@@ -413,10 +393,7 @@ impl Frequencies {
     }
 
     pub fn weights(&self) -> Weights {
-        let weights = self
-            .counts
-            .iter()
-            .map(|count| weight(*count, self.memories));
+        let weights = self.counts.iter().map(|count| weight(*count, self.memories));
         Weights(weights.collect())
     }
 

@@ -150,10 +150,7 @@ impl<'a> Failure<'a> {
         let weights = Frequencies::count(rows(), words).weights();
         let lines = lines.iter().map(|line| weighted(line, words, &weights));
         let known = words.without_parts(weights.counted());
-        let all_in_title = WordMatches {
-            title_or_tags: known,
-            ..WordMatches::default()
-        };
+        let all_in_title = WordMatches { title_or_tags: known, ..WordMatches::default() };
         Self {
             lines: lines.collect(),
             words,
@@ -224,9 +221,7 @@ fn weighted(line: &str, words: &Words, weights: &Weights) -> Vec<(String, f64)> 
 /// The words of a text in lower case, stop words included.
 fn plain_words(text: &str) -> Vec<String> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    let words = text
-        .split(|c: char| !is_part(c))
-        .filter(|word| !word.is_empty());
+    let words = text.split(|c: char| !is_part(c)).filter(|word| !word.is_empty());
     words.map(str::to_lowercase).collect()
 }
 
@@ -241,12 +236,7 @@ fn programs(command: &str) -> String {
         };
         found.extend(program.rsplit('/').next());
         let is_word = |word: &&str| word.chars().all(|c| c.is_ascii_lowercase() || c == '-');
-        found.extend(
-            words
-                .next()
-                .filter(is_word)
-                .filter(|word| !word.starts_with('-')),
-        );
+        found.extend(words.next().filter(is_word).filter(|word| !word.starts_with('-')));
     }
     found.join(" ")
 }

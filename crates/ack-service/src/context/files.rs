@@ -39,11 +39,7 @@ impl ProjectRoots {
         let name = main.as_ref().unwrap_or(&top);
         let name = name.rsplit('/').next().unwrap_or_default().to_owned();
         Self {
-            inner: if inner.is_empty() {
-                String::new()
-            } else {
-                format!("{inner}/")
-            },
+            inner: if inner.is_empty() { String::new() } else { format!("{inner}/") },
             roots: [Some(top), main]
                 .into_iter()
                 .flatten()
@@ -56,14 +52,9 @@ impl ProjectRoots {
     /// A file, by its path from the top of the repository.
     pub fn file(&self, path: &str) -> ProjectFile {
         let path = normalize(path).to_lowercase();
-        let inner = path
-            .strip_prefix(&self.inner)
-            .filter(|_| !self.inner.is_empty());
+        let inner = path.strip_prefix(&self.inner).filter(|_| !self.inner.is_empty());
         ProjectFile {
-            paths: [Some(path.clone()), inner.map(str::to_owned)]
-                .into_iter()
-                .flatten()
-                .collect(),
+            paths: [Some(path.clone()), inner.map(str::to_owned)].into_iter().flatten().collect(),
             roots: self.roots.clone(),
             repository: self.name.clone(),
         }
@@ -76,10 +67,7 @@ impl ProjectRoots {
         if !is_absolute(&lower) {
             return Some(self.file(&format!("{}{path}", self.inner)));
         }
-        let below = self
-            .roots
-            .iter()
-            .find_map(|root| path_below(&lower, root))?;
+        let below = self.roots.iter().find_map(|root| path_below(&lower, root))?;
         Some(self.file(below))
     }
 }
@@ -169,10 +157,7 @@ fn naming(path: &str, entry: &str) -> Option<Naming> {
 fn specific_letters(glob: &str) -> usize {
     let (folders, name) = glob.rsplit_once('/').unwrap_or(("", glob));
     let name = name.split_once('.').map_or(name, |(name, _)| name);
-    let parts = folders
-        .split('/')
-        .filter(|part| !is_generic_folder(part))
-        .chain([name]);
+    let parts = folders.split('/').filter(|part| !is_generic_folder(part)).chain([name]);
     let letters = parts.flat_map(str::chars).filter(|c| c.is_alphanumeric());
     letters.count()
 }
@@ -220,24 +205,14 @@ mod tests {
         }
         check("004_lock.sql", Some(Naming::FileName));
         check("pay/migrations/004_lock.sql", Some(Naming::FileName));
-        check(
-            "D:/x/services/pay/migrations/004_lock.sql",
-            Some(Naming::FileName),
-        );
-        for entry in [
-            "migrations/",
-            "migrations",
-            "services/pay",
-            "/home/kim/ledger-api/services/",
-        ] {
+        check("D:/x/services/pay/migrations/004_lock.sql", Some(Naming::FileName));
+        for entry in ["migrations/", "migrations", "services/pay", "/home/kim/ledger-api/services/"]
+        {
             check(entry, Some(Naming::Folder));
         }
-        for entry in [
-            "migrations/*.sql",
-            "services/**/*.sql",
-            "00*_lock.sql",
-            "services/pay/migrations/*",
-        ] {
+        for entry in
+            ["migrations/*.sql", "services/**/*.sql", "00*_lock.sql", "services/pay/migrations/*"]
+        {
             check(entry, Some(Naming::Glob));
         }
         for entry in [
@@ -261,18 +236,11 @@ mod tests {
 
     #[test]
     fn folders_of_every_project_name_nothing() {
-        let roots = ProjectRoots {
-            roots: Vec::new(),
-            name: String::new(),
-            inner: String::new(),
-        };
+        let roots = ProjectRoots { roots: Vec::new(), name: String::new(), inner: String::new() };
         assert_eq!(roots.file("src/pay/mod.rs").named_by("src/"), None);
         assert_eq!(roots.file("src/pay/mod.rs").named_by("mod.rs"), None);
         let folder = roots.file("src/pay/mod.rs").named_by("src/pay/");
         assert_eq!(folder, Some(Naming::Folder));
-        assert_eq!(
-            roots.file("src/a.rs").named_by("/other/src/a.rs"),
-            Some(Naming::FileName)
-        );
+        assert_eq!(roots.file("src/a.rs").named_by("/other/src/a.rs"), Some(Naming::FileName));
     }
 }

@@ -33,11 +33,7 @@ pub fn choose(
     notes: &mut Vec<Note>,
 ) -> Result<ChosenMemories, Error> {
     let opened = OpenScopes::open(service, selection, notes)?;
-    let mut search = FocusSearch {
-        opened: &opened,
-        selection,
-        shown: Shown::default(),
-    };
+    let mut search = FocusSearch { opened: &opened, selection, shown: Shown::default() };
     let mut own = Vec::new();
     search.take(Some(focus), true, limits.own, &mut own, notes)?;
     search.take(None, true, limits.own, &mut own, notes)?;
@@ -172,15 +168,8 @@ fn members(index: &Index, sessions: &HashSet<&str>, filter: StatusFilter) -> Mem
         return members;
     }
     for (number, doc) in index.live().filter(|(_, doc)| filter.allows(doc.status)) {
-        let names = [
-            Some(doc.session),
-            Some(doc.session_id).filter(|name| *name != doc.session),
-        ];
-        for session in names
-            .into_iter()
-            .flatten()
-            .filter_map(|name| wanted.get(&name))
-        {
+        let names = [Some(doc.session), Some(doc.session_id).filter(|name| *name != doc.session)];
+        for session in names.into_iter().flatten().filter_map(|name| wanted.get(&name)) {
             let of = members.entry((*session).to_owned()).or_default();
             if of.len() < MAX_MEMBERS {
                 of.push((doc.key, index.id(number).to_owned()));

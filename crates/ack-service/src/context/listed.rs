@@ -68,12 +68,9 @@ impl Service {
             if wanted.is_empty() {
                 continue;
             }
-            let found = read
-                .scope
-                .store
-                .snapshot_with_timeout(READ_TIMEOUT, |snapshot| {
-                    snapshot.memories(&wanted, StatusFilter::Approved)
-                });
+            let found = read.scope.store.snapshot_with_timeout(READ_TIMEOUT, |snapshot| {
+                snapshot.memories(&wanted, StatusFilter::Approved)
+            });
             let found = found.unwrap_or_default();
             for (position, (scope, outline)) in places.iter().enumerate() {
                 if let Some(memory) = found.get(&outline.id).filter(|_| *scope == number) {
@@ -105,11 +102,7 @@ fn entry(scope: &str, memory: &Memory) -> ListedMemory {
         about.push_str(&format!(" ({})", memory.concepts.join(", ")));
     }
     ListedMemory {
-        uri: Address::Memory {
-            scope: scope.to_owned(),
-            id: memory.id.clone(),
-        }
-        .to_string(),
+        uri: Address::Memory { scope: scope.to_owned(), id: memory.id.clone() }.to_string(),
         title: text::line(&memory.title, MAX_TITLE_CHARS),
         description: text::line(&about, MAX_DESCRIPTION_CHARS),
     }

@@ -62,13 +62,9 @@ pub fn read(folder: &Path, top: &Path) -> ManifestNames {
     let mut declared = ManifestNames::default();
     for folder in std::iter::once(folder).chain((top != folder).then_some(top)) {
         let signs = SIGNS.iter().filter(|(file, _)| folder.join(file).exists());
-        declared
-            .tools
-            .extend(signs.map(|(_, name)| (*name).to_owned()));
+        declared.tools.extend(signs.map(|(_, name)| (*name).to_owned()));
         for names in [rust, node, pyproject, requirements_file, go, php, ruby] {
-            declared
-                .dependencies
-                .extend(names(folder).unwrap_or_default());
+            declared.dependencies.extend(names(folder).unwrap_or_default());
         }
     }
     let mut names = std::collections::HashSet::new();
@@ -125,9 +121,7 @@ fn requirements(list: Option<&Value>) -> Vec<String> {
 
 /// The name in a PEP 508 requirement: it ends at the first character that is not valid in a name.
 fn requirement(text: &str) -> String {
-    let mut parts = text
-        .trim()
-        .split(|c: char| !(c.is_alphanumeric() || "._-".contains(c)));
+    let mut parts = text.trim().split(|c: char| !(c.is_alphanumeric() || "._-".contains(c)));
     parts.next().unwrap_or_default().to_owned()
 }
 
@@ -139,8 +133,7 @@ fn go(folder: &Path) -> Option<Vec<String>> {
         .filter(|line| line.contains(" v") && !line.ends_with("// indirect"));
     // The last part of a path may be its major version.
     let is_version = |part: &&str| {
-        part.strip_prefix('v')
-            .is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
+        part.strip_prefix('v').is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
     };
     let paths = required.filter_map(|line| line.split_whitespace().next());
     let names = paths.filter_map(|path| path.rsplit('/').find(|part| !is_version(part)));
@@ -150,18 +143,13 @@ fn go(folder: &Path) -> Option<Vec<String>> {
 fn php(folder: &Path) -> Option<Vec<String>> {
     let manifest = json_file(&folder.join("composer.json"))?;
     let names = ["require", "require-dev"].map(|table| keys(manifest.get(table)));
-    let names = names
-        .iter()
-        .flatten()
-        .filter_map(|name| name.split_once('/'));
+    let names = names.iter().flatten().filter_map(|name| name.split_once('/'));
     Some(names.map(|(_, name)| name.to_owned()).collect())
 }
 
 fn ruby(folder: &Path) -> Option<Vec<String>> {
     let text = text_file(&folder.join("Gemfile"))?;
-    let gems = text
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix("gem "));
+    let gems = text.lines().filter_map(|line| line.trim().strip_prefix("gem "));
     let names = gems.filter_map(|line| line.split(['"', '\'']).nth(1));
     Some(names.map(str::to_owned).collect())
 }
@@ -191,10 +179,7 @@ mod tests {
     fn check(file: &str, text: &str, expected: &[&str]) {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(file), text).unwrap();
-        let ManifestNames {
-            mut tools,
-            dependencies,
-        } = read(folder.path(), folder.path());
+        let ManifestNames { mut tools, dependencies } = read(folder.path(), folder.path());
         tools.extend(dependencies);
         assert_eq!(tools, expected, "{file}");
     }
@@ -216,11 +201,7 @@ mod tests {
             "[project]\ndependencies = [\"httpx>=0.27\"]\n[project.optional-dependencies]\nx = [\"rich\"]\n[dependency-groups]\ndev = [\"pytest~=8\", {include-group = \"x\"}]\n",
             &["python", "httpx", "rich", "pytest"],
         );
-        check(
-            "requirements.txt",
-            "# web\nflask==3.0\n-r more.txt\n",
-            &["python", "flask"],
-        );
+        check("requirements.txt", "# web\nflask==3.0\n-r more.txt\n", &["python", "flask"]);
         check(
             "go.mod",
             "module example.org/x\nrequire github.com/jackc/pgx/v5 v5.1.0\nrequire (\n\tgithub.com/spf13/cobra v1.8.0\n\tgolang.org/x/sys v0.1.0 // indirect\n)\n",
@@ -231,11 +212,7 @@ mod tests {
             r#"{"require":{"php":">=8","monolog/monolog":"3"}}"#,
             &["php", "monolog"],
         );
-        check(
-            "Gemfile",
-            "source 'x'\ngem 'rails', '~> 8'\n",
-            &["ruby", "rails"],
-        );
+        check("Gemfile", "source 'x'\ngem 'rails', '~> 8'\n", &["ruby", "rails"]);
         check("Cargo.toml", "[dependencies\n", &["rust", "cargo"]);
     }
 }

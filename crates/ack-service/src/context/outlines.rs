@@ -108,10 +108,7 @@ pub struct OutlineCache {
 impl OutlineCache {
     /// An empty cache that takes at most `max_bytes`, approximately.
     pub fn new(max_bytes: usize) -> Self {
-        Self {
-            max_bytes,
-            scopes: Mutex::default(),
-        }
+        Self { max_bytes, scopes: Mutex::default() }
     }
 
     pub fn bytes(&self) -> usize {
@@ -158,11 +155,7 @@ pub fn read(
 ) -> Result<Vec<ScopeOutline>, Error> {
     let today = reading.now.to_zoned(TimeZone::UTC).date();
     read_scopes(selection, reading.wait_policy, notes, |scope, own| {
-        let key = OutlineKey {
-            words: Arc::clone(reading.words),
-            own: own.clone(),
-            today,
-        };
+        let key = OutlineKey { words: Arc::clone(reading.words), own: own.clone(), today };
         let kept = reading.cache.and_then(|cache| cache.find(&scope.name));
         let kept = match kept {
             Some(found) => {
@@ -179,12 +172,7 @@ pub fn read(
         if let Some(cache) = reading.cache.filter(|_| !is_kept && reading.sessions) {
             cache.keep(&scope.name, &found);
         }
-        Ok(ScopeOutline {
-            scope: Arc::clone(scope),
-            own,
-            found,
-            is_kept,
-        })
+        Ok(ScopeOutline { scope: Arc::clone(scope), own, found, is_kept })
     })
 }
 
@@ -197,13 +185,9 @@ pub fn read_scopes<T>(
     mut read_scope: impl FnMut(&Arc<Scope>, ProjectRows) -> Result<T, StoreError>,
 ) -> Result<Vec<T>, Error> {
     let scopes = readable_scopes(selection, wait_policy, notes)?;
-    read_each(
-        &scopes,
-        selection,
-        wait_policy,
-        notes,
-        |scope, selection| read_scope(scope, selection.current.rows_in(scope)),
-    )
+    read_each(&scopes, selection, wait_policy, notes, |scope, selection| {
+        read_scope(scope, selection.current.rows_in(scope))
+    })
 }
 
 fn scan(scope: &Arc<Scope>, key: &OutlineKey, reading: Reading<'_>) -> Result<Found, StoreError> {

@@ -130,9 +130,7 @@ impl Service {
         }
         let named = scope.manifest.projects.sole();
         let named = named.map(|project| project.name.clone());
-        let named = Some(project.to_owned())
-            .filter(|project| !project.is_empty())
-            .or(named);
+        let named = Some(project.to_owned()).filter(|project| !project.is_empty()).or(named);
         let Some(named) = named else { return Ok(None) };
         // The name comes from a memory: it must not lead to a folder that exists.
         let last = named.rsplit(['/', '\\']).next().unwrap_or_default();

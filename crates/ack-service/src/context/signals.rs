@@ -13,15 +13,8 @@ use ack_worktree::changes::Changes;
 /// ms.
 const CHANGES_TIMEOUT: Duration = Duration::from_millis(10);
 /// Types and tags of memories that stay valid for long.
-pub const LASTING_TYPES: [&str; 7] = [
-    "decision",
-    "decisions",
-    "gotcha",
-    "gotchas",
-    "pitfall",
-    "pitfalls",
-    "convention",
-];
+pub const LASTING_TYPES: [&str; 7] =
+    ["decision", "decisions", "gotcha", "gotchas", "pitfall", "pitfalls", "convention"];
 /// Generated files, whose changes mean nothing.
 const GENERATED_FILES: &str = "\
     cargo.lock composer.lock gemfile.lock go.sum npm-shrinkwrap.json package-lock.json \
@@ -53,9 +46,7 @@ impl Signals {
         let home = config.home.as_deref();
         let changes = repository.map(|repository| Changes::read(repository, home, CHANGES_TIMEOUT));
         let mut changes = changes.unwrap_or_default();
-        changes
-            .files
-            .retain(|path| !text::has_word(GENERATED_FILES, &name(path).to_lowercase()));
+        changes.files.retain(|path| !text::has_word(GENERATED_FILES, &name(path).to_lowercase()));
         Self {
             branch: repository.and_then(|repository| repository.branch.clone()),
             declared: manifests::read(&current.folder, &current.top),
@@ -86,10 +77,8 @@ impl Signals {
                         .trim_end_matches("_test")
                         .trim_end_matches("_spec"),
                 );
-            } else if let Some(folder) = path
-                .rsplit('/')
-                .nth(1)
-                .filter(|folder| !is_generic_folder(folder))
+            } else if let Some(folder) =
+                path.rsplit('/').nth(1).filter(|folder| !is_generic_folder(folder))
             {
                 subjects.add(folder);
             }
@@ -117,11 +106,7 @@ impl Subjects {
         // An inner capital, a digit or a symbol: `retry_policy`, `PayoutJob`, `e2e`.
         let ordinary = subject.chars().skip(1).all(char::is_lowercase)
             && subject.chars().all(char::is_alphabetic);
-        if ordinary {
-            self.words.push(lower)
-        } else {
-            self.names.push(lower)
-        }
+        if ordinary { self.words.push(lower) } else { self.names.push(lower) }
     }
 }
 
@@ -152,8 +137,7 @@ fn name(path: &str) -> &str {
 
 /// A file's name up to its first dot. A name that begins with a dot stays whole.
 pub fn stem(name: &str) -> &str {
-    name.split_once('.')
-        .map_or(name, |(stem, _)| if stem.is_empty() { name } else { stem })
+    name.split_once('.').map_or(name, |(stem, _)| if stem.is_empty() { name } else { stem })
 }
 
 /// Whether the name of a folder says nothing about its content.

@@ -123,10 +123,7 @@ impl Words {
     /// The names of the first file that a folder or glob in a list covers.
     fn names_of_covered_file(&self, list: &[u8], entries: &dyn Fn() -> Vec<String>) -> u128 {
         let may_cover = list.contains(&b'*')
-            || self
-                .folders
-                .as_ref()
-                .is_some_and(|folders| folders.is_match(list));
+            || self.folders.as_ref().is_some_and(|folders| folders.is_match(list));
         if self.files.is_empty() || !may_cover {
             return 0;
         }
@@ -143,9 +140,7 @@ impl Words {
 
     pub fn set<'a>(&self, words: impl IntoIterator<Item = &'a str>) -> u128 {
         let words: HashSet<String> = words.into_iter().map(str::to_lowercase).collect();
-        let numbered = (0u32..)
-            .zip(&self.entries)
-            .filter(|(_, entry)| words.contains(&entry.word));
+        let numbered = (0u32..).zip(&self.entries).filter(|(_, entry)| words.contains(&entry.word));
         numbered.fold(0, |set, (number, _)| set | 1 << number)
     }
 
@@ -165,15 +160,10 @@ impl Words {
     /// The words of a set, as they were given, except those that are part of another word of the
     /// set.
     pub fn list(&self, set: u128) -> Vec<&str> {
-        let words = (0u32..)
-            .zip(&self.entries)
-            .filter(|(number, _)| set >> number & 1 == 1);
+        let words = (0u32..).zip(&self.entries).filter(|(number, _)| set >> number & 1 == 1);
         let words: Vec<&str> = words.map(|(_, entry)| entry.word.as_str()).collect();
-        let within = |word: &str| {
-            words
-                .iter()
-                .any(|other| other.len() > word.len() && other.contains(word))
-        };
+        let within =
+            |word: &str| words.iter().any(|other| other.len() > word.len() && other.contains(word));
         words.iter().filter(|word| !within(word)).copied().collect()
     }
 
@@ -253,21 +243,12 @@ mod tests {
     #[track_caller]
     fn check(word: &str, origin: WordKind, text: &str, expected: bool) {
         let words = Words::new([(word, origin)]);
-        assert_eq!(
-            words.find(text.as_bytes()) != 0,
-            expected,
-            "{word} in {text}"
-        );
+        assert_eq!(words.find(text.as_bytes()) != 0, expected, "{word} in {text}");
     }
 
     #[test]
     fn prose_is_found_in_its_forms_and_names_as_they_are_written() {
-        check(
-            "locking",
-            WordKind::Prose,
-            "The Locks of the payout job",
-            true,
-        );
+        check("locking", WordKind::Prose, "The Locks of the payout job", true);
         check("lock", WordKind::Prose, "a blockade", false);
         check("lock", WordKind::Prose, "a locket", false);
         check("retry", WordKind::Prose, "it retries, running on", true);
@@ -288,10 +269,7 @@ mod tests {
         let words = Words::new(["tokio", "sqlx", "axum"].map(|word| (word, WordKind::Name)));
         let found = words.find(b"axum handlers over tokio");
         assert_eq!(words.list(found), ["tokio", "axum"]);
-        assert_eq!(
-            words.list(words.set(["Axum", "sqlx", "hyper"])),
-            ["sqlx", "axum"]
-        );
+        assert_eq!(words.list(words.set(["Axum", "sqlx", "hyper"])), ["sqlx", "axum"]);
         let files = Words::new(["payout.rs", "payout"].map(|word| (word, WordKind::Name)));
         assert_eq!(files.list(files.find(b"src/payout.rs")), ["payout.rs"]);
         assert_eq!(Words::default().find(b"anything"), 0);

@@ -32,11 +32,7 @@ pub fn related(
     }
     let page = search.page(None, MAX_RELATED)?;
     for (scope, reason) in &page.failed {
-        notes.push(Note::about(
-            NoteKind::ScopeUnavailable,
-            scope,
-            reason.clone(),
-        ));
+        notes.push(Note::about(NoteKind::ScopeUnavailable, scope, reason.clone()));
     }
     if page.hits.is_empty() {
         let message = format!("no memory is near `{id}` in meaning");

@@ -50,22 +50,18 @@ pub fn timeline(
         (Within::Project, &in_project),
         (Within::Scope, &in_scope),
     ];
-    for (within, holds) in levels
-        .into_iter()
-        .filter(|(level, _)| wanted.is_none_or(|wanted| wanted == *level))
+    for (within, holds) in
+        levels.into_iter().filter(|(level, _)| wanted.is_none_or(|wanted| wanted == *level))
     {
         let members = cancel::guarded(index.live())
             .filter(|(other, doc)| *other == number || filter.allows(doc.status) && holds(doc));
-        let mut line: Vec<Member<'_>> = members
-            .map(|(doc, row)| (row.created, index.id(doc), row.key))
-            .collect();
+        let mut line: Vec<Member<'_>> =
+            members.map(|(doc, row)| (row.created, index.id(doc), row.key)).collect();
         if line.len() < 2 && wanted.is_none() && within != Within::Scope {
             continue;
         }
         line.sort_unstable_by_key(|(created, id, _)| (*created, *id));
-        let Some(position) = line
-            .iter()
-            .position(|(_, other, _)| *other == index.id(number))
+        let Some(position) = line.iter().position(|(_, other, _)| *other == index.id(number))
         else {
             return Ok(None);
         };
@@ -81,11 +77,7 @@ pub fn timeline(
             let found = members.iter().filter_map(|(_, id, _)| records.get(*id));
             found.map(entry).collect()
         };
-        return Ok(Some(Timeline {
-            within,
-            before: entries(before),
-            after: entries(after),
-        }));
+        return Ok(Some(Timeline { within, before: entries(before), after: entries(after) }));
     }
     Ok(None)
 }

@@ -43,9 +43,7 @@ impl<'a> KnownNames<'a> {
                 }
             }
             let names_of_kind = |ids: HashSet<(bool, _)>| {
-                let names = ids
-                    .into_iter()
-                    .map(|(is_visible, id)| (is_visible, index.name(id)));
+                let names = ids.into_iter().map(|(is_visible, id)| (is_visible, index.name(id)));
                 names.filter(|(_, name)| !name.is_empty())
             };
             known.projects.extend(names_of_kind(projects));
@@ -59,11 +57,7 @@ impl<'a> KnownNames<'a> {
 impl<'a> NameSet<'a> {
     fn extend(&mut self, names: impl Iterator<Item = (bool, &'a str)>) {
         for (is_shown, name) in names {
-            let known = if is_shown {
-                &mut self.visible
-            } else {
-                &mut self.waiting
-            };
+            let known = if is_shown { &mut self.visible } else { &mut self.waiting };
             known.insert(name);
         }
     }

@@ -118,9 +118,8 @@ fn project_below(
 
 fn by_path(config: &Config, scopes: &[Arc<Scope>], place: &Place) -> Option<Detection> {
     let home = config.home.as_deref();
-    let patterns = scopes
-        .iter()
-        .flat_map(|scope| scope.manifest.paths.iter().map(move |it| (scope, it)));
+    let patterns =
+        scopes.iter().flat_map(|scope| scope.manifest.paths.iter().map(move |it| (scope, it)));
     let matches = patterns.filter_map(|(scope, pattern)| {
         let found = closest(pattern, place, scope, home)?;
         Some((found, scope, pattern))
@@ -155,17 +154,11 @@ fn by_name(scopes: &[Arc<Scope>], place: &Place) -> Option<Detection> {
     // A path that does not exist is not a project, so its last part alone must not open a private
     // scope.
     let exists = place.top.is_dir();
-    let scopes = || {
-        scopes
-            .iter()
-            .filter(|scope| exists || scope.manifest.visibility == Visibility::Shared)
-    };
+    let scopes =
+        || scopes.iter().filter(|scope| exists || scope.manifest.visibility == Visibility::Shared);
     for scope in scopes() {
         if let Some(project) = scope.manifest.projects.find(&name) {
-            let alias = project
-                .aliases
-                .iter()
-                .find(|alias| fold_name(alias) == name);
+            let alias = project.aliases.iter().find(|alias| fold_name(alias) == name);
             let alias = alias.filter(|_| fold_name(&project.name) != name);
             let rule = alias.map_or_else(
                 || format!("projects `{}`", project.name),
@@ -175,11 +168,7 @@ fn by_name(scopes: &[Arc<Scope>], place: &Place) -> Option<Detection> {
         }
     }
     let scope = scopes().find(|scope| fold_name(&scope.name) == name)?;
-    Some(Detection::new(
-        scope,
-        format!("scope name `{}`", scope.name),
-        Claim::Name,
-    ))
+    Some(Detection::new(scope, format!("scope name `{}`", scope.name), Claim::Name))
 }
 
 /// The shared scope with the most memories that name the repository as their project. The rule has
@@ -202,9 +191,8 @@ pub fn scopes_recording<'a>(scopes: &'a [Arc<Scope>], name: &str) -> Vec<&'a Arc
     let readable = scopes
         .iter()
         .filter(|scope| scope.problem.is_none() && scope.manifest.visibility == Visibility::Shared);
-    let mut found: Vec<(u64, &Arc<Scope>)> = readable
-        .filter_map(|scope| Some((scope.recorded().memories_of(name)?, scope)))
-        .collect();
+    let mut found: Vec<(u64, &Arc<Scope>)> =
+        readable.filter_map(|scope| Some((scope.recorded().memories_of(name)?, scope))).collect();
     // Scopes are sorted by name, and the sort is stable.
     found.sort_by_key(|(memories, _)| Reverse(*memories));
     found.into_iter().map(|(_, scope)| scope).collect()
@@ -222,10 +210,7 @@ impl Identity {
     pub fn of(place: &Place) -> Self {
         Self {
             name: place.name.clone().unwrap_or_else(|| "unknown".to_owned()),
-            rows: ProjectRows {
-                names: place.names(),
-                unnamed: false,
-            },
+            rows: ProjectRows { names: place.names(), unnamed: false },
         }
     }
 }
@@ -242,17 +227,11 @@ pub fn identify(config: &Config, scope: &Scope, place: &Place, claim: &Claim) ->
     if let Some(project) = listed.sole().filter(|_| claimed) {
         return identity_of_listed(scope, project, &names);
     }
-    let exact = matches!(
-        claim,
-        Claim::Path { exact: true, .. } | Claim::Remote | Claim::Name
-    );
+    let exact = matches!(claim, Claim::Path { exact: true, .. } | Claim::Remote | Claim::Name);
     let mut other = Identity::of(place);
     if !(exact && listed.is_empty()) {
         let recorded = scope.recorded();
-        if let Some(name) = names
-            .iter()
-            .find(|name| recorded.memories_of(name).is_some())
-        {
+        if let Some(name) = names.iter().find(|name| recorded.memories_of(name).is_some()) {
             other.rows.unnamed = scope.rows_of(name, &[]).unnamed;
             return other;
         }
@@ -276,10 +255,7 @@ fn identity_of_listed(scope: &Scope, project: &Project, names: &[String]) -> Ide
     let listed = &scope.manifest.projects;
     let free = names.iter().filter(|name| listed.find(name).is_none());
     rows.names.extend(free.cloned());
-    Identity {
-        name: project.name.clone(),
-        rows,
-    }
+    Identity { name: project.name.clone(), rows }
 }
 
 /// The listed project that a place is, and whether it is the whole repository.
@@ -305,9 +281,7 @@ fn listed_project<'a>(
         .collect();
     // The sort is stable: of equally long ones the first counts.
     matches.sort_by_key(|(found, _)| Reverse(found.depth));
-    let named = matches
-        .iter()
-        .find_map(|(found, project)| Some((found, (*project)?)));
+    let named = matches.iter().find_map(|(found, project)| Some((found, (*project)?)));
     if let Some((found, project)) = named {
         return Some((project, place.is_named_after(&found.folder)));
     }
@@ -319,23 +293,14 @@ fn listed_project<'a>(
     let top = Some(&place.top).filter(|_| place.is_marked).cloned();
     let deepest = matches.into_iter().next();
     let top = top.or(deepest.map(|(found, _)| found.folder))?;
-    let on_the_way = place
-        .folder
-        .ancestors()
-        .take_while(|folder| is_below(folder, &top));
-    on_the_way
-        .into_iter()
-        .find_map(by_folder_name)
-        .map(|project| (project, false))
+    let on_the_way = place.folder.ancestors().take_while(|folder| is_below(folder, &top));
+    on_the_way.into_iter().find_map(by_folder_name).map(|project| (project, false))
 }
 
 /// The last part of a pattern without a trailing wildcard, folded: `infra-*` gives `infra`.
 fn stem(pattern: &str) -> String {
     let last = last_part(pattern.trim_end_matches('/'));
-    fold_name(
-        last.trim_end_matches('*')
-            .trim_end_matches(['-', '_', '.', ' ']),
-    )
+    fold_name(last.trim_end_matches('*').trim_end_matches(['-', '_', '.', ' ']))
 }
 
 #[derive(Debug, Clone)]
@@ -353,9 +318,8 @@ fn closest(
     home: Option<&Path>,
 ) -> Option<PatternMatch> {
     let folders = place.folders();
-    let matches = folders
-        .iter()
-        .filter_map(|folder| match_pattern(pattern, folder, &scope.folder, home));
+    let matches =
+        folders.iter().filter_map(|folder| match_pattern(pattern, folder, &scope.folder, home));
     matches.max_by_key(|found| found.depth)
 }
 
@@ -368,11 +332,7 @@ fn match_pattern(
 ) -> Option<PatternMatch> {
     let expanded = expand_home(Path::new(pattern.trim_end_matches('/')), home);
     // A relative path starts at the manifest's folder.
-    let expanded = if expanded.is_absolute() {
-        expanded
-    } else {
-        base.join(expanded)
-    };
+    let expanded = if expanded.is_absolute() { expanded } else { base.join(expanded) };
     let found = |ancestor: &Path, literal: bool| PatternMatch {
         depth: ancestor.components().count(),
         folder: ancestor.to_owned(),
@@ -389,12 +349,7 @@ fn match_pattern(
     let text = expanded.to_string_lossy().into_owned();
     let fixed: PathBuf = Path::new(&text)
         .components()
-        .take_while(|part| {
-            !part
-                .as_os_str()
-                .to_string_lossy()
-                .contains(['*', '?', '[', '{'])
-        })
+        .take_while(|part| !part.as_os_str().to_string_lossy().contains(['*', '?', '[', '{']))
         .collect();
     let rest = Path::new(&text).strip_prefix(&fixed).ok()?.to_owned();
     let real = fixed.canonicalize().unwrap_or(fixed).join(rest);
@@ -404,8 +359,6 @@ fn match_pattern(
         .or_else(|_| Glob::new(&text))
         .ok()?
         .compile_matcher();
-    let ancestor = folder
-        .ancestors()
-        .find(|ancestor| glob.is_match(ancestor))?;
+    let ancestor = folder.ancestors().find(|ancestor| glob.is_match(ancestor))?;
     Some(found(ancestor, false))
 }

@@ -35,10 +35,7 @@ pub fn plan(path: &Path, changes: &[(String, KeyChange)]) -> Result<EditedManife
         Ok(text) => Some(text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && !path.is_symlink() => None,
         Err(source) => {
-            return Err(SettingsError::Unreadable {
-                path: path.to_owned(),
-                source,
-            });
+            return Err(SettingsError::Unreadable { path: path.to_owned(), source });
         }
     };
     let raw = before.as_deref().unwrap_or_default();
@@ -147,11 +144,7 @@ impl EditedManifest {
     pub fn shown(&self) -> String {
         let before = self.before.as_deref().unwrap_or_default();
         let path = self.path.display().to_string();
-        let from = if self.before.is_some() {
-            path.as_str()
-        } else {
-            "(no file)"
-        };
+        let from = if self.before.is_some() { path.as_str() } else { "(no file)" };
         let diff = TextDiff::from_lines(before, &self.after)
             .unified_diff()
             .context_radius(1)
@@ -164,9 +157,7 @@ impl EditedManifest {
     pub fn write(&self) -> std::io::Result<()> {
         let now = files::read_text(&self.path, MAX_SETTINGS_BYTES).ok();
         if now != self.before {
-            return Err(std::io::Error::other(
-                "another program changed it meanwhile",
-            ));
+            return Err(std::io::Error::other("another program changed it meanwhile"));
         }
         replace(&self.path, &self.after)
     }

@@ -30,11 +30,7 @@ pub enum ScopeError {
     #[error("scope `{name}` cannot be read: {reason}")]
     Unusable { name: String, reason: String },
     #[error("scope `{name}` cannot be searched yet: {reason}")]
-    Cold {
-        name: String,
-        reason: String,
-        hints: Vec<Hint>,
-    },
+    Cold { name: String, reason: String, hints: Vec<Hint> },
     #[error("no memories yet: there is no scope under `{}`", root.join("scopes").display())]
     NoScopes {
         root: PathBuf,
@@ -63,16 +59,10 @@ impl ScopeError {
         let home = config.home.as_deref();
         let is_usual = home.is_some_and(|home| *value == home.join(".ack-mem"));
         if *source != Source::Default && !is_usual && !value.exists() {
-            return Self::NoRoot {
-                root: value.clone(),
-                by: source.to_string(),
-            };
+            return Self::NoRoot { root: value.clone(), by: source.to_string() };
         }
         let claude_mem = home.map(|home| home.join(".claude-mem/claude-mem.db"));
-        Self::NoScopes {
-            root: value.clone(),
-            claude_mem: claude_mem.filter(|path| path.is_file()),
-        }
+        Self::NoScopes { root: value.clone(), claude_mem: claude_mem.filter(|path| path.is_file()) }
     }
 }
 
@@ -99,18 +89,14 @@ impl Diagnostic for ScopeError {
             }
             Self::Refused { pinned, .. } => vec![
                 Hint::omit("scope", format!("to search `{pinned}`")),
-                Hint::setting(
-                    format!("without `--pin {pinned}`, a server"),
-                    "searches the others",
-                ),
+                Hint::setting(format!("without `--pin {pinned}`, a server"), "searches the others"),
             ],
             Self::Unusable { reason, .. } if reason == LIGHT_BUILD => {
                 vec![Hint::advice(FULL_BUILD)]
             }
-            Self::Unusable { .. } => vec![
-                Hint::advice("correct the file"),
-                Hint::command("doctor", "shows every scope"),
-            ],
+            Self::Unusable { .. } => {
+                vec![Hint::advice("correct the file"), Hint::command("doctor", "shows every scope")]
+            }
             Self::Cold { hints, .. } => hints.clone(),
             Self::Unreadable { .. } => vec![Hint::advice(
                 "it has to be a folder that you may read; --root names another root",
@@ -119,10 +105,7 @@ impl Diagnostic for ScopeError {
                 Hint::advice("correct the path"),
                 Hint::command("setup", "sets up memories there"),
             ],
-            Self::NoScopes {
-                claude_mem: Some(store),
-                ..
-            } => {
+            Self::NoScopes { claude_mem: Some(store), .. } => {
                 let store = store.display();
                 vec![
                     Hint::advice(format!("claude-mem has its database at `{store}`")),
@@ -151,11 +134,7 @@ impl Diagnostic for ScopeError {
 
     fn details(&self, body: &mut ErrorBody) {
         match self {
-            Self::NotFound {
-                name,
-                known,
-                projects,
-            } => {
+            Self::NotFound { name, known, projects } => {
                 body.value = Some(text::line(name, 200));
                 body.nearest = nearest(name, known.iter().chain(projects).map(String::as_str), 3);
                 body.allowed = known.iter().take(LISTED).cloned().collect();

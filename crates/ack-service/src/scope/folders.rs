@@ -46,11 +46,8 @@ impl ScopeFolders {
     }
 
     fn list(&mut self, folder: &Path) {
-        let entries = WalkDir::new(folder)
-            .min_depth(1)
-            .max_depth(1)
-            .follow_links(false)
-            .sort_by_file_name();
+        let entries =
+            WalkDir::new(folder).min_depth(1).max_depth(1).follow_links(false).sort_by_file_name();
         for entry in entries.into_iter().flatten() {
             let shown_name = text::line(&entry.file_name().to_string_lossy(), 100);
             if shown_name.starts_with('.') {
@@ -58,11 +55,7 @@ impl ScopeFolders {
             }
             let is_link = entry.path_is_symlink();
             // A name that is not shown exactly as written could be mistaken for another one.
-            match entry
-                .file_name()
-                .to_str()
-                .filter(|name| *name == shown_name)
-            {
+            match entry.file_name().to_str().filter(|name| *name == shown_name) {
                 None => {
                     let reason = "its name holds characters that cannot be shown".into();
                     let scope = shown_name;
@@ -137,7 +130,5 @@ fn find_database(folder: &Path) -> (PathBuf, bool) {
         }
         first.get_or_insert((path, is_link));
     }
-    special
-        .or(first)
-        .unwrap_or_else(|| (folder.join(DATABASE_NAMES[0]), false))
+    special.or(first).unwrap_or_else(|| (folder.join(DATABASE_NAMES[0]), false))
 }

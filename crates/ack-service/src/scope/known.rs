@@ -31,9 +31,7 @@ impl KnownScopes {
 
     pub fn add(&mut self, name: &str, store: &Path) {
         let names = &mut self.names;
-        names
-            .entry(fold_name(name))
-            .or_insert_with(|| name.to_owned());
+        names.entry(fold_name(name)).or_insert_with(|| name.to_owned());
         let by_path = self.by_path.entry(store.to_owned());
         by_path.or_insert_with(|| name.to_owned());
         if let Some(file) = file_id(store) {

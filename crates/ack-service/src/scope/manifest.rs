@@ -71,9 +71,6 @@ impl Manifest {
     pub fn keys() -> Vec<String> {
         let schema = schemars::schema_for!(Self).to_value();
         let properties = schema.get("properties").and_then(|keys| keys.as_object());
-        properties
-            .into_iter()
-            .flat_map(|keys| keys.keys().cloned())
-            .collect()
+        properties.into_iter().flat_map(|keys| keys.keys().cloned()).collect()
     }
 }

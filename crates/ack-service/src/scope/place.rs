@@ -60,13 +60,7 @@ impl Place {
         let is_marked = top.is_some();
         let top = top.unwrap_or(&folder).to_owned();
         let name = repository.as_ref().and_then(Repository::name);
-        Self {
-            name: name.or_else(|| name_of(&top)),
-            top,
-            is_marked,
-            repository,
-            folder,
-        }
+        Self { name: name.or_else(|| name_of(&top)), top, is_marked, repository, folder }
     }
 
     /// The places that this one may also be, nearest first: those of the folders above it, below
@@ -78,11 +72,7 @@ impl Place {
             .take_while(move |folder| !self.is_marked && !home.starts_with(folder))
             .filter(|folder| folder.is_dir())
             .filter_map(|folder| {
-                Some(Self {
-                    name: Some(name_of(folder)?),
-                    top: folder.to_owned(),
-                    ..self.clone()
-                })
+                Some(Self { name: Some(name_of(folder)?), top: folder.to_owned(), ..self.clone() })
             })
             .filter(|above| !above.is_general())
     }
@@ -95,22 +85,15 @@ impl Place {
 
     pub fn names(&self) -> Vec<String> {
         let remote = self.remotes().first().map(|remote| last_part(remote));
-        let mut names: Vec<String> = self
-            .name
-            .as_deref()
-            .into_iter()
-            .chain(remote)
-            .map(fold_name)
-            .collect();
+        let mut names: Vec<String> =
+            self.name.as_deref().into_iter().chain(remote).map(fold_name).collect();
         names.retain(|name| !name.is_empty());
         names.dedup();
         names
     }
 
     pub fn remotes(&self) -> &[String] {
-        self.repository
-            .as_ref()
-            .map_or(&[], |repository| &repository.remotes)
+        self.repository.as_ref().map_or(&[], |repository| &repository.remotes)
     }
 
     /// The folder, and in a linked worktree also the matching folder of the main repository.
@@ -141,11 +124,7 @@ impl Place {
     pub fn remote<'a>(&self, remote: &str, spelled: &'a [String]) -> Option<&'a String> {
         let repository = self.repository.as_ref()?;
         spelled.iter().find(|spelled| {
-            repository
-                .rewrites
-                .spellings(spelled)
-                .iter()
-                .any(|known| known == remote)
+            repository.rewrites.spellings(spelled).iter().any(|known| known == remote)
         })
     }
 }

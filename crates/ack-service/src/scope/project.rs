@@ -28,11 +28,7 @@ impl Project {
                 names.push(folded);
             }
         }
-        Self {
-            name,
-            aliases,
-            names,
-        }
+        Self { name, aliases, names }
     }
 
     pub fn names(&self) -> &[String] {
@@ -58,9 +54,7 @@ impl Projects {
         let mut list: Vec<Project> = Vec::new();
         for (name, aliases) in projects {
             let project = Project::new(name, aliases);
-            let known = list
-                .iter()
-                .any(|known| known.names.first() == project.names.first());
+            let known = list.iter().any(|known| known.names.first() == project.names.first());
             if !known && !fold_name(&project.name).is_empty() {
                 list.push(project);
             }
@@ -78,10 +72,8 @@ impl Projects {
 
     /// The project for a folded name: the one with this name, or else the first with this alias.
     pub fn find(&self, folded: &str) -> Option<&Project> {
-        let by_name = self
-            .0
-            .iter()
-            .find(|project| project.names.first().is_some_and(|name| name == folded));
+        let by_name =
+            self.0.iter().find(|project| project.names.first().is_some_and(|name| name == folded));
         by_name.or_else(|| self.0.iter().find(|project| project.has_name(folded)))
     }
 

@@ -79,9 +79,7 @@ impl Registry {
             root: config.root.value.clone(),
             single: config.db.as_ref().map(|db| db.value.clone()),
             unreviewed: config.unreviewed,
-            single_name: config
-                .named_scope()
-                .map(|named| named.value.trim().to_owned()),
+            single_name: config.named_scope().map(|named| named.value.trim().to_owned()),
             home: config.home.clone(),
             folders: Mutex::default(),
             known: Mutex::default(),
@@ -92,10 +90,7 @@ impl Registry {
     /// The same scopes, but only those with these names are visible.
     #[must_use]
     pub fn limited(&self, names: BTreeSet<String>) -> Self {
-        Self {
-            all: Arc::clone(&self.all),
-            visible: Some(names),
-        }
+        Self { all: Arc::clone(&self.all), visible: Some(names) }
     }
 
     /// Closes the stores, unless they are being read.
@@ -108,12 +103,8 @@ impl Registry {
     pub fn discover(&self) -> Discovery {
         let mut discovery = self.all.discover();
         if let Some(visible) = &self.visible {
-            discovery
-                .scopes
-                .retain(|scope| visible.contains(&scope.name));
-            discovery
-                .passed_over
-                .retain(|skipped| visible.contains(&skipped.scope));
+            discovery.scopes.retain(|scope| visible.contains(&scope.name));
+            discovery.passed_over.retain(|skipped| visible.contains(&skipped.scope));
         }
         discovery
     }
@@ -129,10 +120,7 @@ struct ScopeSearch<'a> {
 
 impl ScopeSearch<'_> {
     fn pass_over(&mut self, name: &str, reason: &str) {
-        self.found.passed_over.push(Skipped {
-            scope: name.to_owned(),
-            reason: reason.into(),
-        });
+        self.found.passed_over.push(Skipped { scope: name.to_owned(), reason: reason.into() });
     }
 
     fn keep(&mut self, path: &Path, stamp: FolderStamp, scope: Arc<Scope>) {
@@ -142,11 +130,7 @@ impl ScopeSearch<'_> {
 
     /// Adds the scope of a folder. One that has not changed since the last look stays.
     fn look_into(&mut self, entry: &FolderEntry) {
-        let FolderEntry {
-            name,
-            path,
-            is_link,
-        } = entry;
+        let FolderEntry { name, path, is_link } = entry;
         if *is_link && self.finder.is_outside(path) {
             self.pass_over(
                 name,
@@ -235,10 +219,7 @@ impl ScopeFinder {
                 .entry(path.clone())
                 .and_modify(|(_, scope)| scope.watch.begin())
                 .or_insert_with(|| (FolderStamp::default(), Arc::new(self.single_scope(path))));
-            return Discovery {
-                scopes: vec![Arc::clone(scope)],
-                passed_over: Vec::new(),
-            };
+            return Discovery { scopes: vec![Arc::clone(scope)], passed_over: Vec::new() };
         }
         let before = std::mem::take(&mut *known);
         let mut folders = self.folders.lock();
@@ -246,18 +227,13 @@ impl ScopeFinder {
         if is_new {
             // Another folder may be in the place of one that is watched.
             let stamps = before.values().map(|(stamp, _)| stamp);
-            stamps
-                .filter_map(|stamp| stamp.watch.as_ref())
-                .for_each(|watch| watch.forget());
+            stamps.filter_map(|stamp| stamp.watch.as_ref()).for_each(|watch| watch.forget());
         }
         let mut search = ScopeSearch {
             finder: self,
             before,
             known: HashMap::new(),
-            found: Discovery {
-                scopes: Vec::new(),
-                passed_over: passed_over.to_vec(),
-            },
+            found: Discovery { scopes: Vec::new(), passed_over: passed_over.to_vec() },
         };
         for entry in entries {
             search.look_into(entry);
@@ -298,12 +274,10 @@ impl ScopeFinder {
         }
         if database.is_symlink() {
             return Err(
-                "a symbolic link is not followed; add its target as a scope of its own".to_owned(),
+                "a symbolic link is not followed; add its target as a scope of its own".to_owned()
             );
         }
-        let known = scopes
-            .iter()
-            .find(|scope| fold_name(&scope.name) == fold_name(DEFAULT_SCOPE));
+        let known = scopes.iter().find(|scope| fold_name(&scope.name) == fold_name(DEFAULT_SCOPE));
         if let Some(known) = known {
             return Err(format!(
                 "scope `{}` has its name; move it to a folder of its own under scopes/",
@@ -313,10 +287,7 @@ impl ScopeFinder {
         let scope = before.map_or_else(
             || {
                 let folder = self.root.join("scopes").join(DEFAULT_SCOPE);
-                let contents = Contents {
-                    database: database.to_owned(),
-                    ..Contents::default()
-                };
+                let contents = Contents { database: database.to_owned(), ..Contents::default() };
                 let watch = Arc::new(FolderWatch::new(folder.clone()));
                 Arc::new(self.load(&folder, DEFAULT_SCOPE, &contents, &watch))
             },
@@ -336,11 +307,8 @@ impl ScopeFinder {
         watch: &Arc<FolderWatch>,
     ) -> Scope {
         let file = folder.join("scope.toml");
-        let (mut manifest, mut problem) = if contents.has_manifest {
-            load(&file)
-        } else {
-            (Manifest::default(), None)
-        };
+        let (mut manifest, mut problem) =
+            if contents.has_manifest { load(&file) } else { (Manifest::default(), None) };
         let remote = published_remote(folder, &manifest).unwrap_or_else(|wrong| {
             if !matches!(wrong, SettingsError::LightBuild { .. }) {
                 manifest.visibility = Visibility::Private;
@@ -389,21 +357,15 @@ impl ScopeFinder {
                 && !name.contains('/')
                 && text::line(name, 100) == **name
         };
-        let name = match (
-            self.single_name.as_deref().filter(is_name),
-            path.file_stem(),
-        ) {
+        let name = match (self.single_name.as_deref().filter(is_name), path.file_stem()) {
             (Some(name), _) => name.to_owned(),
             (None, Some(stem)) => text::line(&stem.to_string_lossy(), 100),
             (None, None) => "memory".to_owned(),
         };
         let folder = path.parent().map(Path::to_owned).unwrap_or_default();
         let file = folder.join("scope.toml");
-        let (mut manifest, problem) = if file.exists() {
-            load(&file)
-        } else {
-            (Manifest::default(), None)
-        };
+        let (mut manifest, problem) =
+            if file.exists() { load(&file) } else { (Manifest::default(), None) };
         // It is the only scope, and the user named it.
         manifest.visibility = Visibility::Shared;
         manifest.unreviewed = self.unreviewed.unwrap_or(manifest.unreviewed);
@@ -483,13 +445,9 @@ fn published_remote(
 fn load(file: &Path) -> (Manifest, Option<SettingsError>) {
     match Manifest::load(file) {
         Ok(manifest) => (manifest, None),
-        Err(problem) => (
-            Manifest {
-                visibility: Visibility::Private,
-                ..Manifest::default()
-            },
-            Some(problem),
-        ),
+        Err(problem) => {
+            (Manifest { visibility: Visibility::Private, ..Manifest::default() }, Some(problem))
+        }
     }
 }
 
@@ -504,9 +462,7 @@ mod tests {
         let registry = Registry::new(&Config::at(root.path()).unwrap());
         let is_watched = || {
             let scopes = registry.discover().scopes;
-            scopes
-                .iter()
-                .all(|scope| scope.watch.generation().is_some())
+            scopes.iter().all(|scope| scope.watch.generation().is_some())
         };
         assert!(!is_watched(), "a command looks only once");
         assert!(is_watched());

@@ -82,26 +82,18 @@ impl Selection {
     /// The rows of a scope that belong to the project with a folded name. Aliases from any scope's
     /// manifest count in every scope.
     pub fn rows_of(&self, project: &str, scope: &Scope) -> ProjectRows {
-        let listed = self
-            .naming_scopes
-            .iter()
-            .filter_map(|scope| scope.manifest.projects.find(project));
+        let listed =
+            self.naming_scopes.iter().filter_map(|scope| scope.manifest.projects.find(project));
         let mut listed: Vec<&[String]> = listed.map(Project::names).collect();
         // The name of a project is never an alias of another one.
-        if listed
-            .iter()
-            .any(|names| names.first().is_some_and(|name| name == project))
-        {
+        if listed.iter().any(|names| names.first().is_some_and(|name| name == project)) {
             listed.retain(|names| names.first().is_some_and(|name| name == project));
         }
         scope.rows_of(project, &listed.concat())
     }
 
     pub fn skip(&mut self, scope: &str, reason: impl Into<Message>) {
-        self.skipped.push(Skipped {
-            scope: scope.to_owned(),
-            reason: reason.into(),
-        });
+        self.skipped.push(Skipped { scope: scope.to_owned(), reason: reason.into() });
         self.scopes.retain(|other| other.name != scope);
     }
 
@@ -151,9 +143,7 @@ fn find_current(
     with_stores: bool,
 ) -> Result<Current, ScopeError> {
     let named = pinned(config, scopes)?.or_else(|| named_by_environment(config, scopes));
-    let claiming = named
-        .as_ref()
-        .map_or(scopes, |(named, _)| slice::from_ref(named));
+    let claiming = named.as_ref().map_or(scopes, |(named, _)| slice::from_ref(named));
     let (place, found) = match folder {
         Some(folder) => {
             let mut place = Place::of(folder, config.home.as_deref());
@@ -163,21 +153,14 @@ fn find_current(
         None => detect_in_workspace(config, claiming, with_stores),
     };
     let found = match named {
-        Some((scope, rule)) => Some(Detection {
-            scope,
-            rule,
-            claim: Claim::Named,
-        }),
+        Some((scope, rule)) => Some(Detection { scope, rule, claim: Claim::Named }),
         None => found,
     };
     let project = match &found {
         Some(found) if with_stores => identify(config, &found.scope, &place, &found.claim),
         _ => Identity::of(&place),
     };
-    let is_home = config
-        .home
-        .as_deref()
-        .is_some_and(|home| home.starts_with(&place.top));
+    let is_home = config.home.as_deref().is_some_and(|home| home.starts_with(&place.top));
     Ok(Current {
         is_general: !place.is_marked && (is_home || place.is_general()),
         folder: place.folder,
@@ -232,10 +215,7 @@ fn pinned(
     let by = pinned.source.to_string();
     match find(scopes, &pinned.value) {
         Some(scope) => Ok(Some((scope, by))),
-        None => Err(ScopeError::PinNotFound {
-            name: text::line(&pinned.value, 200),
-            by,
-        }),
+        None => Err(ScopeError::PinNotFound { name: text::line(&pinned.value, 200), by }),
     }
 }
 
@@ -247,9 +227,7 @@ pub fn select(
     requested: Option<&str>,
     folder: Option<&Path>,
 ) -> Result<Selection, ScopeError> {
-    let requested = requested
-        .map(str::trim)
-        .filter(|requested| !requested.is_empty());
+    let requested = requested.map(str::trim).filter(|requested| !requested.is_empty());
     let discovery = registry.discover();
     let scopes = discovery.scopes;
     let current = current(config, &scopes, folder)?;
@@ -288,12 +266,10 @@ pub fn select(
     if scopes.is_empty() {
         return Err(unusable_folder(None).unwrap_or_else(|| ScopeError::no_scopes(config)));
     }
-    let (visible, private): (Vec<_>, Vec<_>) = scopes
-        .into_iter()
-        .partition(|scope| is_visible(scope, &selection.current));
-    let (scopes, unusable): (Vec<_>, Vec<_>) = visible
-        .into_iter()
-        .partition(|scope| scope.problem.is_none());
+    let (visible, private): (Vec<_>, Vec<_>) =
+        scopes.into_iter().partition(|scope| is_visible(scope, &selection.current));
+    let (scopes, unusable): (Vec<_>, Vec<_>) =
+        visible.into_iter().partition(|scope| scope.problem.is_none());
     selection.scopes = scopes;
     for scope in private.iter().chain(&unusable) {
         let problem = scope.problem.as_ref();
@@ -341,10 +317,7 @@ pub fn is_visible(scope: &Scope, current: &Current) -> bool {
 /// The scopes that are searched when no scope is named and that list projects.
 fn visible(scopes: &[Arc<Scope>], current: &Current) -> Vec<Arc<Scope>> {
     let visible = scopes.iter().filter(|scope| is_visible(scope, current));
-    visible
-        .filter(|scope| !scope.manifest.projects.is_empty())
-        .cloned()
-        .collect()
+    visible.filter(|scope| !scope.manifest.projects.is_empty()).cloned().collect()
 }
 
 #[derive(Debug)]
@@ -371,9 +344,7 @@ pub fn scopes_named(
     if let Some((pin, _)) = pinned(config, scopes)? {
         let is_pin = called
             .as_ref()
-            .map_or(folded == fold_name(&pin.name), |called| {
-                called.name == pin.name
-            });
+            .map_or(folded == fold_name(&pin.name), |called| called.name == pin.name);
         let is_project = || {
             called.is_none()
                 && (pin.manifest.projects.find(&folded).is_some()
@@ -384,29 +355,21 @@ pub fn scopes_named(
         } else if is_project() {
             Ok(NamedScopes::project(name, vec![pin]))
         } else {
-            Err(ScopeError::Refused {
-                name: name.to_owned(),
-                pinned: pin.name.clone(),
-            })
+            Err(ScopeError::Refused { name: name.to_owned(), pinned: pin.name.clone() })
         };
     }
     if let Some(scope) = called {
         return Ok(NamedScopes::scope(scope));
     }
-    let listing = scopes
-        .iter()
-        .filter(|scope| scope.manifest.projects.find(&folded).is_some());
-    let (visible, private): (Vec<_>, Vec<_>) = listing
-        .cloned()
-        .partition(|scope| is_visible(scope, current));
+    let listing = scopes.iter().filter(|scope| scope.manifest.projects.find(&folded).is_some());
+    let (visible, private): (Vec<_>, Vec<_>) =
+        listing.cloned().partition(|scope| is_visible(scope, current));
     let listing = if visible.is_empty() { private } else { visible };
     if !listing.is_empty() {
         return Ok(NamedScopes::project(name, listing));
     }
-    let recording: Vec<Arc<Scope>> = scopes_recording(scopes, &folded)
-        .into_iter()
-        .cloned()
-        .collect();
+    let recording: Vec<Arc<Scope>> =
+        scopes_recording(scopes, &folded).into_iter().cloned().collect();
     if recording.is_empty() {
         return Err(not_found(scopes, name));
     }
@@ -415,18 +378,12 @@ pub fn scopes_named(
 
 impl NamedScopes {
     fn scope(scope: Arc<Scope>) -> Self {
-        Self {
-            scopes: vec![scope],
-            note: None,
-        }
+        Self { scopes: vec![scope], note: None }
     }
 
     fn project(name: &str, mut scopes: Vec<Arc<Scope>>) -> Self {
         scopes.sort_by(|a, b| a.name.cmp(&b.name));
-        let names: Vec<String> = scopes
-            .iter()
-            .map(|scope| format!("`{}`", scope.name))
-            .collect();
+        let names: Vec<String> = scopes.iter().map(|scope| format!("`{}`", scope.name)).collect();
         let message = format!(
             "no scope is called `{}`; {} has a project of this name",
             text::line(name, 100),
@@ -436,10 +393,7 @@ impl NamedScopes {
             [one] => Note::about(NoteKind::ScopeOfProject, &one.name, message),
             _ => Note::new(NoteKind::ScopeOfProject, message),
         };
-        Self {
-            scopes,
-            note: Some(note),
-        }
+        Self { scopes, note: Some(note) }
     }
 }
 
@@ -448,19 +402,11 @@ pub const PRIVATE_REASON: &str = "private: searched only when it is current or n
 /// Why a scope with a broken manifest is not searched. It is not clear who may read it, so the
 /// message reveals no more of its path than its name.
 pub fn unusable_manifest(scope: &Scope, problem: &SettingsError) -> String {
-    let folder = scope
-        .folder
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy();
+    let folder = scope.folder.file_name().unwrap_or_default().to_string_lossy();
     if matches!(problem, SettingsError::LightBuild { .. }) {
         return problem.reason();
     }
-    format!(
-        "`scopes/{}/scope.toml` cannot be used: {}",
-        text::line(&folder, 100),
-        problem.reason()
-    )
+    format!("`scopes/{}/scope.toml` cannot be used: {}", text::line(&folder, 100), problem.reason())
 }
 
 /// Rejects a scope with a broken manifest, because it is not clear who may read it, or which store
@@ -486,18 +432,12 @@ pub fn find(scopes: &[Arc<Scope>], name: &str) -> Option<Arc<Scope>> {
 
 /// The error for an unknown name. It does not list private scopes and their projects.
 fn not_found(scopes: &[Arc<Scope>], name: &str) -> ScopeError {
-    let shared = || {
-        scopes
-            .iter()
-            .filter(|scope| scope.manifest.visibility == Visibility::Shared)
-    };
+    let shared = || scopes.iter().filter(|scope| scope.manifest.visibility == Visibility::Shared);
     let projects = shared().flat_map(|scope| scope.manifest.projects.iter());
     ScopeError::NotFound {
         name: name.to_owned(),
         known: shared().map(|scope| scope.name.clone()).collect(),
-        projects: projects
-            .map(|project| text::line(&project.name, 100))
-            .collect(),
+        projects: projects.map(|project| text::line(&project.name, 100)).collect(),
     }
 }
 

@@ -38,11 +38,7 @@ impl Named {
         let is_hybrid = spec.mode == Mode::Hybrid;
         let found = is_hybrid.then(|| Period::find(text, opened.now)).flatten();
         let (period, without) = found.map(|found| (found.millis, found.text)).unzip();
-        Some(Self {
-            project,
-            period,
-            text: without.or(rest),
-        })
+        Some(Self { project, period, text: without.or(rest) })
     }
 }
 

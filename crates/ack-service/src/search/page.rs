@@ -67,14 +67,7 @@ impl Hit {
         shown: Option<ShownText>,
         place: usize,
     ) -> Self {
-        Self {
-            hit,
-            memory,
-            shown,
-            place,
-            also_places: Vec::new(),
-            contained: None,
-        }
+        Self { hit, memory, shown, place, also_places: Vec::new(), contained: None }
     }
 
     /// Folds a memory into this result, found at this place.
@@ -90,17 +83,8 @@ impl Hit {
         };
         let until = std::mem::replace(&mut self.place, first);
         let mut folded: Vec<(usize, Also)> = Vec::new();
-        for Self {
-            hit,
-            place,
-            also_places,
-            ..
-        } in &hits
-        {
-            let also = Also {
-                id: hit.id.clone(),
-                scope: hit.scope.clone(),
-            };
+        for Self { hit, place, also_places, .. } in &hits {
+            let also = Also { id: hit.id.clone(), scope: hit.scope.clone() };
             folded.push((*place, also));
             folded.extend(also_places.iter().copied().zip(hit.also.iter().cloned()));
         }
@@ -125,11 +109,7 @@ impl Page {
     /// Adds a result, in the place of those at these positions, which it contains.
     pub fn add(&mut self, mut hit: Hit, contained: &[usize]) {
         let at = contained.first().copied().unwrap_or(self.hits.len());
-        let mut hits: Vec<Hit> = contained
-            .iter()
-            .rev()
-            .map(|at| self.hits.remove(*at))
-            .collect();
+        let mut hits: Vec<Hit> = contained.iter().rev().map(|at| self.hits.remove(*at)).collect();
         hits.reverse();
         hit.take_places_of(hits);
         self.hits.insert(at, hit);
@@ -187,12 +167,8 @@ impl Page {
     pub fn cursor(&self, request: &QueryRequest, bm25: Option<&Bm25Weights>) -> Option<Cursor> {
         let last = self.places.last().filter(|_| self.more)?;
         let weights = bm25.map(|bm25| bm25.freeze(self.top));
-        let last = LastResult {
-            ranked: &last.ranked,
-            scope: &last.scope,
-            id: &last.id,
-            tie: last.tie,
-        };
+        let last =
+            LastResult { ranked: &last.ranked, scope: &last.scope, id: &last.id, tie: last.tie };
         Some(Cursor::after(request, last, weights))
     }
 }

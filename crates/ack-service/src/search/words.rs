@@ -172,20 +172,14 @@ impl Search<'_> {
                 && !views.any(|view| view.index.contains_term(&term.key, status))
         };
         let terms = self.terms().into_iter().flat_map(|terms| &terms.terms);
-        let words: Vec<&str> = terms
-            .filter(is_missing)
-            .map(|term| term.word.as_str())
-            .collect();
+        let words: Vec<&str> = terms.filter(is_missing).map(|term| term.word.as_str()).collect();
         // Not the parts of an identifier that is missing itself.
         let is_part = |word: &str| {
             let mut others = words.iter();
             others.any(|other| *other != word && other.contains(word))
         };
-        let mut words_in_full: Vec<&str> = words
-            .iter()
-            .copied()
-            .filter(|word| !is_part(word))
-            .collect();
+        let mut words_in_full: Vec<&str> =
+            words.iter().copied().filter(|word| !is_part(word)).collect();
         words_in_full.dedup();
         words_in_full
     }

@@ -28,11 +28,7 @@ const MAX_ENTRIES: usize = 50;
 fn schema<T: JsonSchema>(name: &'static str) -> Arc<Value> {
     static KNOWN: Mutex<BTreeMap<&'static str, Arc<Value>>> = Mutex::new(BTreeMap::new());
     let mut known = KNOWN.lock();
-    Arc::clone(
-        known
-            .entry(name)
-            .or_insert_with(|| Arc::new(schemars::schema_for!(T).to_value())),
-    )
+    Arc::clone(known.entry(name).or_insert_with(|| Arc::new(schemars::schema_for!(T).to_value())))
 }
 
 /// Decodes the arguments of an operation. Rejects unknown arguments and wrong types by name. Other
@@ -43,10 +39,7 @@ pub fn arguments<T: DeserializeOwned + JsonSchema>(
 ) -> Result<T, Error> {
     let schema = schema::<T>(name);
     let empty = Map::new();
-    let properties = schema
-        .get("properties")
-        .and_then(Value::as_object)
-        .unwrap_or(&empty);
+    let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
     for argument in values.keys() {
         if !properties.contains_key(argument) {
             return Err(Error::UnknownArgument {
@@ -59,12 +52,7 @@ pub fn arguments<T: DeserializeOwned + JsonSchema>(
     for (name, value) in &values {
         if let Some(property) = properties.get(name) {
             let words = words(property, &schema);
-            let argument = Argument {
-                name,
-                value,
-                schema: property,
-                words,
-            };
+            let argument = Argument { name, value, schema: property, words };
             argument.check()?;
         }
     }
@@ -127,9 +115,7 @@ impl Argument<'_> {
                     let allowed = format!("at most {MAX_ENTRIES} entries");
                     Err(self.wrong(allowed, Vec::new(), &example()))
                 }
-                Some(entries) => entries
-                    .iter()
-                    .try_for_each(|entry| self.check_text(entry, true)),
+                Some(entries) => entries.iter().try_for_each(|entry| self.check_text(entry, true)),
             };
         }
         if self.accepts("integer") {
@@ -215,10 +201,8 @@ impl Argument<'_> {
         let text = self.value.as_str();
         let meant = text.and_then(|text| text.trim().parse::<f64>().ok());
         let meant = meant.or_else(|| self.value.as_f64()).unwrap_or(10.0) as i64;
-        let nearest = meant.clamp(
-            bound("minimum").unwrap_or(1),
-            bound("maximum").unwrap_or(i64::from(MAX_LIMIT)),
-        );
+        let nearest = meant
+            .clamp(bound("minimum").unwrap_or(1), bound("maximum").unwrap_or(i64::from(MAX_LIMIT)));
         if self.value.is_u64() {
             let allowed = "a smaller number".to_owned();
             return self.wrong(allowed, vec![nearest.to_string()], &json!(nearest));

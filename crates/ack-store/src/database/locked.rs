@@ -49,10 +49,7 @@ impl Database {
 
     /// Records a read that no lock blocked, with the state if it was read in place.
     pub(super) fn note_unlocked_read(&self, unlocked: Option<&FileState>) {
-        *self.lock.lock() = LockState {
-            unlocked: unlocked.cloned(),
-            ..LockState::default()
-        };
+        *self.lock.lock() = LockState { unlocked: unlocked.cloned(), ..LockState::default() };
     }
 
     /// Reads a locked database if the last commit can be read despite the lock. `None` means that
@@ -66,28 +63,18 @@ impl Database {
     ) -> Result<Option<Result<T, StoreError>>, StoreError> {
         let mut lock_state = self.lock.lock();
         let now = Instant::now();
-        let known = lock_state
-            .observed
-            .take()
-            .filter(|known| known.state == *state);
+        let known = lock_state.observed.take().filter(|known| known.state == *state);
         let since = known
             .filter(|known| known.last.elapsed() < LOCK_OBSERVATION_TTL)
             .map_or(now, |known| known.since);
-        lock_state.observed = Some(LockObservation {
-            state: state.clone(),
-            since,
-            last: now,
-        });
+        lock_state.observed = Some(LockObservation { state: state.clone(), since, last: now });
         if since.elapsed() < LOCK_TIMEOUT {
             return Ok(None);
         }
         // While the database file is unchanged since before the lock, it holds no uncommitted
         // change.
         let is_committed = opening == Opening::LastCommit
-            || lock_state
-                .unlocked
-                .as_ref()
-                .is_some_and(|unlocked| unlocked.same_database(state));
+            || lock_state.unlocked.as_ref().is_some_and(|unlocked| unlocked.same_database(state));
         drop(lock_state);
         let result = if is_committed {
             self.in_place(path, opening, state, read)

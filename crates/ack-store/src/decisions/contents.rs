@@ -85,10 +85,7 @@ impl Contents {
                 && other.successor.as_deref() == Some(id);
             other.id != id && !is_successor
         })?;
-        Some(Exclusion {
-            id: &other.id,
-            is_rejection: other.strictness == Strictness::Rejected,
-        })
+        Some(Exclusion { id: &other.id, is_rejection: other.strictness == Strictness::Rejected })
     }
 }
 

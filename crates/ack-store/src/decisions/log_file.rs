@@ -60,10 +60,9 @@ impl FileState {
     fn of(path: &Path) -> io::Result<Self> {
         match fs::metadata(path) {
             Err(error) if error.kind() != ErrorKind::NotFound => Ok(Self::There(None)),
-            Err(_) if path.is_symlink() => Err(io::Error::new(
-                ErrorKind::NotFound,
-                "it is a link that leads nowhere",
-            )),
+            Err(_) if path.is_symlink() => {
+                Err(io::Error::new(ErrorKind::NotFound, "it is a link that leads nowhere"))
+            }
             Err(_) => Ok(Self::Missing),
             Ok(metadata) => Ok(Self::There(Some(QuickState::of(&metadata)))),
         }
@@ -84,12 +83,7 @@ impl FileState {
 impl DecisionLog {
     /// A log at `path`, which may be missing.
     pub fn new(path: PathBuf) -> Self {
-        Self {
-            seal: seal_path(&path),
-            path,
-            signers: None,
-            loaded: Mutex::default(),
-        }
+        Self { seal: seal_path(&path), path, signers: None, loaded: Mutex::default() }
     }
 
     /// Only decisions count that are signed for this scope by somebody whom a file lists.

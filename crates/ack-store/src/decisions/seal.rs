@@ -92,9 +92,7 @@ impl Seal {
                 },
             })
         });
-        Ok(Self {
-            lines: lines.collect::<Result<_, _>>()?,
-        })
+        Ok(Self { lines: lines.collect::<Result<_, _>>()? })
     }
 
     /// The seal of a log that gets more lines of this program at its end. Lines that an earlier
@@ -105,20 +103,11 @@ impl Seal {
         let there = lines_of(log).map(|(_, line)| {
             let hash = line_hash(line);
             let is_foreign = walk.as_mut().is_some_and(|walk| !walk.is_own(hash));
-            let origin = if is_foreign {
-                LineOrigin::Foreign
-            } else {
-                LineOrigin::Own
-            };
+            let origin = if is_foreign { LineOrigin::Foreign } else { LineOrigin::Own };
             SealedLine { hash, origin }
         });
-        let new = lines_of(more).map(|(_, line)| SealedLine {
-            hash: line_hash(line),
-            origin,
-        });
-        Self {
-            lines: there.chain(new).collect(),
-        }
+        let new = lines_of(more).map(|(_, line)| SealedLine { hash: line_hash(line), origin });
+        Self { lines: there.chain(new).collect() }
     }
 
     pub fn to_text(&self) -> String {
@@ -143,9 +132,7 @@ impl Seal {
     /// Compares the seal with the lines of a log.
     pub(super) fn walk(&self) -> SealWalk {
         let lines = self.lines.iter();
-        let own = lines
-            .clone()
-            .filter(|line| line.origin != LineOrigin::Foreign);
+        let own = lines.clone().filter(|line| line.origin != LineOrigin::Foreign);
         let expected = lines.filter(|line| line.origin != LineOrigin::Pending);
         SealWalk {
             own: own.map(|line| line.hash).collect(),

@@ -120,10 +120,7 @@ impl Signers {
     /// The line that follows the lines of a batch; `None` if nobody who may sign made the
     /// signature.
     pub fn signature_line(&self, lines: &str, signature: &str) -> Option<String> {
-        let line = SignatureLine {
-            signature: signature.to_owned(),
-            lines: digests_of(lines),
-        };
+        let line = SignatureLine { signature: signature.to_owned(), lines: digests_of(lines) };
         self.signer(&line).map(|_| line.to_line())
     }
 
@@ -137,10 +134,7 @@ impl Signers {
         self.keys.iter().position(|allowed| {
             // The times differ between lines with the same key, but one of them is enough here.
             allowed.key.key_data() == signature.public_key()
-                && allowed
-                    .key
-                    .verify(NAMESPACE, message.as_bytes(), &signature)
-                    .is_ok()
+                && allowed.key.verify(NAMESPACE, message.as_bytes(), &signature).is_ok()
         })
     }
 
@@ -162,10 +156,7 @@ impl Signers {
                 by_digest.entry(digest).or_default().push(signer);
             }
         }
-        SignedLines {
-            signers: self,
-            by_digest,
-        }
+        SignedLines { signers: self, by_digest }
     }
 }
 
@@ -227,11 +218,7 @@ fn allowed_key(line: &str) -> Result<Option<AllowedKey>, String> {
         let kind = key.algorithm();
         return Err(format!("keys of type {} are not supported", kind.as_str()));
     }
-    let mut allowed = AllowedKey {
-        key,
-        after: None,
-        before: None,
-    };
+    let mut allowed = AllowedKey { key, after: None, before: None };
     for option in split_quoted(options, ',') {
         let (name, value) = option.split_once('=').unwrap_or((option, ""));
         let value = value.trim_matches('"');
@@ -258,9 +245,7 @@ fn is_supported(key: &PublicKey) -> bool {
         Algorithm::Ed25519
             | Algorithm::SkEd25519
             | Algorithm::SkEcdsaSha2NistP256
-            | Algorithm::Ecdsa {
-                curve: EcdsaCurve::NistP256
-            }
+            | Algorithm::Ecdsa { curve: EcdsaCurve::NistP256 }
     )
 }
 
@@ -332,10 +317,7 @@ mod tests {
             ("valid-after=\"20261128Z\" ", false),
             ("valid-before=\"202611271001Z\" ", true),
             ("VALID-BEFORE=\"20261127100000\" ", false),
-            (
-                "namespaces=\"ack-memory\",valid-after=\"20250101\",valid-before=\"20270101\" ",
-                true,
-            ),
+            ("namespaces=\"ack-memory\",valid-after=\"20250101\",valid-before=\"20270101\" ", true),
             ("cert-authority ", false),
             ("no-such-option ", false),
             ("valid-after=\"tomorrow\" ", false),
@@ -357,11 +339,7 @@ mod tests {
         let key = KeyData::SkEd25519(SkEd25519::from(pair.public));
         let signed = SshSig::signed_data(NAMESPACE, HashAlg::Sha512, message.as_bytes()).unwrap();
         let flags_and_counter = [flags, 0, 0, 0, 1];
-        let data = [
-            &Sha256::digest(b"ssh:")[..],
-            &flags_and_counter,
-            &Sha256::digest(&signed),
-        ];
+        let data = [&Sha256::digest(b"ssh:")[..], &flags_and_counter, &Sha256::digest(&signed)];
         let mut signature = sign(&PrivateKey::from(pair), &data.concat());
         signature.extend(flags_and_counter);
         let signature = Signature::new(Algorithm::SkEd25519, signature).unwrap();

@@ -127,14 +127,12 @@ impl Splitter {
         }
         let indent = line.len() - line.trim_start().len();
         let indent = line.floor_char_boundary(indent.min(open.indent));
-        open.text
-            .push_str(line.get(indent..).unwrap_or(line).trim_end());
+        open.text.push_str(line.get(indent..).unwrap_or(line).trim_end());
     }
 
     fn open_section(&mut self, level: usize, title: &str) {
         self.headings.retain(|(other, _)| *other < level);
-        self.headings
-            .push((level, text::line(title, MAX_CONTEXT_CHARS)));
+        self.headings.push((level, text::line(title, MAX_CONTEXT_CHARS)));
     }
 
     fn close(&mut self) {
@@ -145,11 +143,7 @@ impl Splitter {
             return;
         }
         self.blocks.push(Block {
-            headings: self
-                .headings
-                .iter()
-                .map(|(_, title)| title.clone())
-                .collect(),
+            headings: self.headings.iter().map(|(_, title)| title.clone()).collect(),
             lead: self.lead.clone(),
             text: open.text.trim_end().to_owned(),
             is_item: open.item.is_some(),
@@ -195,9 +189,7 @@ pub fn item(line: &str) -> Option<Item<'_>> {
     let marked = trimmed.strip_prefix(['-', '*', '+']).or_else(|| {
         let rest = trimmed.trim_start_matches(|c: char| c.is_ascii_digit());
         let digits = trimmed.len() - rest.len();
-        (1..=9)
-            .contains(&digits)
-            .then(|| rest.strip_prefix(['.', ')']))?
+        (1..=9).contains(&digits).then(|| rest.strip_prefix(['.', ')']))?
     })?;
     let text = marked.strip_prefix([' ', '\t'])?.trim_start();
     Some(Item {
@@ -231,16 +223,10 @@ mod tests {
         );
         let expected = [
             ("Top", "First line\nsecond line."),
-            (
-                "Top > List > Rules:",
-                "one\nmore\n- inner\n\n```\ncode\n```",
-            ),
+            ("Top > List > Rules:", "one\nmore\n- inner\n\n```\ncode\n```"),
             ("Top > List > Rules:", "two\nlazy"),
             ("Top > List", "After.\n\n    indented"),
-            (
-                "Top > List",
-                "Steps:\n1. a\n   - b\n2. c\n\n1. alone\n2. other",
-            ),
+            ("Top > List", "Steps:\n1. a\n   - b\n2. c\n\n1. alone\n2. other"),
             ("Under", "last\n```sh\nrun\n\nit\n```"),
         ];
         let expected = expected.map(|(context, text)| (context.to_owned(), text.to_owned()));

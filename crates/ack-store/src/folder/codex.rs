@@ -1,14 +1,8 @@
 //! The summaries of Codex's rollouts.
 
 /// The lines that Codex writes above a summary.
-const HEADER_KEYS: [&str; 6] = [
-    "thread_id",
-    "session_id",
-    "updated_at",
-    "rollout_path",
-    "cwd",
-    "git_branch",
-];
+const HEADER_KEYS: [&str; 6] =
+    ["thread_id", "session_id", "updated_at", "rollout_path", "cwd", "git_branch"];
 
 /// The header of a rollout's summary.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -40,9 +34,7 @@ pub fn split(summary: &str) -> (Rollout, &str) {
 fn header_line(text: &str) -> Option<(&str, &str, &str)> {
     let (line, after) = text.split_once('\n').unwrap_or((text, ""));
     let (key, value) = line.split_once(':')?;
-    HEADER_KEYS
-        .contains(&key)
-        .then_some((key, value.trim(), after))
+    HEADER_KEYS.contains(&key).then_some((key, value.trim(), after))
 }
 
 /// The last part of a path, of this system or of Windows.

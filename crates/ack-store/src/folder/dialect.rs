@@ -116,10 +116,7 @@ const ROWS: [Row; 10] = [
     Row {
         dialect: Dialect::Hermes,
         name: "hermes",
-        signs: &[
-            &[Called(".hermes/memories")],
-            &[Called("memories"), Holds("../SOUL.md")],
-        ],
+        signs: &[&[Called(".hermes/memories")], &[Called("memories"), Holds("../SOUL.md")]],
         files: &[(note::INDEX, Cut::Parts("§")), ("USER.md", Cut::Parts("§"))],
     },
     Row {
@@ -152,12 +149,7 @@ const ROWS: [Row; 10] = [
         signs: &[&[Called("memory-bank")], &[Holds("activeContext.md")]],
         files: &[("", Cut::Sections("## "))],
     },
-    Row {
-        dialect: Dialect::Markdown,
-        name: "markdown",
-        signs: &[&[]],
-        files: &[("", Cut::Whole)],
-    },
+    Row { dialect: Dialect::Markdown, name: "markdown", signs: &[&[]], files: &[("", Cut::Whole)] },
 ];
 
 impl Sign {

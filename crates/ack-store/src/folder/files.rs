@@ -73,11 +73,7 @@ impl ReadFile {
             let max = MAX_FOLDER_BYTES >> 20;
             return Err(format!("was left out: the folder holds more than {max} MB"));
         }
-        let path = if dialect.is_file() {
-            root.to_owned()
-        } else {
-            root.join(&entry.relative)
-        };
+        let path = if dialect.is_file() { root.to_owned() } else { root.join(&entry.relative) };
         let begun = SystemTime::now();
         // It may be being replaced at this moment, so it is read again next time.
         (self.is_fresh, self.is_unreadable) = (true, true);
@@ -100,9 +96,10 @@ impl ReadFile {
         if self.problem.is_some() {
             return None;
         }
-        Some(self.object_names.map_or(Content::Hash(self.hash), |names| {
-            Content::Object(names.exact)
-        }))
+        Some(
+            self.object_names
+                .map_or(Content::Hash(self.hash), |names| Content::Object(names.exact)),
+        )
     }
 }
 
@@ -128,9 +125,7 @@ pub fn expect_graph(path: &Path) -> Result<(), StoreError> {
         files::read_head(path, HEAD_BYTES).map_err(|source| StoreProblem::Io(source).at(path))?;
     let head = String::from_utf8_lossy(&head);
     let is_graph = head.trim().is_empty()
-        || ["\"entityType\"", "\"relationType\""]
-            .iter()
-            .any(|member| head.contains(member));
+        || ["\"entityType\"", "\"relationType\""].iter().any(|member| head.contains(member));
     if is_graph {
         return Ok(());
     }
@@ -143,11 +138,7 @@ pub fn expect_graph(path: &Path) -> Result<(), StoreError> {
 }
 
 pub fn max_bytes(path: &Path) -> u64 {
-    if note::is_json_lines(path) {
-        MAX_LINES_BYTES
-    } else {
-        MAX_FILE_BYTES
-    }
+    if note::is_json_lines(path) { MAX_LINES_BYTES } else { MAX_FILE_BYTES }
 }
 
 /// Whether a file of JSON lines begins with a memory.
@@ -196,10 +187,7 @@ pub fn project_of_sessions(path: &Path) -> Option<String> {
         .flat_map(|folder| std::fs::read_dir(folder).into_iter().flatten())
         .flatten()
         .map(|entry| entry.path())
-        .filter(|path| {
-            path.extension()
-                .is_some_and(|extension| extension == "jsonl")
-        })
+        .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
         .filter_map(|path| Some((std::fs::metadata(&path).ok()?.modified().ok()?, path)))
         .collect();
     sessions.sort();

@@ -113,10 +113,7 @@ pub fn split(note: &str) -> (Header, &str) {
         return (Header::default(), note);
     }
     let (written, text) = open.unwrap_or(("", note));
-    let header = Header {
-        is_never_closed: true,
-        ..Header::parse(written)
-    };
+    let header = Header { is_never_closed: true, ..Header::parse(written) };
     (header, text)
 }
 
@@ -134,18 +131,8 @@ fn split_at_line(text: &str, ends: impl Fn(&str) -> bool) -> Option<(&str, &str)
 }
 
 /// Keys with which a header often begins.
-const USUAL_KEYS: [&str; 10] = [
-    "title",
-    "name",
-    "id",
-    "type",
-    "description",
-    "summary",
-    "date",
-    "created",
-    "tags",
-    "status",
-];
+const USUAL_KEYS: [&str; 10] =
+    ["title", "name", "id", "type", "description", "summary", "date", "created", "tags", "status"];
 
 /// Whether a line can be part of a header that is never closed. A sentence with a colon cannot.
 fn may_be_header(line: &str) -> bool {
@@ -164,9 +151,7 @@ fn key_of(line: &str) -> Option<String> {
     let is_key = !key.is_empty()
         && key.len() <= 60
         && !key.starts_with([' ', '-'])
-        && key
-            .chars()
-            .all(|c| c.is_alphanumeric() || "_-. \"'".contains(c))
+        && key.chars().all(|c| c.is_alphanumeric() || "_-. \"'".contains(c))
         && (value.is_empty() || value.starts_with(char::is_whitespace));
     is_key.then(|| key.trim().trim_matches(['"', '\'']).to_lowercase())
 }
@@ -195,9 +180,7 @@ fn broken_values(lines: &str) -> Vec<String> {
     if !value.is_empty() {
         return vec![unquoted(value)];
     }
-    let entries = below
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix("- "));
+    let entries = below.lines().filter_map(|line| line.trim().strip_prefix("- "));
     entries.map(|entry| unquoted(entry.trim())).collect()
 }
 
@@ -284,12 +267,7 @@ impl YamlReader {
         if !is_map {
             self.header.lists.insert(key.clone());
         }
-        self.open.push(Open {
-            key,
-            is_in_list: is_in_list || !is_map,
-            is_map,
-            next: None,
-        });
+        self.open.push(Open { key, is_in_list: is_in_list || !is_map, is_map, next: None });
     }
 }
 
@@ -304,14 +282,8 @@ mod tests {
              files: [a.rs, 'b, c.rs']\nwhy: |\n  two\n  lines\nverified:\n  - by: human:ana\n    at: 2026-01-01\n---\n\nText\n---\nmore\n",
         );
         assert_eq!(header.text(&["title", "name"]).as_deref(), Some("a-note"));
-        assert_eq!(
-            header.text(&["description"]).as_deref(),
-            Some("with: a colon")
-        );
-        assert_eq!(
-            header.text(&["type", "metadata.type"]).as_deref(),
-            Some("feedback")
-        );
+        assert_eq!(header.text(&["description"]).as_deref(), Some("with: a colon"));
+        assert_eq!(header.text(&["type", "metadata.type"]).as_deref(), Some("feedback"));
         assert_eq!(header.list(&["tags"]), ["one", "two, too"]);
         assert_eq!(header.list(&["files"]), ["a.rs", "b, c.rs"]);
         assert_eq!(header.text(&["why"]).as_deref(), Some("two\nlines"));
@@ -321,10 +293,7 @@ mod tests {
              facts:\n- \"so: \\\"it\\\" is\\nso\"\n- 'don''t: x'\nlist: [\"a\\\"b, c\", d]\n---\n",
         );
         assert_eq!(header.list(&["verified.by"]), ["human:ana", "human:x"]);
-        assert_eq!(
-            header.text(&["generated.at"]).as_deref(),
-            Some("2026-02-02")
-        );
+        assert_eq!(header.text(&["generated.at"]).as_deref(), Some("2026-02-02"));
         assert_eq!(header.list(&["facts"]), ["so: \"it\" is\nso", "don't: x"]);
         assert_eq!(header.list(&["list"]), ["a\"b, c", "d"]);
         assert_eq!(text, "\nText\n---\nmore\n");
@@ -335,24 +304,14 @@ mod tests {
     #[test]
     fn the_escapes_of_yaml_are_read() {
         for (written, meant) in [
-            (
-                r#""\e[31mred\u202E\x41\n\_x""#,
-                "\u{1b}[31mred\u{202e}A\n\u{a0}x",
-            ),
+            (r#""\e[31mred\u202E\x41\n\_x""#, "\u{1b}[31mred\u{202e}A\n\u{a0}x"),
             (r#""\U0001F600 \ud83d\ude00 \"q\" a\/b""#, "😀 😀 \"q\" a/b"),
             // A text with escapes that YAML does not know is kept.
-            (
-                r#""C:\src \q \xZZ \ud83d \u12""#,
-                r"C:\src \q \xZZ \ud83d \u12",
-            ),
+            (r#""C:\src \q \xZZ \ud83d \u12""#, r"C:\src \q \xZZ \ud83d \u12"),
             (r#""\é \""#, "\\é \\"),
         ] {
             let note = format!("---\nx: {written}\n---\n");
-            assert_eq!(
-                split(&note).0.text(&["x"]).as_deref(),
-                Some(meant),
-                "{written}"
-            );
+            assert_eq!(split(&note).0.text(&["x"]).as_deref(), Some(meant), "{written}");
         }
     }
 

@@ -34,8 +34,7 @@ fn parse(line: &str) -> Result<Line, String> {
         serde_json::from_str(line).map_err(|error| ack_api::text::json_line_problem(&error))?;
     let string = |key: &str| {
         let text = value.get(key).and_then(Value::as_str);
-        text.filter(|text| !text.trim().is_empty())
-            .map(str::to_owned)
+        text.filter(|text| !text.trim().is_empty()).map(str::to_owned)
     };
     match string("type").as_deref() {
         Some("entity") => {
@@ -75,9 +74,7 @@ fn add_relations(notes: &mut [Note], relations: Vec<Relation>) {
         positions.entry(note.title.clone()).or_insert(position);
     }
     for (from, to, kind) in relations {
-        let note = positions
-            .get(&from)
-            .and_then(|position| notes.get_mut(*position));
+        let note = positions.get(&from).and_then(|position| notes.get_mut(*position));
         if let Some(note) = note {
             note.links.push((kind, to));
         }

@@ -38,16 +38,9 @@ pub fn memories(text: &str, relative: &Path) -> Vec<Note> {
     let mut ids = Ids::of(relative);
     let notes = found.into_iter();
     let notes = notes.filter_map(|block| note(block, relative, &mut ids));
-    let day = relative
-        .file_stem()
-        .and_then(|stem| stem.to_str()?.get(..10));
+    let day = relative.file_stem().and_then(|stem| stem.to_str()?.get(..10));
     let day = day.filter(|day| ack_api::time::parse(day).is_some());
-    notes
-        .map(|note| Note {
-            created: day.map(str::to_owned),
-            ..note
-        })
-        .collect()
+    notes.map(|note| Note { created: day.map(str::to_owned), ..note }).collect()
 }
 
 /// The parts of a text between lines that say only this. The first line of a part between empty
@@ -60,14 +53,8 @@ pub fn parts(text: &str, relative: &Path, between: &str) -> Vec<Note> {
         let tags = first.strip_prefix('#').filter(|_| between.is_empty());
         let text = tags.map_or(&*part, |_| rest).to_owned();
         let tags = tags.into_iter().flat_map(str::split_whitespace);
-        let block = Block {
-            text,
-            ..Block::default()
-        };
-        Some(Note {
-            tags: tags.map(str::to_owned).collect(),
-            ..note(block, relative, &mut ids)?
-        })
+        let block = Block { text, ..Block::default() };
+        Some(Note { tags: tags.map(str::to_owned).collect(), ..note(block, relative, &mut ids)? })
     });
     parts.collect()
 }
@@ -106,9 +93,7 @@ fn add_blocks(blocks: Vec<Block>, depth: usize, found: &mut Vec<Block>) {
 }
 
 fn note(block: Block, relative: &Path, ids: &mut Ids) -> Option<Note> {
-    let head = block
-        .text
-        .get(..block.text.floor_char_boundary(TITLE_BYTES))?;
+    let head = block.text.get(..block.text.floor_char_boundary(TITLE_BYTES))?;
     let plain = plain(before_code(head));
     let (sentence, is_whole) = text::first_sentence(&plain, MAX_TITLE_CHARS);
     let context = context(&block);
@@ -165,9 +150,7 @@ fn before_code(text: &str) -> &str {
 /// Whether a line only points to a file of notes: a link to it with what it is about, or a link
 /// with a word before it.
 fn is_entry(line: &str) -> bool {
-    let line = line
-        .get(..line.floor_char_boundary(TITLE_BYTES))
-        .unwrap_or(line);
+    let line = line.get(..line.floor_char_boundary(TITLE_BYTES)).unwrap_or(line);
     let points_to_note = links(line).into_iter().any(|link| match link.target {
         Target::Note(_) => true,
         Target::File(file) => is_markdown(Path::new(&file)),
@@ -226,9 +209,7 @@ fn plain(text: &str) -> String {
     for part in parts {
         match (plain.rfind('['), part.split_once(')')) {
             (Some(open), Some((_, after))) => {
-                let is_image = plain
-                    .get(..open)
-                    .is_some_and(|before| before.ends_with('!'));
+                let is_image = plain.get(..open).is_some_and(|before| before.ends_with('!'));
                 plain.replace_range(open - usize::from(is_image)..=open, "");
                 plain.push_str(after);
             }
@@ -312,16 +293,10 @@ mod tests {
             ("- Use pnpm ([why](pnpm.md))", "Use pnpm (why)"),
             ("- [Postgres](pg.md), not MySQL", "Postgres, not MySQL"),
             ("- [Docs](https://a.org/a) - handbook", "Docs - handbook"),
-            (
-                "- [Kim](kim.md) writes little. Always.",
-                "Kim writes little.",
-            ),
+            ("- [Kim](kim.md) writes little. Always.", "Kim writes little."),
             ("* **Tests**: `just test` first", "Tests: `just test` first"),
             ("A paragraph\nof two lines.", "A paragraph of two lines."),
-            (
-                "- Replaces [[old|the old]] at once",
-                "Replaces the old at once",
-            ),
+            ("- Replaces [[old|the old]] at once", "Replaces the old at once"),
         ] {
             let notes = found(memory);
             let titles: Vec<&str> = notes.iter().map(|note| note.title.as_str()).collect();
@@ -336,13 +311,7 @@ mod tests {
         );
         let found: Vec<(&str, Option<&str>, &str)> = notes
             .iter()
-            .map(|note| {
-                (
-                    note.title.as_str(),
-                    note.subtitle.as_deref(),
-                    note.text.as_str(),
-                )
-            })
+            .map(|note| (note.title.as_str(), note.subtitle.as_deref(), note.text.as_str()))
             .collect();
         let rule = "Never mock the database. It hid a bug.\n\n```sh\njust test\n```";
         assert_eq!(
@@ -365,10 +334,7 @@ mod tests {
         let two = "- Use pnpm. Always.\n- Ärger mit CI\n";
         assert_eq!(ids(two), ["MEMORY#use-pnpm", "MEMORY#ärger-mit-ci"]);
         let changed = "New above.\n\n- Use pnpm. Never npm.\n- Ärger mit CI\n";
-        assert_eq!(
-            ids(changed),
-            ["MEMORY#new-above", "MEMORY#use-pnpm", "MEMORY#ärger-mit-ci"]
-        );
+        assert_eq!(ids(changed), ["MEMORY#new-above", "MEMORY#use-pnpm", "MEMORY#ärger-mit-ci"]);
         let same = ids("- Use pnpm. Here.\n- Use pnpm. There.\n- Use pnpm. Here.\n- ???\n- ???\n");
         assert_eq!(same.len(), 3, "{same:?}");
         let again = ids("- Use pnpm. Here.\n- Between\n- Use pnpm. There.\n");

@@ -29,16 +29,13 @@ const RULE_FOLDERS: [&str; 6] = [
 /// case counts.
 pub fn is_instructions(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default();
-    INSTRUCTIONS
-        .iter()
-        .any(|instructions| name == *instructions)
+    INSTRUCTIONS.iter().any(|instructions| name == *instructions)
 }
 
 pub fn is_rule_folder(path: &Path) -> bool {
     let path = path.canonicalize();
     path.is_ok_and(|path| {
-        path.ancestors()
-            .any(|folder| RULE_FOLDERS.iter().any(|rules| folder.ends_with(rules)))
+        path.ancestors().any(|folder| RULE_FOLDERS.iter().any(|rules| folder.ends_with(rules)))
     })
 }
 

@@ -39,9 +39,7 @@ pub fn problem_without_json(text: &str) -> Option<String> {
     if text.lines().any(|line| parse(line).is_ok()) {
         return None;
     }
-    read_lines(text, |line| {
-        parse(line).map_err(|error| ack_api::text::json_line_problem(&error))
-    })
+    read_lines(text, |line| parse(line).map_err(|error| ack_api::text::json_line_problem(&error)))
 }
 
 /// Reads a file of memories, and what is wrong with lines that hold none: a line that is broken, or
@@ -61,18 +59,12 @@ pub fn read(text: &str) -> (Vec<Note>, Option<String>) {
 }
 
 fn note(row: Row) -> Note {
-    let Row {
-        line,
-        id,
-        has_status,
-        has_date,
-        ..
-    } = row;
+    let Row { line, id, has_status, has_date, .. } = row;
     let stated_status = line.status.filter(|_| has_status);
     // `import` refuses other words.
-    let status = stated_status.as_deref().map_or(NoteStatus::Plain, |word| {
-        NoteStatus::parse(word).unwrap_or(NoteStatus::Draft)
-    });
+    let status = stated_status
+        .as_deref()
+        .map_or(NoteStatus::Plain, |word| NoteStatus::parse(word).unwrap_or(NoteStatus::Draft));
     Note {
         names: vec![id.clone(), line.title.clone()],
         id,

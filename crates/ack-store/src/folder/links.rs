@@ -33,10 +33,7 @@ pub fn links(text: &str) -> Vec<MarkdownLink> {
         let content = without_code(text);
         let targets = note_names(&content).map(Target::Note);
         let targets = targets.chain(file_links(&content));
-        links.extend(targets.map(|target| MarkdownLink {
-            target,
-            line: number,
-        }));
+        links.extend(targets.map(|target| MarkdownLink { target, line: number }));
     }
     links
 }
@@ -109,12 +106,10 @@ pub fn resolve_note(target: &str, note: &Path) -> Option<String> {
 }
 
 pub fn linked_notes(text: &str, note: &Path) -> Vec<String> {
-    let targets = links(text)
-        .into_iter()
-        .filter_map(|link| match link.target {
-            Target::File(target) => resolve_note(&target, note),
-            Target::Note(_) => None,
-        });
+    let targets = links(text).into_iter().filter_map(|link| match link.target {
+        Target::File(target) => resolve_note(&target, note),
+        Target::Note(_) => None,
+    });
     targets.take(MAX_NOTES).collect()
 }
 

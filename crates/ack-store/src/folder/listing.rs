@@ -86,9 +86,7 @@ fn unread_problem(unread: &BTreeMap<&'static str, usize>) -> Option<String> {
     let mut counts: Vec<(&str, usize)> = unread.iter().map(|(name, it)| (*name, *it)).collect();
     counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let total: u64 = counts.iter().map(|(_, count)| *count as u64).sum();
-    let listed = counts
-        .iter()
-        .map(|(extension, it)| format!("{it} .{extension}"));
+    let listed = counts.iter().map(|(extension, it)| format!("{it} .{extension}"));
     let listed = listed.collect::<Vec<_>>().join(", ");
     (total > 0).then(|| {
         let (files, are) = (count(total, "file"), verb(total, "is", "are"));
@@ -109,10 +107,7 @@ pub fn list(path: &Path, dialect: Dialect) -> io::Result<Listing> {
         // A named pipe or a device is not a store.
         files::check(path)?;
         let name = PathBuf::from(path.file_name().unwrap_or_default());
-        return Ok(Listing {
-            files: vec![FileEntry::of(&name, &metadata)],
-            ..Listing::default()
-        });
+        return Ok(Listing { files: vec![FileEntry::of(&name, &metadata)], ..Listing::default() });
     }
     // A folder that cannot be read at all is an error; an unreadable subfolder is a problem.
     std::fs::read_dir(path)?;
@@ -141,12 +136,7 @@ pub fn list(path: &Path, dialect: Dialect) -> io::Result<Listing> {
             break;
         }
     }
-    let FolderVisit {
-        mut listing,
-        mut instructions,
-        unread,
-        ..
-    } = visit;
+    let FolderVisit { mut listing, mut instructions, unread, .. } = visit;
     instructions.sort();
     listing.problems.extend(left_out(&instructions));
     listing.problems.extend(unread_problem(&unread));
@@ -181,9 +171,7 @@ impl FolderVisit<'_> {
         let folder = shown(self.relative(error.path().unwrap_or(self.top)));
         let reason = error.io_error().map(io::Error::to_string);
         let reason = reason.unwrap_or_else(|| "it contains itself through a link".to_owned());
-        self.hide(format!(
-            "`{folder}` cannot be opened: {reason}; its notes are left out"
-        ));
+        self.hide(format!("`{folder}` cannot be opened: {reason}; its notes are left out"));
     }
 
     fn folder(&mut self, entry: &DirEntry) {

@@ -176,11 +176,7 @@ fn comments(text: &str) -> Vec<Range<usize>> {
         let has_mark = line.contains("<!--") || line.contains("%%");
         let marks = line.match_indices(['<', '%']);
         let indent = line.len() - line.trim_start().len();
-        let code = if has_mark {
-            code_spans(line)
-        } else {
-            Vec::new()
-        };
+        let code = if has_mark { code_spans(line) } else { Vec::new() };
         for (inside, _) in marks.take_while(|_| has_mark && !is_code) {
             let start = line_start + inside;
             let span = code.partition_point(|span| span.end <= inside);
@@ -189,11 +185,7 @@ fn comments(text: &str) -> Vec<Range<usize>> {
             else {
                 continue;
             };
-            let limit = if inside == indent {
-                text.len()
-            } else {
-                paragraph_end
-            };
+            let limit = if inside == indent { text.len() } else { paragraph_end };
             let Some(until) = unclosed_until.get_mut(kind as usize) else {
                 continue;
             };
@@ -258,10 +250,8 @@ mod tests {
     #[test]
     fn code_is_known_by_its_fences() {
         let text = "a\n```rust\n``` not the end\n~~~\n```\nb\n~~~~\n~~~\n~~~~\n```x``` c\nd";
-        let code: Vec<usize> = lines(text)
-            .filter(|line| line.is_code)
-            .map(|line| line.number)
-            .collect();
+        let code: Vec<usize> =
+            lines(text).filter(|line| line.is_code).map(|line| line.number).collect();
         assert_eq!(code, [2, 3, 4, 5, 7, 8, 9]);
         for (line, plain) in [
             ("a `b` c", "a  c"),
@@ -284,10 +274,7 @@ mod tests {
             ("<!-- a", "<!-- a"),
             ("%% a", "%% a"),
             ("`<!-- a -->` `%%b%%` %%c%%", "`<!-- a -->` `%%b%%` "),
-            (
-                "```\n<!-- a -->\n%%b%%\n```\n<!--c-->",
-                "```\n<!-- a -->\n%%b%%\n```\n",
-            ),
+            ("```\n<!-- a -->\n%%b%%\n```\n<!--c-->", "```\n<!-- a -->\n%%b%%\n```\n"),
             ("<!--\n```\n-->\nb\n<!-- c -->", "b\n"),
             (
                 "open with <!-- here\n\nand `-->` there -->",

@@ -112,15 +112,11 @@ const LFS_POINTER: &str = "is a Git LFS pointer, not the note's text; run `git l
 /// Whether Git LFS keeps the text elsewhere
 /// (<https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md>).
 pub fn is_lfs_pointer(content: &[u8]) -> bool {
-    const VERSIONS: [&[u8]; 2] = [
-        b"version https://git-lfs.github.com/spec/",
-        b"version https://hawser.github.com/spec/",
-    ];
+    const VERSIONS: [&[u8]; 2] =
+        [b"version https://git-lfs.github.com/spec/", b"version https://hawser.github.com/spec/"];
     content.len() < 1024
         && VERSIONS.iter().any(|version| content.starts_with(version))
-        && content
-            .split(|byte| *byte == b'\n')
-            .any(|line| line.starts_with(b"oid sha256:"))
+        && content.split(|byte| *byte == b'\n').any(|line| line.starts_with(b"oid sha256:"))
 }
 
 /// The index of auto-memory and of Codex, which holds memories itself.
@@ -129,13 +125,11 @@ pub const INDEX: &str = "MEMORY.md";
 /// The id of a note: its path without the extension.
 pub fn id_from_path(relative: &Path) -> String {
     let path = relative.with_extension("");
-    path.to_string_lossy()
-        .replace(std::path::MAIN_SEPARATOR, "/")
+    path.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/")
 }
 
 pub fn is_json_lines(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|extension| extension == "jsonl")
+    path.extension().is_some_and(|extension| extension == "jsonl")
 }
 
 #[cfg(test)]

@@ -53,9 +53,7 @@ pub fn read(
     let text = String::from_utf8_lossy(content);
     let is_utf8 = matches!(text, Cow::Borrowed(_));
     let (mut notes, problem) = cut(dialect, relative, &text);
-    let modified = Timestamp::try_from(modified)
-        .ok()
-        .map(ack_api::time::to_rfc3339);
+    let modified = Timestamp::try_from(modified).ok().map(ack_api::time::to_rfc3339);
     for note in &mut notes {
         note.modified.clone_from(&modified);
     }
@@ -81,10 +79,7 @@ fn cut(dialect: Dialect, relative: &Path, text: &str) -> (Vec<Note>, Option<Stri
         Some(Cut::Sections(mark)) => {
             let headings = Headings::of(dialect, relative, &split(text).0, &body());
             let body = without_title(&body(), &headings.title);
-            named_by_file(
-                sections(&body, relative, mark, Some(headings.title)),
-                relative,
-            )
+            named_by_file(sections(&body, relative, mark, Some(headings.title)), relative)
         }
         Some(Cut::Parts(between)) => {
             named_by_file(index::parts(&body(), relative, between), relative)
@@ -227,11 +222,7 @@ impl DeclaredStatus {
             Some((_, Some(status))) => (status, None),
             Some((word, None)) => (NoteStatus::Draft, Some(unknown_status(word))),
         };
-        Self {
-            status,
-            withheld_by: word.filter(|_| status.withholds()),
-            doubt,
-        }
+        Self { status, withheld_by: word.filter(|_| status.withholds()), doubt }
     }
 }
 
@@ -248,9 +239,7 @@ fn declared_id(header: &Header) -> Option<String> {
 /// What is wrong with a header, as the end of a sentence about the file.
 fn header_problem(header: &Header) -> Option<String> {
     if let Some(nested) = header.nested("id") {
-        return Some(format!(
-            "has {nested} as its `id`, where one text belongs; {UNUSED_ID}"
-        ));
+        return Some(format!("has {nested} as its `id`, where one text belongs; {UNUSED_ID}"));
     }
     header.is_never_closed().then(|| NEVER_CLOSED.to_owned())
 }
@@ -273,9 +262,7 @@ fn tags(header: &Header) -> Vec<String> {
 fn names(relative: &Path, header: &Header, title: &str, aliases: Vec<String>) -> Vec<String> {
     let permalink = header.text(&["permalink"]);
     // basic-memory puts the project's name in front.
-    let in_project = permalink
-        .as_deref()
-        .and_then(|link| Some(link.split_once('/')?.1.to_owned()));
+    let in_project = permalink.as_deref().and_then(|link| Some(link.split_once('/')?.1.to_owned()));
     let names = [
         Some(stem(relative)),
         Some(title.to_owned()),

@@ -9,10 +9,7 @@ use super::rows::display_path;
 use super::{Dialect, LoadedNotes, MAX_PROBLEMS, NotesReport, note};
 
 fn sentence(file: &ReadFile, problem: &str) -> String {
-    format!(
-        "`{}` {problem}",
-        display_path(file.entry.relative.as_os_str())
-    )
+    format!("`{}` {problem}", display_path(file.entry.relative.as_os_str()))
 }
 
 impl LoadedNotes {

@@ -42,19 +42,15 @@ pub struct Problem {
 impl Problem {
     fn new(name: &str, why: &str, reason: &'static str) -> Self {
         let name = ack_api::text::line(name, 120);
-        Self {
-            text: format!("`ref = \"{name}\"`: {why}; every note waits for review"),
-            reason,
-        }
+        Self { text: format!("`ref = \"{name}\"`: {why}; every note waits for review"), reason }
     }
 
     fn of(name: &str, why: &ResolveError) -> Self {
         let several;
         let (why, reason) = match why {
-            ResolveError::Missing if name == "HEAD" => (
-                "nothing is committed yet",
-                "nothing is committed in its git repository yet",
-            ),
+            ResolveError::Missing if name == "HEAD" => {
+                ("nothing is committed yet", "nothing is committed in its git repository yet")
+            }
             ResolveError::NotAName => (
                 "that is not the name of a branch or tag; write one, for instance `origin/main` \
                  or `refs/heads/main`, or `HEAD`",
@@ -79,10 +75,9 @@ impl Problem {
                  migrate --ref-format=files` makes them files",
                 "its git refs are kept in a format that is not read",
             ),
-            ResolveError::Unreadable(Unknown::OutOfTime) => (
-                "reading git's objects took too long",
-                "reading git's objects took too long",
-            ),
+            ResolveError::Unreadable(Unknown::OutOfTime) => {
+                ("reading git's objects took too long", "reading git's objects took too long")
+            }
             ResolveError::Unreadable(_) => (
                 "git's objects cannot be read: they are missing, damaged or of a newer format",
                 "git's objects cannot be read",
@@ -103,11 +98,7 @@ struct ResolvedReference {
 impl Reference {
     /// Creates a reference with this name. Nothing is read yet.
     pub const fn new(name: String) -> Self {
-        Self {
-            name,
-            resolved: None,
-            problem: None,
-        }
+        Self { name, resolved: None, problem: None }
     }
 
     /// Reads where the reference points now, and the committed files if that is new. Returns
@@ -170,18 +161,11 @@ impl Reference {
         let committed = Objects::open(&repository, Instant::now() + MAX_TIME)
             .and_then(|mut objects| CommittedFolder::read(&mut objects, &tips, &folder, &wanted))
             .map_err(|why| unknown(&ResolveError::Unreadable(why)))?;
-        Ok(Some(ResolvedReference {
-            repository,
-            folder,
-            tips,
-            committed,
-        }))
+        Ok(Some(ResolvedReference { repository, folder, tips, committed }))
     }
 
     pub fn hash_kind(&self) -> Option<HashKind> {
-        self.resolved
-            .as_ref()
-            .map(|resolved| resolved.repository.hash)
+        self.resolved.as_ref().map(|resolved| resolved.repository.hash)
     }
 
     /// Whether the folder is committed there, with or without notes.
@@ -209,10 +193,7 @@ impl Reference {
 
     pub fn plan(&self, files: &FxHashMap<OsString, ReadFile>) -> Vec<NoteRow> {
         let empty = CommittedFolder::default();
-        let committed = self
-            .resolved
-            .as_ref()
-            .map_or(&empty, |known| &known.committed);
+        let committed = self.resolved.as_ref().map_or(&empty, |known| &known.committed);
         let mut plan = Vec::with_capacity(files.len() + committed.files.len());
         for (relative, file) in files {
             // A path that is not UTF-8 is on no reference.
@@ -225,10 +206,7 @@ impl Reference {
             let matches =
                 |id: Option<&ObjectName>| file.object_names.is_some_and(|names| names.include(id));
             let row = |is_edited: bool, is_committed: bool| NoteRow {
-                key: RowKey {
-                    relative: relative.clone(),
-                    is_edited,
-                },
+                key: RowKey { relative: relative.clone(), is_edited },
                 source: TextOrigin::File,
                 content,
                 is_committed,
@@ -270,10 +248,7 @@ impl Reference {
 
 fn committed_row(relative: &OsStr, id: ObjectName) -> NoteRow {
     NoteRow {
-        key: RowKey {
-            relative: relative.to_owned(),
-            is_edited: false,
-        },
+        key: RowKey { relative: relative.to_owned(), is_edited: false },
         source: TextOrigin::Object(id),
         content: Content::Object(id),
         is_committed: true,

@@ -80,10 +80,7 @@ pub struct RowKey {
 impl RowKey {
     /// The committed note that this one is, or an edited version of it.
     fn as_committed(&self) -> Self {
-        Self {
-            is_edited: false,
-            ..self.clone()
-        }
+        Self { is_edited: false, ..self.clone() }
     }
 }
 
@@ -157,13 +154,7 @@ impl Rows {
         if has_status {
             connection.execute_batch(STATUS_SCHEMA)?;
         }
-        Ok(Self {
-            connection,
-            rows: FxHashMap::default(),
-            next_slot: 1,
-            dialect,
-            has_status,
-        })
+        Ok(Self { connection, rows: FxHashMap::default(), next_slot: 1, dialect, has_status })
     }
 
     /// Whether the note exists with this content and status.
@@ -171,11 +162,7 @@ impl Rows {
         let row = self.rows.get(&note_row.key);
         row.is_some_and(|row| {
             (row.content, row.is_committed, row.committed_as)
-                == (
-                    note_row.content,
-                    note_row.is_committed,
-                    note_row.committed_as,
-                )
+                == (note_row.content, note_row.is_committed, note_row.committed_as)
         })
     }
 
@@ -188,15 +175,10 @@ impl Rows {
         mut notes: impl FnMut(&NoteRow) -> Option<FileNotes>,
         project: Option<&str>,
     ) -> rusqlite::Result<Vec<String>> {
-        self.connection
-            .execute_batch("PRAGMA query_only = OFF; BEGIN")?;
+        self.connection.execute_batch("PRAGMA query_only = OFF; BEGIN")?;
         let keys: FxHashSet<&RowKey> = rows.iter().map(|rows| &rows.key).collect();
-        let removed: Vec<RowKey> = self
-            .rows
-            .keys()
-            .filter(|key| !keys.contains(key))
-            .cloned()
-            .collect();
+        let removed: Vec<RowKey> =
+            self.rows.keys().filter(|key| !keys.contains(key)).cloned().collect();
         for key in removed {
             self.remove(&key)?;
         }
@@ -214,16 +196,12 @@ impl Rows {
         }
         let problems = self.assign_ids()?;
         self.connection.execute_batch(RESOLVE_LINKS)?;
-        self.connection
-            .execute_batch("COMMIT; PRAGMA query_only = ON")?;
+        self.connection.execute_batch("COMMIT; PRAGMA query_only = ON")?;
         Ok(problems)
     }
 
     pub fn find(&self, id: &str) -> Option<(&RowKey, Content)> {
-        let found = self
-            .rows
-            .iter()
-            .find(|(_, row)| row.is_single && row.id == id);
+        let found = self.rows.iter().find(|(_, row)| row.is_single && row.id == id);
         found.map(|(key, row)| (key, row.content))
     }
 
@@ -267,9 +245,7 @@ impl Rows {
     ) -> rusqlite::Result<()> {
         let slot = self.next_slot;
         self.next_slot += 1;
-        let has_lines = self
-            .dialect
-            .holds_several(Path::new(&note_row.key.relative));
+        let has_lines = self.dialect.holds_several(Path::new(&note_row.key.relative));
         let notes = if has_lines && note_row.key.is_edited {
             self.edited_lines(note_row, notes)
         } else {
@@ -378,10 +354,7 @@ impl Rows {
                 problems.push(format!(
                     "`{}` has the id `{declared}`, which `{}` has too; it is served as `{id}`",
                     display_path(&key.relative),
-                    owners
-                        .get(declared)
-                        .map(|other| display_path(other))
-                        .unwrap_or_default(),
+                    owners.get(declared).map(|other| display_path(other)).unwrap_or_default(),
                 ));
             }
             owners.insert(id.clone(), key.relative.clone());
@@ -394,15 +367,10 @@ impl Rows {
         let Some(row) = self.rows.get_mut(key).filter(|row| row.id != id) else {
             return Ok(());
         };
-        for (table, column) in [
-            ("memories", "id"),
-            ("note_names", "id"),
-            ("note_links", "from_id"),
-        ] {
+        for (table, column) in [("memories", "id"), ("note_names", "id"), ("note_links", "from_id")]
+        {
             let sql = format!("UPDATE {table} SET {column} = ?2 WHERE slot = ?1");
-            self.connection
-                .prepare_cached(&sql)?
-                .execute(params![row.slot, id])?;
+            self.connection.prepare_cached(&sql)?.execute(params![row.slot, id])?;
         }
         row.id = id;
         Ok(())
@@ -470,11 +438,7 @@ fn add(
     }
     for (kind, name) in &note.links {
         let is_path = name.starts_with('/');
-        let name = if is_path {
-            name.clone()
-        } else {
-            lower_case(name)
-        };
+        let name = if is_path { name.clone() } else { lower_case(name) };
         connection
             .prepare_cached("INSERT INTO note_links VALUES (?1, ?2, ?3, ?4)")?
             .execute(params![slot, note.id, kind, name])?;

@@ -22,10 +22,7 @@ pub fn sections(text: &str, relative: &Path, mark: &str, first: Option<String>) 
                 ("", None) => mark.trim_matches(['#', ' ']),
                 (title, _) => title,
             };
-            notes.push(Note {
-                subtitle: of_file.clone(),
-                ..titled(title.to_owned())
-            });
+            notes.push(Note { subtitle: of_file.clone(), ..titled(title.to_owned()) });
         } else if let Some(note) = notes.last_mut() {
             note.text.push_str(line.text);
             note.text.push('\n');
@@ -45,11 +42,7 @@ pub fn sections(text: &str, relative: &Path, mark: &str, first: Option<String>) 
 }
 
 fn titled(title: String) -> Note {
-    Note {
-        names: vec![title.clone()],
-        title,
-        ..Note::default()
-    }
+    Note { names: vec![title.clone()], title, ..Note::default() }
 }
 
 /// The text below a heading, up to the next one of its level or above.

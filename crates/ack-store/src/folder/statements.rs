@@ -124,17 +124,13 @@ fn replacements(line: &str, note: &Path, is_about_note: bool) -> Vec<NamedLink> 
         };
         // As many bytes as before.
         let lower = said.to_ascii_lowercase().replace(['_', '-'], " ");
-        let phrase = REPLACEMENTS
-            .iter()
-            .find(|(phrase, _)| lower.starts_with(phrase));
+        let phrase = REPLACEMENTS.iter().find(|(phrase, _)| lower.starts_with(phrase));
         let Some((phrase, kind)) = phrase.filter(|(_, kind)| is_about_note || *kind == SUPERSEDES)
         else {
             continue;
         };
         // The text of a link may hold what looks like the end of a sentence: `[2. Use SQL](2.md)`.
-        let mut rest = line
-            .get(end - said.len() + phrase.len()..)
-            .unwrap_or_default();
+        let mut rest = line.get(end - said.len() + phrase.len()..).unwrap_or_default();
         while found.len() < MAX_NOTES
             && let Some((name, after)) = next_link(rest, note)
         {
@@ -183,10 +179,7 @@ fn is_task_mark(category: &str) -> bool {
 
 /// Whether this is a time in a transcript: `00:01:12`.
 fn is_time(category: &str) -> bool {
-    category.contains(':')
-        && category
-            .chars()
-            .all(|c| c.is_ascii_digit() || ":.,- ".contains(c))
+    category.contains(':') && category.chars().all(|c| c.is_ascii_digit() || ":.,- ".contains(c))
 }
 
 /// A relation `kind [[name]]` or `"some kind" [[name]] (context)`. A sentence with a link is not a
@@ -195,9 +188,8 @@ fn relation(entry: &str) -> Option<NamedLink> {
     let (kind, rest) = entry.split_once("[[")?;
     let (name, after) = rest.split_once("]]")?;
     let (kind, after) = (kind.trim(), after.trim());
-    let quoted = ['"', '\'']
-        .iter()
-        .find_map(|quote| kind.strip_prefix(*quote)?.strip_suffix(*quote));
+    let quoted =
+        ['"', '\''].iter().find_map(|quote| kind.strip_prefix(*quote)?.strip_suffix(*quote));
     let kind = match quoted {
         Some(kind) => kind.trim(),
         None if kind.contains(char::is_whitespace) => return None,
@@ -205,9 +197,7 @@ fn relation(entry: &str) -> Option<NamedLink> {
     };
     let is_kind = !kind.is_empty()
         && kind.len() <= MAX_KIND_BYTES
-        && kind
-            .chars()
-            .all(|c| c.is_alphanumeric() || "_- ".contains(c));
+        && kind.chars().all(|c| c.is_alphanumeric() || "_- ".contains(c));
     let has_context = after.starts_with('(') && after.find(')') == Some(after.len() - 1);
     if !is_kind || !(after.is_empty() || has_context) {
         return None;
@@ -235,10 +225,8 @@ mod tests {
     #[track_caller]
     fn check(text: &str, expected: &[(&str, &str)]) {
         let (_, links) = statements(text, Path::new("ops/note.md"));
-        let expected: Vec<NamedLink> = expected
-            .iter()
-            .map(|(kind, name)| ((*kind).to_owned(), (*name).to_owned()))
-            .collect();
+        let expected: Vec<NamedLink> =
+            expected.iter().map(|(kind, name)| ((*kind).to_owned(), (*name).to_owned())).collect();
         assert_eq!(links, expected, "{text}");
     }
 
@@ -270,10 +258,7 @@ mod tests {
         ] {
             check(text, &[(SUPERSEDED_BY, "new")]);
         }
-        check(
-            "Supersedes [the first](first.md)",
-            &[(SUPERSEDES, "/ops/first.md")],
-        );
+        check("Supersedes [the first](first.md)", &[(SUPERSEDES, "/ops/first.md")]);
         check(
             "Superseded by [2. Use Postgres](0002-use-postgres.md)",
             &[(SUPERSEDED_BY, "/ops/0002-use-postgres.md")],

@@ -99,14 +99,7 @@ fn links(table: &Table) -> Option<LinkSource> {
 }
 
 fn log(table: &Table) -> Option<LogSource> {
-    let columns = [
-        "action",
-        "previous_status",
-        "new_status",
-        "reason",
-        "actor",
-        "created_at",
-    ];
+    let columns = ["action", "previous_status", "new_status", "reason", "actor", "created_at"];
     Some(LogSource {
         table: table.quoted(),
         memory: table.column(&["memory_id"])?,

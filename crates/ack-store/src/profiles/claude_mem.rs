@@ -26,10 +26,7 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
     let mut sources = vec![observations(find(tables, "observations")?)?];
     let mut overviews = Vec::new();
     if let Some((source, overview)) = find(tables, "session_summaries").and_then(summaries) {
-        overviews.push(OverviewSource {
-            memories: Some(sources.len()),
-            ..overview
-        });
+        overviews.push(OverviewSource { memories: Some(sources.len()), ..overview });
         sources.push(source);
     }
     let sessions = find(tables, "sdk_sessions")
@@ -133,18 +130,13 @@ fn prompts(tables: &[Table]) -> Option<PromptSource> {
 }
 
 fn columns(table: &Table, wanted: &[(&'static str, &str)]) -> Vec<(&'static str, String)> {
-    let found = wanted
-        .iter()
-        .filter_map(|(label, name)| Some((*label, table.column(&[name])?)));
+    let found = wanted.iter().filter_map(|(label, name)| Some((*label, table.column(&[name])?)));
     found.collect()
 }
 
 /// Ids that have a prefix before the number of the row, unless `column` holds one.
 fn numbered(column: Option<String>, prefix: &'static str, table: &Table) -> Option<IdScheme> {
-    Some(IdScheme {
-        column,
-        numbered: Some((prefix, table.column(&["id"])?)),
-    })
+    Some(IdScheme { column, numbered: Some((prefix, table.column(&["id"])?)) })
 }
 
 /// Recognises claude-mem 3: `memories` has an integer id, a public id in `document_id`, and
@@ -224,9 +216,7 @@ fn sessions(table: &Table, keys: &[&str]) -> Option<SessionSource> {
         keys: vec![table.column(keys)?],
         title: table.column(&["custom_title", "title"]),
         project: table.column(&["project"]),
-        parent_project: table
-            .column(&["project"])
-            .map(|project| parent_project(&project)),
+        parent_project: table.column(&["project"]).map(|project| parent_project(&project)),
         started: table.column(&[
             "started_at_epoch",
             "created_at_epoch",

@@ -47,11 +47,7 @@ impl Snapshot<'_> {
     fn find_overview(
         &self,
         source: &OverviewSource,
-        SessionRef {
-            names,
-            project,
-            filter,
-        }: SessionRef<'_>,
+        SessionRef { names, project, filter }: SessionRef<'_>,
     ) -> Result<Option<Overview>, StoreError> {
         let Some(columns) = source.columns() else {
             return Ok(None);
@@ -156,11 +152,7 @@ fn content(
         let (value, _) = values::text_value(row.get_ref(first + position)?);
         let part = text::block(&value.unwrap_or_default());
         if !part.is_empty() {
-            parts.push(if label.is_empty() {
-                part
-            } else {
-                format!("{label}: {part}")
-            });
+            parts.push(if label.is_empty() { part } else { format!("{label}: {part}") });
         }
     }
     let text = text::cut(&parts.join("\n"), OVERVIEW_CAP).0.into_owned();

@@ -36,23 +36,14 @@ pub struct CardLines {
 
 impl CardLines {
     pub fn of(shown: &ShownCard, columns: usize, fold: Fold) -> Self {
-        let most = if fold.is_whole {
-            ALL_LINES
-        } else {
-            FOLDED_LINES
-        };
+        let most = if fold.is_whole { ALL_LINES } else { FOLDED_LINES };
         let text = CardText::of(&shown.candidate.curated, most, columns.max(1));
-        let mut lines = Self {
-            head: head(shown, &text, columns),
-            ..Self::default()
-        };
+        let mut lines = Self { head: head(shown, &text, columns), ..Self::default() };
         lines.add_text(&text, columns);
         lines.add_details(shown, columns);
         lines.add_known(shown, columns);
         match &shown.near {
-            None => lines
-                .foot
-                .push(Line::styled("looking for approved ones …", DIM)),
+            None => lines.foot.push(Line::styled("looking for approved ones …", DIM)),
             Some(near) => lines.add_near(shown, near, columns, fold),
         }
         if let Some(next) = &shown.next {
@@ -139,32 +130,21 @@ impl CardLines {
         if fold.is_low && !fold.is_near_open {
             let (label, title) = (marked.near.label, &marked.near.title);
             let line = format!("nearest approved: {label} {title}");
-            self.foot
-                .push(both_ends(&line, PLAIN, "> unfolds", columns));
+            self.foot.push(both_ends(&line, PLAIN, "> unfolds", columns));
             return;
         }
-        let hint = if fold.is_near_open {
-            "> folds"
-        } else {
-            "> unfolds"
-        };
+        let hint = if fold.is_near_open { "> folds" } else { "> unfolds" };
         self.foot.push(heading("Nearest approved", hint, columns));
         for (position, ShownNear { short_id, near }) in near.iter().enumerate() {
             let is_marked = position == shown.marked;
-            let (lead, style) = if is_marked {
-                ("▸ ", BOLD)
-            } else {
-                ("  ", PLAIN)
-            };
+            let (lead, style) = if is_marked { ("▸ ", BOLD) } else { ("  ", PLAIN) };
             let held = if near.held { " (not saved yet)" } else { "" };
             let title = format!("{}  {short_id}  {}{held}", near.label, near.title);
             self.foot.extend(wrapped(&title, columns, lead, style));
             if let Some(conflict) = &near.conflict {
                 let Conflict { newer, older } = conflict;
-                self.foot
-                    .extend(wrapped(newer, columns, "    here:  ", WARN));
-                self.foot
-                    .extend(wrapped(older, columns, "    there: ", WARN));
+                self.foot.extend(wrapped(newer, columns, "    here:  ", WARN));
+                self.foot.extend(wrapped(older, columns, "    there: ", WARN));
             }
             if is_marked {
                 for (key, label) in &shown.near_keys {

@@ -79,9 +79,7 @@ fn put(screen: &mut Buffer, area: Rect, lines: &[Line<'_>]) {
 
 /// The lines from where one has scrolled to. The last ones stay on the screen.
 fn draw_from(walk: &mut Walk<'_>, screen: &mut Buffer, area: Rect, lines: &[Line<'_>]) {
-    walk.scroll = walk
-        .scroll
-        .min(lines.len().saturating_sub(area.height.into()));
+    walk.scroll = walk.scroll.min(lines.len().saturating_sub(area.height.into()));
     put(screen, area, lines.get(walk.scroll..).unwrap_or_default());
 }
 
@@ -145,11 +143,7 @@ fn head(walk: &Walk<'_>, columns: usize) -> Line<'static> {
 fn said(walk: &Walk<'_>, columns: usize) -> Line<'static> {
     let style = if walk.said.is_problem { WARN } else { BOLD };
     let text = shortened(&walk.said.text, columns.saturating_sub(6));
-    let (before, gap) = if text.is_empty() {
-        ("", "")
-    } else {
-        ("── ", " ")
-    };
+    let (before, gap) = if text.is_empty() { ("", "") } else { ("── ", " ") };
     let mut line = Line::from(vec![Span::styled(before, DIM), Span::styled(text, style)]);
     let rest = "─".repeat(columns.saturating_sub(line.width() + gap.len()));
     line.push_span(Span::styled(format!("{gap}{rest}"), DIM));
@@ -207,17 +201,12 @@ pub fn hints(walk: &Walk<'_>) -> Vec<String> {
 /// The suggestion first.
 fn heap_hints(heap: &Heap) -> Vec<String> {
     let (suggested, what) = suggestion(heap);
-    let why = heap
-        .reason
-        .map_or_else(String::new, |why| format!(": {why}"));
+    let why = heap.reason.map_or_else(String::new, |why| format!(": {why}"));
     let count = heap.waiting;
     let split = heap.split.map(|what| format!("→ {what}"));
     let mut hints = vec!["↵ one by one".to_owned(), "n others".to_owned()];
     if heap.name != "flagged" && heap.done.is_none() {
-        let [approve, reject] = [
-            format!("A approve {count}"),
-            format!("R reject {count}{why}"),
-        ];
+        let [approve, reject] = [format!("A approve {count}"), format!("R reject {count}{why}")];
         hints.splice(0..0, [approve, reject, "h snooze a week".to_owned()]);
     }
     let at = hints.len().saturating_sub(3);
@@ -343,9 +332,7 @@ fn draw_plan(walk: &Walk<'_>, screen: &mut Buffer, body: Rect) {
     } else {
         let wanted = u16::try_from(heaps.len()).unwrap_or(u16::MAX);
         let height = wanted.min((below.height / 2).max(4));
-        Layout::vertical([Length(height), Fill(1)])
-            .spacing(1)
-            .areas(below)
+        Layout::vertical([Length(height), Fill(1)]).spacing(1).areas(below)
     };
     draw_heaps(walk, screen, list);
     if let Some(heap) = walk.plan.current() {
@@ -414,9 +401,7 @@ fn sample(heap: &Heap, columns: usize) -> Vec<Line<'static>> {
 /// How many past prompts find an approved memory.
 fn answered_text(answered: &Answered) -> String {
     let prompts = count_text(answered.prompts, "prompt", "prompts");
-    let before = answered
-        .before
-        .map(|before| format!("; before this review: {before}"));
+    let before = answered.before.map(|before| format!("; before this review: {before}"));
     let (before, after) = (before.unwrap_or_default(), answered.after);
     format!("Your last {prompts}, asked again: {after} find an approved memory{before}.")
 }
@@ -430,15 +415,9 @@ fn closing_lines(
     let mut lines = vec![Line::styled("What your agents know since today", BOLD)];
     let learned = match closing.learned {
         0 => "Nothing new.".to_owned(),
-        learned => format!(
-            "{} more than before.",
-            count_text(learned, "memory", "memories")
-        ),
+        learned => format!("{} more than before.", count_text(learned, "memory", "memories")),
     };
-    let left = format!(
-        "{} decided, {} left. {learned}",
-        closing.decided, closing.left
-    );
+    let left = format!("{} decided, {} left. {learned}", closing.decided, closing.left);
     lines.extend(wrapped(&left, columns, "", PLAIN));
     if let Some(answered) = answered {
         lines.extend(wrapped(&answered_text(answered), columns, "", PLAIN));

@@ -39,12 +39,7 @@ impl Input {
                 }
             }
         });
-        Self {
-            wanted,
-            answers,
-            sender,
-            is_reading: Cell::new(false),
-        }
+        Self { wanted, answers, sender, is_reading: Cell::new(false) }
     }
 
     /// Asks on standard error.

@@ -51,10 +51,7 @@ fn character(bytes: &[u8]) -> Option<(Key, usize)> {
     match start.utf8_chunks().next()?.valid().chars().next() {
         Some(first) => Some((Key::Char(first), first.len_utf8())),
         // The beginning of a character, or no text at all.
-        None => std::str::from_utf8(start)
-            .err()?
-            .error_len()
-            .map(|length| (Key::Other, length)),
+        None => std::str::from_utf8(start).err()?.error_len().map(|length| (Key::Other, length)),
     }
 }
 

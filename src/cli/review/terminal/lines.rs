@@ -159,8 +159,5 @@ pub fn heading(title: &str, hint: &str, columns: usize) -> Line<'static> {
     let title = shortened(title, columns.saturating_sub(display_width(hint) + 3));
     let taken = display_width(&title) + display_width(hint) + 2;
     let rule = "─".repeat(columns.saturating_sub(taken));
-    Line::from(vec![
-        Span::styled(title, BOLD),
-        Span::styled(format!(" {rule} {hint}"), DIM),
-    ])
+    Line::from(vec![Span::styled(title, BOLD), Span::styled(format!(" {rule} {hint}"), DIM)])
 }

@@ -84,10 +84,7 @@ fn ask_keys(walk: &mut Walk<'_>, input: &Input) {
 
 /// The place in the queue, and what the full screen shows below.
 fn body(walk: &mut Walk<'_>) -> String {
-    if let Some(found) = walk
-        .wanted()
-        .and_then(|wanted| Found::search(walk.desk, wanted))
-    {
+    if let Some(found) = walk.wanted().and_then(|wanted| Found::search(walk.desk, wanted)) {
         walk.learn(found);
     }
     let screen = Screen::of_errors();
@@ -104,11 +101,7 @@ fn body(walk: &mut Walk<'_>) -> String {
     draw_body(walk, &mut screen, Rect { height, ..area });
     let rows = screen.content().chunks(width);
     let rows: String = rows.map(|row| row_text(row) + "\n").collect();
-    format!(
-        "\n{}\n{}\n",
-        walk.position().replace(" of ", "/"),
-        rows.trim_end()
-    )
+    format!("\n{}\n{}\n", walk.position().replace(" of ", "/"), rows.trim_end())
 }
 
 /// What a row says. The cell after a wide character is not shown.
@@ -161,12 +154,8 @@ fn do_line(walk: &mut Walk<'_>, input: &Input, line: &str) {
 fn answer(walk: &mut Walk<'_>, input: &Input, rest: &str) {
     let mut rest = Some(rest.to_owned()).filter(|rest| !rest.is_empty());
     while let Some(field) = &walk.field {
-        let question = field
-            .question(0)
-            .replace("Esc back", "? lists them, q back");
-        let typed = rest
-            .take()
-            .map_or_else(|| input.ask(&question), Typed::Line);
+        let question = field.question(0).replace("Esc back", "? lists them, q back");
+        let typed = rest.take().map_or_else(|| input.ask(&question), Typed::Line);
         match typed {
             Typed::Line(line) if line == "?" => {
                 for (digit, reason) in (1..).zip(REASONS) {

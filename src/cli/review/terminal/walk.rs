@@ -87,10 +87,7 @@ pub struct Walk<'a> {
 impl<'a> Walk<'a> {
     /// Begins at the plan, or at the first card.
     pub fn new(desk: &'a Mutex<Desk>, session: &ReviewSession) -> Self {
-        let view = QueueView {
-            queue: desk.lock().queue(),
-            ..QueueView::default()
-        };
+        let view = QueueView { queue: desk.lock().queue(), ..QueueView::default() };
         let mut walk = Self {
             desk,
             actor: session.actor.clone(),
@@ -204,9 +201,7 @@ impl<'a> Walk<'a> {
         };
         let number = shown.number;
         if shown.is_approved && matches!(letter, 'p' | 'h' | 'g' | 'A' | 'R') {
-            return Err(format!(
-                "`{letter}` does not work here: it is approved already"
-            ));
+            return Err(format!("`{letter}` does not work here: it is approved already"));
         }
         match letter {
             'a' => self.choose(&[number], Choice::Approve, None)?,
@@ -275,9 +270,7 @@ impl<'a> Walk<'a> {
     ) -> Result<(), String> {
         let last = numbers.last().copied().unwrap_or_default();
         let mut desk = self.desk.lock();
-        let preview = desk
-            .preview(numbers, &choice)
-            .map_err(|error| problem(&error))?;
+        let preview = desk.preview(numbers, &choice).map_err(|error| problem(&error))?;
         let is_approved = desk.items().get(last).is_some_and(|item| item.is_approved);
         let done = shown::capitalised(choice.done(is_approved));
         let about = match numbers {
@@ -287,8 +280,7 @@ impl<'a> Walk<'a> {
                 held_back.after(&count_text(picked.len(), "memory", "memories"))
             }
         };
-        desk.choose(numbers, choice, reason)
-            .map_err(|error| problem(&error))?;
+        desk.choose(numbers, choice, reason).map_err(|error| problem(&error))?;
         let next = desk.next(&self.view, last);
         drop(desk);
         self.selected.retain(|number| !numbers.contains(number));
@@ -334,7 +326,7 @@ impl<'a> Walk<'a> {
         };
         if self.desk.lock().without_flagged(&numbers).0.is_empty() {
             return Err(
-                "what is flagged is decided one by one: a approves, r rejects it".to_owned(),
+                "what is flagged is decided one by one: a approves, r rejects it".to_owned()
             );
         }
         if *key == Key::Char('R') {
@@ -462,9 +454,7 @@ impl<'a> Walk<'a> {
     pub fn position(&self) -> String {
         let number = self.shown.as_ref().map(|shown| shown.number);
         let at = self.list.iter().position(|listed| Some(*listed) == number);
-        at.map_or_else(String::new, |at| {
-            format!("{} of {}", at + 1, self.list.len())
-        })
+        at.map_or_else(String::new, |at| format!("{} of {}", at + 1, self.list.len()))
     }
 
     fn skip(&mut self, number: usize) {
@@ -608,10 +598,7 @@ impl<'a> Walk<'a> {
 
     pub fn complain(&mut self, problem: &str) {
         let problem = problem.trim_end().replace("\nhint: ", "; ");
-        self.said = Said {
-            text: text::line(&problem, 500),
-            is_problem: true,
-        };
+        self.said = Said { text: text::line(&problem, 500), is_problem: true };
     }
 }
 

@@ -22,10 +22,7 @@ pub fn check(
     let (home, manifest) = (config.home.as_deref(), &edited.manifest);
     for (key, _) in changes {
         match key.as_str() {
-            "paths" => manifest
-                .paths
-                .iter()
-                .try_for_each(|path| glob(path, home))?,
+            "paths" => manifest.paths.iter().try_for_each(|path| glob(path, home))?,
             "remotes" => manifest.remotes.iter().try_for_each(|url| remote(url))?,
             _ => {}
         }
@@ -60,10 +57,9 @@ pub fn effect(
     let read =
         store.snapshot(|snapshot| Ok((snapshot.layout.profile, snapshot.layout.has_status())));
     let (key, why) = match (read, &manifest.reference) {
-        (Ok((profile, _)), _) if refers && !profile.is_notes() => (
-            "ref",
-            "its store is a database, and only notes in a git repository have a reference",
-        ),
+        (Ok((profile, _)), _) if refers && !profile.is_notes() => {
+            ("ref", "its store is a database, and only notes in a git repository have a reference")
+        }
         (Ok((_, true)), Some(_)) if trusts => ("unreviewed", "`ref` decides what is approved"),
         (Ok((_, true)), None) if trusts => {
             ("unreviewed", "its store keeps a review status of its own")

@@ -25,17 +25,12 @@ fn errors_in_the_file_are_reported_without_hashes() {
         [a]; hash = GOOD; at_once = 5 => line 3: the key `at_once` no longer exists: remove the line"#;
     for case in cases.trim().lines() {
         let (text, part) = case.trim().split_once("=> ").unwrap();
-        let text = text
-            .replace("GOOD", &format!("\"{good}\""))
-            .replace("BARE", &good)
-            .replace("; ", "\n");
+        let text =
+            text.replace("GOOD", &format!("\"{good}\"")).replace("BARE", &good).replace("; ", "\n");
         let (_file, tokens) = file(&text);
         let error = tokens.unwrap_err().to_string();
         assert!(error.contains(part), "{text}: {error}");
-        assert!(
-            !error.contains("secret") && !error.contains(&good),
-            "{error}"
-        );
+        assert!(!error.contains("secret") && !error.contains(&good), "{error}");
     }
 }
 
@@ -65,10 +60,7 @@ fn nobody_is_let_in_while_the_file_is_empty_gone_or_broken() {
         change();
         wait(&tokens);
         let message = tokens.refresh().unwrap();
-        assert!(
-            message.contains(part) && message.contains("nobody is let in"),
-            "{message}"
-        );
+        assert!(message.contains(part) && message.contains("nobody is let in"), "{message}");
         assert!(found().is_none(), "{message}");
         assert!(tokens.closed_reason().is_some(), "{message}");
         wait(&tokens);

@@ -92,11 +92,7 @@ impl Walk<'_> {
             }
             _ => {}
         }
-        if let Some(Field {
-            asked: Asked::Filter,
-            text,
-        }) = &self.field
-        {
+        if let Some(Field { asked: Asked::Filter, text }) = &self.field {
             let filter = text.clone();
             self.set_filter(&filter);
         }
@@ -129,9 +125,7 @@ impl Walk<'_> {
                 if self.desk.lock().unwritten() == 0 && !self.said.is_problem {
                     return Wish::Leave;
                 }
-                self.said
-                    .text
-                    .push_str(" · Ctrl+C keeps the decisions in a file");
+                self.said.text.push_str(" · Ctrl+C keeps the decisions in a file");
             }
             Key::Char('n') => {
                 let mut desk = self.desk.lock();

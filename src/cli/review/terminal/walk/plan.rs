@@ -118,10 +118,7 @@ impl Walk<'_> {
     }
 
     pub(super) fn open_heap(&mut self) {
-        let filter = self
-            .plan
-            .current()
-            .map(|heap| format!("{HEAP}{}", heap.name));
+        let filter = self.plan.current().map(|heap| format!("{HEAP}{}", heap.name));
         self.open_cards(&filter.unwrap_or_default());
     }
 
@@ -139,25 +136,17 @@ impl Walk<'_> {
         if heap.name == "flagged" {
             return Err("flagged memories are decided one by one: Enter opens them".to_owned());
         }
-        let done = choice
-            .as_ref()
-            .map_or("kept one of each group", |choice| choice.done(false));
+        let done = choice.as_ref().map_or("kept one of each group", |choice| choice.done(false));
         let is_rejected = choice == Some(Choice::Reject);
         let reason = heap.reason.filter(|_| is_rejected).map(str::to_owned);
-        let why = reason
-            .as_ref()
-            .map(|reason| format!(" ({reason})"))
-            .unwrap_or_default();
+        let why = reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
         let decided = self.desk.lock().decide_heap(&heap.name, choice, reason);
         let count = decided.map_err(|error| problem(&error))?;
         self.open_plan();
         self.plan.go_to_next();
         let left = self.left();
         let done = capitalised(done);
-        self.say(&format!(
-            "{done}{why}: {count} of {} · {left} left · u undo",
-            heap.title
-        ));
+        self.say(&format!("{done}{why}: {count} of {} · {left} left · u undo", heap.title));
         Ok(())
     }
 }

@@ -140,10 +140,10 @@ impl ShownCard {
         if found.number != self.number {
             return;
         }
-        let near = found.near.into_iter().map(|near| ShownNear {
-            short_id: desk.short_ids().shortest(&near.id),
-            near,
-        });
+        let near = found
+            .near
+            .into_iter()
+            .map(|near| ShownNear { short_id: desk.short_ids().shortest(&near.id), near });
         self.near = Some(near.collect());
         (self.evidence, self.next) = (found.evidence, found.next);
         self.read_near_keys(desk);
@@ -213,9 +213,7 @@ impl ShownCard {
         let card = &self.card;
         let place = card.project.as_ref().unwrap_or(&card.scope).clone();
         let age = card.age_days.map(|age| format!("{} old", days(age)));
-        let confidence = card
-            .confidence
-            .map(|share| format!("confidence {share:.2}"));
+        let confidence = card.confidence.map(|share| format!("confidence {share:.2}"));
         let decided = self.is_approved.then(|| decided(self.candidate.memory()));
         let parts = [Some(place), card.kind.clone(), age, confidence, decided];
         parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
@@ -265,9 +263,7 @@ fn decided_alike(desk: &Desk, number: usize) -> Option<String> {
 
 pub fn title(desk: &Desk, number: usize) -> String {
     let item = desk.items().get(number);
-    item.map_or_else(String::new, |item| {
-        text::line(&item.candidate.memory().title, 120)
-    })
+    item.map_or_else(String::new, |item| text::line(&item.candidate.memory().title, 120))
 }
 
 /// A participle at the beginning of a line.
