@@ -68,7 +68,8 @@ CREATE TABLE sessions (
   ended_at    TEXT
 );
 
--- What a session was about, in a few sentences. Nobody reviews it: shown where every memory of the store is approved.
+-- What a session was about, in a few sentences. Nobody reviews it: shown where `overviews` in scope.toml says so, or where every
+-- memory of the store is approved.
 CREATE TABLE overviews (
   project     TEXT,
   session     TEXT NOT NULL,

@@ -59,8 +59,9 @@ pub fn three() -> Root {
     ]);
     let writer = bulk(&root, "ledger-api", &own);
     writer.sql("INSERT INTO sessions (id, project, title, started_at) VALUES ('s1', 'ledger-api', 'Old session', '2026-01-01T00:00:00Z'), ('s2', 'ledger-api', 'New session', '2026-01-09T00:00:00Z'),
-             ('s3', 'kiosk', 'Not ours', '2026-01-10T00:00:00Z');
+             ('s3', 'kiosk', 'Not ours', '2026-01-10T00:00:00Z'); INSERT INTO overviews (session, content) VALUES ('s2', 'What was done');
              UPDATE memories SET session = 's1' WHERE id = 'own1'; UPDATE memories SET session = 's2' WHERE id = 'own2'");
+    root.manifest("ledger-api", "overviews = \"show\"");
     let mut others = eight("other", "Platform note", "platform");
     others.extend([
         approved("other-sqlx", "sqlx needs offline data in CI", 1, "kiosk"),
@@ -94,6 +95,7 @@ fn a_project_gets_its_memories_its_sessions_and_cross_project_learnings() {
     assert_eq!(answer["cross_project_learnings"], json!([]));
     assert_eq!(kinds(&answer), ["nothing_certain"]);
     assert_eq!(ids(&answer["recent_sessions"]), ["s2", "s1"]);
+    assert_eq!(answer["recent_sessions"][0]["overview"], "What was done");
     assert_eq!(answer["project"]["name"], "ledger-api");
     assert_eq!(answer["project"]["scope"], "ledger-api");
     assert_eq!(answer["project"]["detected_by"], "scope name `ledger-api`");

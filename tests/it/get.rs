@@ -204,6 +204,7 @@ fn a_session_overview_is_shown_only_with_its_first_memory() {
     let writer = bulk(&root, "alpha", &rows);
     writer.sql("INSERT INTO sessions (id, project, title) VALUES ('one', 'p', 'First'), ('two', 'p', 'Second');
              INSERT INTO overviews (session, content) VALUES ('one', 'What was done first'), ('two', 'And then')");
+    root.manifest("alpha", "overviews = \"show\"");
     let service = root.service();
     let answer = service.fetch(json!({ "ids": ["a1", "b1", "a2"] }));
     let context_field =

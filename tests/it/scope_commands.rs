@@ -58,8 +58,8 @@ fn scopes_set_changes_the_named_keys_and_its_undo_restores_every_byte() {
         (&["description=Money, in cents"], MANIFEST.replace("'Payments'", "\"Money, in cents\"")),
         (&["description="], MANIFEST.replace("description = 'Payments'   # shown\n", "")),
         (
-            &["projects+=web", "paths=/srv/web"],
-            MANIFEST.replace("\n[projects]", "paths = [\"/srv/web\"]\n\n[projects]") + "web = []\n",
+            &["projects+=web", "overviews=show"],
+            MANIFEST.replace("\n[projects]", "overviews = \"show\"\n\n[projects]") + "web = []\n",
         ),
         (
             &["paths=~/src/ledger, /srv/jobs"],

@@ -99,19 +99,12 @@ fn a_session_is_shown_only_with_an_approved_memory() {
 }
 
 #[test]
-fn an_overview_is_shown_if_every_row_is_approved_and_marked_unreviewed() {
+fn an_overview_is_shown_if_the_owner_allows_it_and_marked_unreviewed() {
     let (root, store) = five();
-    let tells = |root: &Root| context(root).to_string().contains("canary overview s-mixed");
-    assert!(!tells(&root));
-    for odd in ["'rejected'", "'staging'", "'draft'", "NULL", "''", "x'617070726f766564'", "1"] {
-        store.sql("UPDATE memories SET status = 'approved'");
-        assert!(tells(&root));
-        store.sql(&format!("UPDATE memories SET status = {odd} WHERE id = 'waits'"));
-        assert!(!tells(&root), "{odd}");
-    }
-    store.sql("DELETE FROM memories WHERE id NOT IN ('ok', 'mixed')");
+    let ids = ["ok", "mixed", "waits", "bad"];
+    root.manifest(SCOPE, "overviews = \"show\"");
     let mut overviews = 0;
-    for (entry_point, output) in ask_everywhere(&root, SCOPE, WORDS, &["ok", "mixed"]) {
+    for (entry_point, output) in ask_everywhere(&root, SCOPE, WORDS, &ids) {
         for hidden in ["s-waits", "s-bad", "s-none"] {
             assert_lacks!(output, &format!("overview {hidden}"); "{entry_point}");
         }
@@ -130,6 +123,22 @@ fn an_overview_is_shown_if_every_row_is_approved_and_marked_unreviewed() {
         "Recent sessions (titles as recorded, not reviewed):\n> [2026-02-02] canary title s-mixed.",
         ">   overview, not reviewed: canary overview s-ok."
     );
+    // If it is not set, it is a store in which every row is approved.
+    root.manifest(SCOPE, "");
+    let tells = |root: &Root| context(root).to_string().contains("overview s-mixed");
+    assert!(!tells(&root));
+    store.sql("UPDATE memories SET status = 'approved' WHERE status <> 'promoted'");
+    assert!(tells(&root));
+    for odd in "'rejected' 'staging' 'draft' NULL '' x'617070726f766564' 1".split(' ') {
+        let change = format!("UPDATE memories SET status = {odd} WHERE id = 'waits'");
+        store.sql(&change);
+        assert!(!tells(&root), "{odd}");
+    }
+    store.sql("UPDATE memories SET status = 'approved'");
+    root.manifest(SCOPE, "overviews = \"hide\"");
+    for (entry_point, output) in ask_everywhere(&root, SCOPE, WORDS, &ids) {
+        assert_lacks!(output, "canary overview"; "{entry_point}");
+    }
 }
 
 #[test]
@@ -224,6 +233,11 @@ fn a_summary_that_is_a_memory_follows_its_own_status() {
         let found = answer.get("session_context").cloned();
         assert_eq!(found, expected, "{statuses:?}");
     }
+    // Its owner may hide overviews, whatever their status.
+    let root = summed_up(["approved", "approved", "approved"]);
+    root.manifest(SCOPE, "overviews = \"hide\"");
+    let answer = root.service().fetch(json!({ "id": "obs-1" }));
+    assert!(answer.get("session_context").is_none());
 }
 
 #[test]
@@ -300,7 +314,7 @@ fn host_tags_are_neutralised_outside_tool_results() {
         "INSERT INTO sessions (id, project, title, started_at) VALUES ('s1', ?1, ?2, '2026-02-01')",
         params![SCOPE, evil],
     );
-    let settings = format!("description = '{description}'");
+    let settings = format!("description = '{description}'\noverviews = 'show'");
     root.manifest(SCOPE, &settings);
     let sql = "INSERT INTO overviews (session, content) VALUES ('s1', ?1)";
     store.sql_with(sql, [&evil]);
@@ -370,4 +384,35 @@ fn no_odd_status_is_served() {
         let got = call(&service, "get_memory", whole);
         assert_eq!(got.is_ok(), is_served || waits, "{status}");
     }
+}
+
+#[test]
+fn overviews_that_are_not_shown_are_mentioned() {
+    let (root, store) = five();
+    let folder = project(&root, SCOPE, "main");
+    let told = |root: &Root| {
+        let service = root.service();
+        let focused = json!({ "project_path": folder, "focus": "retries" });
+        let asked = [
+            ("get_context", json!({ "project_path": folder })),
+            ("get_context", focused.clone()),
+            ("get_memory", json!({ "ids": ["ok", "mixed"] })),
+        ];
+        asked.map(|(tool, arguments)| {
+            let answer = service.ask(tool, arguments);
+            let shows = answer.to_string().contains("overview\":");
+            let notes = answer.get("notes").map(Value::to_string).unwrap_or_default();
+            let note = "overviews of its sessions are not shown while some of its memories are not \
+                        approved; for the user: `overviews = \\\"show\\\"` in its scope.toml shows them";
+            (shows, notes.matches(note).count())
+        })
+    };
+    assert_eq!(told(&root), [(false, 1); 3]);
+    root.manifest(SCOPE, "overviews = \"hide\"");
+    assert_eq!(told(&root), [(false, 0); 3], "the owner decided");
+    root.manifest(SCOPE, "overviews = \"show\"");
+    assert_eq!(told(&root), [(true, 0); 3]);
+    std::fs::remove_file(root.scope_folder(SCOPE).join("scope.toml")).unwrap();
+    store.sql("UPDATE memories SET status = 'approved'");
+    assert_eq!(told(&root), [(true, 0); 3]);
 }

@@ -294,7 +294,7 @@ fn claude_mem_rows(rows: &str) -> (Root, ack_memory::Service) {
     );
     let root = Root::new();
     database(&root, "cm", &sql);
-    root.manifest("cm", "unreviewed = \"approved\"\n");
+    root.manifest("cm", "unreviewed = \"approved\"\noverviews = \"show\"\n");
     let service = root.service();
     (root, service)
 }
@@ -447,7 +447,7 @@ fn claude_mem_three_is_read_with_its_public_ids() {
     // Nobody reviewed its rows, so its overviews are not approved either.
     let context = json!({ "title": "Retries", "unreviewed": true });
     assert_eq!(memory["session_context"], context);
-    root.manifest("odd", "unreviewed = \"approved\"");
+    root.manifest("odd", "overviews = \"show\"");
     let shown = &fetched(&root.service(), "doc_1")["session_context"];
     assert_eq!(shown["overview"], "About retries");
     assert_eq!(shown["unreviewed"], true);

@@ -82,16 +82,17 @@ impl Terminal {
         Outcome { code, out, err: String::new() }
     }
 
-    /// Runs a command over a root.
+    /// Runs a command over a root, without a pager.
     pub fn ack(&mut self, root: &Path, arguments: &[&str]) -> Outcome {
         let mut command = self.command(root, arguments);
+        command.env("ACK_MEM_PAGER", "cat");
         self.run(&mut command, "")
     }
 
     /// What it shows, without colours.
     pub fn plain(&mut self, root: &Path, arguments: &[&str]) -> String {
         let mut command = self.command(root, arguments);
-        command.env("NO_COLOR", "1");
+        command.env("ACK_MEM_PAGER", "cat").env("NO_COLOR", "1");
         without_progress(&self.run(&mut command, "").out)
     }
 }

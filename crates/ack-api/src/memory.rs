@@ -107,6 +107,17 @@ impl Unreviewed {
     }
 }
 
+/// Whether session overviews are shown (`overviews` in `scope.toml`). They are not reviewed. By
+/// default they are shown if every memory of the store is approved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Overviews {
+    /// They are shown with their sessions.
+    Show,
+    /// They are never shown.
+    Hide,
+}
+
 /// Whether other projects may search a scope (`visibility` in `scope.toml`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

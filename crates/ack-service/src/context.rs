@@ -31,6 +31,7 @@ use crate::budget::{self, frame, token_cost};
 use crate::config::absolute;
 use crate::engine::Service;
 use crate::error::Error;
+use crate::open::overviews_withheld;
 use crate::scope::resolve::{Current, Selection};
 use crate::validate::{check_length, max_tokens, number};
 use ack_api::memory::StatusFilter;
@@ -186,16 +187,23 @@ fn select(
 }
 
 /// The newest sessions, each with the name of its scope. Their entries leave out memories that are
-/// already shown.
+/// already shown. Says which scopes do not show the overviews of theirs.
 fn newest_sessions(
     mut sessions: Vec<(&str, RecentSession)>,
     shown: &[&[MemoryHit]],
+    notes: &mut Vec<Note>,
 ) -> Vec<SessionEntry> {
     sessions.sort_by(|(_, a), (_, b)| a.newest_first(b));
     let shown = |scope: &str, id: &str| {
         shown.iter().copied().flatten().any(|hit| hit.scope == scope && hit.id == id)
     };
     sessions.truncate(MAX_SESSIONS);
+    for (scope, _) in sessions.iter().filter(|(_, session)| session.withholds_overview) {
+        let note = overviews_withheld(scope);
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
     let sessions = sessions.into_iter();
     sessions.map(|(scope, session)| session.into_entry(|id| shown(scope, id))).collect()
 }

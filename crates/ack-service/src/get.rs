@@ -11,7 +11,7 @@ use super::answer;
 use super::budget::passage::Question;
 use super::budget::{cut_long_text, cut_note, shrink_detail, token_cost};
 use super::engine::Service;
-use super::open::{OpenScope, OpenScopes};
+use super::open::{OpenScope, OpenScopes, overviews_withheld};
 use super::same_id::{self, address, holders};
 use super::stale::Staleness;
 use super::validate::{check_length, number};
@@ -483,6 +483,11 @@ fn build_detail(
         updated_at: memory.updated_at.map(time::to_rfc3339),
         ..MemoryDetail::default()
     };
+    let context = detail.session_context.as_ref();
+    let has_overview = context.is_some_and(|context| context.overview.is_some());
+    if !has_overview && snapshot.withholds_overview(&memory, filter)? {
+        notes.push(overviews_withheld(&scope.name));
+    }
     answer::hide_successor(&mut detail.memory, index, filter);
     let others = snapshot.contradictions(&memory.id, filter)?;
     staleness.mark(&mut detail.memory, &memory, scope, others);

@@ -292,6 +292,14 @@ pub fn missing_status(scope: &Scope) -> Note {
     )
 }
 
+/// The note for a scope whose overviews of sessions are not shown.
+pub fn overviews_withheld(scope: &str) -> Note {
+    let message =
+        "overviews of its sessions are not shown while some of its memories are not approved";
+    let show = Hint::setting("`overviews = \"show\"` in its scope.toml", "shows them");
+    Note::about(NoteKind::NotAvailable, scope, message).with(show)
+}
+
 /// Adds notes about scopes with notes that cannot be read, and those that were read while a writer
 /// kept its lock.
 pub fn note_incomplete_reads<'a>(scopes: impl Iterator<Item = &'a Scope>, notes: &mut Vec<Note>) {

@@ -12,7 +12,7 @@ use crate::{Snapshot, StoreError};
 pub(crate) struct Known {
     /// The state of the files in which the rest was found.
     state: Option<FileState>,
-    pub all_approved: Option<bool>,
+    pub overviews_shown: Option<bool>,
     pub counts: Option<Counts>,
     pub counts_by_id: Option<Counts>,
     /// With the start of the period that it is about.

@@ -3,8 +3,9 @@
 //! Sessions are not reviewed, so their memories decide: a session is shown if the status filter
 //! currently allows at least one memory that was learned in it. Its title is then shown as
 //! recorded. Its overview covers everything that was done, including what was rejected later. So it
-//! is shown only in two cases: every row of the store is approved, or the overview is itself a
-//! memory (a summary of claude-mem) whose status is allowed.
+//! is shown only in three cases: the scope's owner allows it (`overviews` in `scope.toml`), every
+//! row of the store is approved, or the overview is itself a memory (a summary of claude-mem) whose
+//! status is allowed.
 
 mod overviews;
 
@@ -52,6 +53,8 @@ pub struct RecentSession {
     entry: SessionEntry,
     /// The ids and titles of its memories, its summary first.
     headings: Vec<(String, String)>,
+    /// Whether it has an overview that is not shown, as [`Snapshot::withholds_overview`] says.
+    pub withholds_overview: bool,
 }
 
 struct SessionRow {
@@ -107,6 +110,20 @@ impl Snapshot<'_> {
             overview: overview.map(|overview| overview.text),
         };
         Ok((context != SessionContext::default()).then_some(context))
+    }
+
+    /// Whether the session of a memory has an overview that is not shown, because the owner has not
+    /// decided about overviews and some row of the store is not approved.
+    pub fn withholds_overview(
+        &self,
+        memory: &Memory,
+        filter: StatusFilter,
+    ) -> Result<bool, StoreError> {
+        self.has_withheld_overview(SessionRef {
+            names: &sessions_of(memory),
+            project: memory.project.as_deref(),
+            filter,
+        })
     }
 
     pub fn title_of_session(&self, memory: &Memory) -> Result<Option<String>, StoreError> {
@@ -207,11 +224,9 @@ impl Snapshot<'_> {
         let (Some(id), false) = (row.names.first().cloned(), memories.is_empty()) else {
             return Ok(None);
         };
-        let overview = self.overview(SessionRef {
-            names: &row.names,
-            project: row.project.as_deref(),
-            filter,
-        })?;
+        let session = SessionRef { names: &row.names, project: row.project.as_deref(), filter };
+        let overview = self.overview(session)?;
+        let withholds_overview = overview.is_none() && self.has_withheld_overview(session)?;
         let unreviewed =
             row.title.is_some() || overview.as_ref().is_some_and(Overview::is_unreviewed);
         let oldest = || memories.iter().filter_map(|memory| memory.created_at).min();
@@ -233,6 +248,7 @@ impl Snapshot<'_> {
                 started_at: started.map(time::to_rfc3339),
                 unreviewed,
             },
+            withholds_overview,
         }))
     }
 

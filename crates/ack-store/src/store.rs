@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ack_api::memory::Unreviewed;
+use ack_api::memory::{Overviews, Unreviewed};
 use ack_sys::files::is_only_name;
 use ack_sys::watch::FolderWatch;
 use jiff::Timestamp;
@@ -42,6 +42,7 @@ pub struct Store {
     named: NamedBy,
     unreviewed: Unreviewed,
     pub(crate) flags: Flags,
+    pub(crate) overviews: Option<Overviews>,
     decisions: Option<DecisionLog>,
     /// Whether a list of signers, which may be in another folder, determines which decisions count.
     has_signers: bool,
@@ -70,6 +71,7 @@ impl Store {
             named: NamedBy::default(),
             unreviewed,
             flags: Flags::default(),
+            overviews: None,
             decisions: None,
             has_signers: false,
             watch: None,
@@ -85,6 +87,13 @@ impl Store {
     #[must_use]
     pub fn named_by(mut self, named: NamedBy) -> Self {
         self.named = named;
+        self
+    }
+
+    /// Sets whether session overviews may be shown.
+    #[must_use]
+    pub const fn with_overviews(mut self, overviews: Option<Overviews>) -> Self {
+        self.overviews = overviews;
         self
     }
 

@@ -152,6 +152,7 @@ fn choose_from(
         sessions: newest_sessions(
             outlines::recent_sessions(read, limits.timeout),
             &[&own, &others],
+            notes,
         ),
         own,
         others,

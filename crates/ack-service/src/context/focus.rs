@@ -55,7 +55,7 @@ pub fn choose(
     }
     opened.note_incomplete_reads(notes);
     Ok(ChosenMemories {
-        sessions: newest_sessions(search.sessions(), &[&own, &others]),
+        sessions: newest_sessions(search.sessions(), &[&own, &others], notes),
         no_others: (limits.others > 0 && others.is_empty())
             .then_some("no memory of another project matches the focus"),
         own,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::project::Projects;
 use crate::config::{SettingsError, load_toml, parse_toml};
-use ack_api::memory::{Unreviewed, Visibility};
+use ack_api::memory::{Overviews, Unreviewed, Visibility};
 use ack_api::remote::RemoteSettings;
 use ack_api::settings;
 
@@ -51,6 +51,10 @@ pub struct Manifest {
     /// What rows of a store without a status column count as: `staging` (default) or `approved`. A
     /// flagged row is approved only by a person.
     pub unreviewed: Unreviewed,
+    /// Whether overviews of sessions, which nobody reviews, are shown: `show` or `hide`. Default:
+    /// `hide` if the store has staged or rejected rows, else `show`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overviews: Option<Overviews>,
     /// How to reach the bucket in `table`, and how long a fetched copy may be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote: Option<RemoteSettings>,

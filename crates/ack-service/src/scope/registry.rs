@@ -389,6 +389,7 @@ impl ScopeFinder {
     fn store(&self, path: PathBuf, named: NamedBy, folder: &Path, manifest: &Manifest) -> Store {
         let store = Store::new(path, manifest.unreviewed)
             .named_by(named)
+            .with_overviews(manifest.overviews)
             .with_reference(manifest.reference.clone())
             .with_decisions(folder.join(DECISION_LOG));
         let Some(signers) = &manifest.signers else {

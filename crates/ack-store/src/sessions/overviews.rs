@@ -4,7 +4,7 @@ use rusqlite::Row;
 
 use crate::layout::{Field, OverviewSource, exact};
 use crate::{Snapshot, StoreError, values};
-use ack_api::memory::{Memory, StatusFilter};
+use ack_api::memory::{Memory, Overviews, StatusFilter};
 use ack_api::text;
 
 /// The largest overview in bytes.
@@ -32,8 +32,11 @@ impl Overview {
 
 impl Snapshot<'_> {
     pub(super) fn overview(&self, of: SessionRef<'_>) -> Result<Option<Overview>, StoreError> {
+        if self.store.overviews == Some(Overviews::Hide) {
+            return Ok(None);
+        }
         for source in &self.layout.overviews {
-            if source.memories.is_none() && !self.is_all_approved()? {
+            if source.memories.is_none() && !self.may_show_overviews()? {
                 continue;
             }
             if let Some(found) = self.find_overview(source, of)? {
@@ -41,6 +44,21 @@ impl Snapshot<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// Whether a session has an overview that is not shown, because the owner has not decided about
+    /// overviews and some row is not approved.
+    pub(super) fn has_withheld_overview(&self, of: SessionRef<'_>) -> Result<bool, StoreError> {
+        if self.store.overviews.is_some() || self.may_show_overviews()? {
+            return Ok(false);
+        }
+        let sources = self.layout.overviews.iter();
+        for source in sources.filter(|source| source.memories.is_none()) {
+            if self.find_overview(source, of)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The overview of a session that a table has: those of its project first, then the newest.
@@ -102,12 +120,16 @@ impl Snapshot<'_> {
         Ok(text.filter(|text| !self.holds_back_text(text)))
     }
 
-    /// Whether every row is approved: then overviews that are not memories may be shown.
-    pub(super) fn is_all_approved(&self) -> Result<bool, StoreError> {
-        self.known_or(|it| &mut it.all_approved, || self.has_only_approved_rows())
+    /// Whether overviews that are not memories may be shown: the owner allows it, or has not
+    /// decided and every row is approved.
+    pub(super) fn may_show_overviews(&self) -> Result<bool, StoreError> {
+        match self.store.overviews {
+            Some(policy) => Ok(policy == Overviews::Show),
+            None => self.known_or(|it| &mut it.overviews_shown, || self.is_all_approved()),
+        }
     }
 
-    fn has_only_approved_rows(&self) -> Result<bool, StoreError> {
+    fn is_all_approved(&self) -> Result<bool, StoreError> {
         for table in self.tables() {
             let clauses = match table.source.column(Field::Status) {
                 _ if !self.decisions.is_empty() || self.holds_back() => String::new(),
