@@ -390,7 +390,7 @@ fn a_symbolic_link_that_leaves_the_scope_root_is_not_followed() {
     let skipped: Vec<&Value> = skipped.iter().map(|skipped| &skipped["scope"]).collect();
     assert_eq!(skipped, ["dangling", "link"]);
     let error = service.refused("query_memories", json!({ "scope": "link" }));
-    assert_eq!(error.code, "scope_not_found");
+    assert_eq!(error.code, "scope_unusable");
     assert_eq!(answer["searched"]["scopes"], json!(["own", "twin"]));
 }
 

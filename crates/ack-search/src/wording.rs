@@ -70,15 +70,14 @@ impl Wording {
             && other.files.iter().all(|file| self.files.contains(file))
     }
 
-    /// The words of the title that normalization leaves as they are, without the first letter.
+    /// The words of the title that normalization leaves as they are, each without its first letter:
+    /// at the beginning of a statement, its case does not count.
     fn title_words(&self) -> impl Iterator<Item = &str> {
         let title = self.texts.split(SEPARATOR).next().unwrap_or_default();
-        let title = title.trim_start_matches(|c: char| !c.is_ascii_alphanumeric());
         title
-            .get(1..)
-            .unwrap_or_default()
             .split(|c: char| c.is_ascii() && !c.is_ascii_alphanumeric())
             .filter(|word| word.is_ascii())
+            .filter_map(|word| word.get(1..))
     }
 
     fn statements(&self) -> &str {
