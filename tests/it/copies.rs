@@ -52,7 +52,7 @@ fn end(child: &mut Child, signal: &str) -> ExitStatus {
 #[cfg(target_os = "linux")]
 fn traced(root: &Root, temporary: &TempDir, flags: &[&str], arguments: &[&str]) -> Command {
     let ours = binary();
-    // The mask of the shell forbids nobody anything.
+    // With the widest umask, only the program itself can keep others out.
     let mut command = Command::new("sh");
     command
         .args(["-c", "umask 0; exec \"$0\" \"$@\"", "strace", "-f", "-qq"])

@@ -187,6 +187,11 @@ fn a_folder_that_is_not_read_is_named_by_every_request() {
         assert_contains!(refused.message, "symbolic link that leaves the scope root");
     }
     root.store("good", &[titled("b", "Deploy rule")]);
+    // A pinned server says nothing about other scopes.
+    let pinned =
+        root.service_with(|inputs| inputs.pinned = Some(Setting::flag("--pin", "good".to_owned())));
+    let refused = pinned.refused("query_memories", json!({ "scope": "linked" }));
+    assert_eq!(refused.code, "scope_refused");
     let found = service.find(json!({ "query": "deploy" }));
     assert_eq!(found["searched"]["skipped"][0]["scope"], "linked", "{found}");
 }

@@ -90,8 +90,7 @@ pub struct Edit {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub narrative: Option<String>,
     /// The type of memory.
-    #[serde(rename = "type")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// The project it was learned in.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -32,8 +32,7 @@ pub struct ImportLine {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
     /// Kind of learning, such as decision or bugfix.
-    #[serde(rename = "type")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// The learning in one line.
     #[schemars(extend("pattern" = "\\S"))]
@@ -59,8 +58,7 @@ pub struct ImportLine {
     #[schemars(with = "Option<Vec<String>>")]
     pub files: Vec<String>,
     /// The long text.
-    #[serde(alias = "body")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(alias = "body", skip_serializing_if = "Option::is_none")]
     pub narrative: Option<String>,
     /// staging (default), approved, promoted or rejected.
     #[schemars(extend("enum" = ["staging", "approved", "promoted", "rejected", null]))]

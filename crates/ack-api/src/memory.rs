@@ -149,8 +149,7 @@ pub struct Memory {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
     /// The type of memory, for instance `decision` or `bugfix`, in the store's own words.
-    #[serde(rename = "type")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     pub title: String,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -52,8 +52,7 @@ pub struct QueryRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<i64>,
     /// One or more: decision,bugfix.
-    #[serde(rename = "type")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// Part of a path, or a glob.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -121,8 +121,7 @@ pub struct MemoryHit {
     /// Its curation status.
     pub status: Status,
     /// Its type.
-    #[serde(rename = "type")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// Relevance; comparable only within one answer. Absent without a query.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -443,8 +442,7 @@ pub struct TimelineEntry {
     /// Its title.
     pub title: String,
     /// Its type.
-    #[serde(rename = "type")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// When it was written, UTC.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -394,7 +394,7 @@ impl Remote {
             installed.is_none_or(|it| !cache::is_of(&it, &name) || !cache::is_whole(&it))
         };
         let lock = self.cache.wait_for_lock(OTHER_PROCESS_TIMEOUT, is_missing)?;
-        // Another process may have fetched it meanwhile.
+        // Another process may have fetched it in the meantime.
         let Some(_lock) = lock.filter(|_| is_missing()) else {
             return Ok(());
         };

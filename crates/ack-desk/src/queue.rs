@@ -85,8 +85,7 @@ impl QueueItem {
         contradicts || self.warnings.iter().any(|warning| warning.is_flag())
     }
 
-    /// Whether it left the queue without a decision of this review: somebody else decided about it,
-    /// or it is gone.
+    /// Whether it left the queue without being decided here: somebody else decided, or it is gone.
     pub fn is_lost(&self) -> bool {
         self.state == ItemState::Written && self.saved.is_none()
     }

@@ -46,7 +46,7 @@ pub struct ReviewOutcome {
 pub enum Conflict {
     /// It changed, or the other memory that the choice names did, and it is to be decided again.
     CameBack,
-    /// Somebody else decided about it.
+    /// Somebody else made a decision.
     Decided,
     /// Its store no longer has it.
     Gone,

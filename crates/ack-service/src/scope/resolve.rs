@@ -231,14 +231,7 @@ pub fn select(
     let discovery = registry.discover();
     let scopes = discovery.scopes;
     let current = current(config, &scopes, folder)?;
-    let passed_over = discovery.passed_over;
-    let unusable_folder = |wanted: Option<&str>| {
-        let is_wanted = |it: &&Skipped| wanted.is_none_or(|wanted| wanted == it.scope);
-        let found = passed_over.iter().find(is_wanted)?;
-        let (name, reason) = (found.scope.clone(), found.reason.text().to_owned());
-        Some(ScopeError::Unusable { name, reason })
-    };
-    let mut skipped = passed_over.clone();
+    let mut skipped = discovery.passed_over;
     let is_pinned = config.pinned.is_some();
     let mut selection = Selection {
         scopes: Vec::new(),
@@ -252,7 +245,7 @@ pub fn select(
     if selection.is_narrowed {
         let name = requested.unwrap_or_default();
         let named = scopes_named(config, &scopes, &selection.current, name);
-        let named = named.map_err(|error| unusable_folder(Some(name)).unwrap_or(error))?;
+        let named = named.map_err(|error| or_passed_over(error, &skipped))?;
         named.scopes.iter().try_for_each(|it| check_usable(it))?;
         // A pinned server knows no other scope.
         if is_pinned {
@@ -264,7 +257,7 @@ pub fn select(
         return Ok(selection);
     }
     if scopes.is_empty() {
-        return Err(unusable_folder(None).unwrap_or_else(|| ScopeError::no_scopes(config)));
+        return Err(or_passed_over(ScopeError::no_scopes(config), &skipped));
     }
     let (visible, private): (Vec<_>, Vec<_>) =
         scopes.into_iter().partition(|scope| is_visible(scope, &selection.current));
@@ -286,6 +279,21 @@ pub fn select(
     skipped.extend(missing_settings(config, &selection.current));
     selection.skipped = skipped;
     Ok(selection)
+}
+
+/// Says of a scope that is not there why its folder is not read, if there is one.
+fn or_passed_over(error: ScopeError, passed_over: &[Skipped]) -> ScopeError {
+    let found = match &error {
+        ScopeError::NotFound { name, .. } => passed_over.iter().find(|it| it.scope == *name),
+        ScopeError::NoScopes { .. } => passed_over.first(),
+        _ => None,
+    };
+    match found {
+        Some(Skipped { scope, reason }) => {
+            ScopeError::Unusable { name: scope.clone(), reason: reason.text().to_owned() }
+        }
+        None => error,
+    }
 }
 
 fn missing_settings(config: &Config, current: &Current) -> Vec<Skipped> {
