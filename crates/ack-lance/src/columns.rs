@@ -140,7 +140,7 @@ pub fn metadata(encoder: &Encoder) -> HashMap<String, String> {
     [
         (META_VERSION, COLUMNS_VERSION.to_owned()),
         (META_ENCODER, encoder.name().to_owned()),
-        (META_WEIGHTS, encoder.weights_hash().to_owned()),
+        (META_WEIGHTS, Encoder::weights_hash().to_owned()),
         (META_DIMENSION, encoder.dimension().to_string()),
         (META_TEMPLATE, ENCODED_FIELDS.to_owned()),
     ]

@@ -13,7 +13,7 @@ mod tokens;
 pub mod wordpiece;
 
 use std::borrow::Cow;
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
 use multiversion::multiversion;
 use safetensors::SafeTensors;
@@ -71,7 +71,6 @@ pub struct Encoder {
     /// Words and pieces of other languages, in the same space.
     multilingual: Multilingual,
     name: String,
-    weights_hash: String,
 }
 
 /// What a token says about the word that it begins.
@@ -144,7 +143,6 @@ impl Encoder {
             attention: Attention::new(&attention, dimension)?,
             multilingual: Multilingual::embedded(dimension)?,
             name: name.cloned().unwrap_or_default(),
-            weights_hash: weights_hash(artifact),
         })
     }
 
@@ -154,8 +152,14 @@ impl Encoder {
 
     /// XXH3 hash of the artifacts and of how they are used. Vectors of encoders with different hashes
     /// are not comparable.
-    pub fn weights_hash(&self) -> &str {
-        &self.weights_hash
+    pub fn weights_hash() -> &'static str {
+        // It takes longer than anything else about the encoder, and few processes ask for it.
+        static HASH: LazyLock<String> = LazyLock::new(|| {
+            let hash = xxh3_64_with_seed(ARTIFACT, ENCODER_VERSION);
+            let hash = xxh3_64_with_seed(Multilingual::identity(), hash);
+            format!("{hash:016x}")
+        });
+        &HASH
     }
 
     /// The number of components of a vector.
@@ -416,13 +420,6 @@ impl Encoder {
         let start = *self.token_rows.get(token)? as usize * self.dimension;
         self.rows.get(start..start + self.dimension)
     }
-}
-
-/// XXH3 hash of the English artifact and of what identifies the other one.
-fn weights_hash(english: &[u8]) -> String {
-    let hash = xxh3_64_with_seed(english, ENCODER_VERSION);
-    let hash = xxh3_64_with_seed(Multilingual::identity(), hash);
-    format!("{hash:016x}")
 }
 
 /// Whether pieces of a word are long enough to mean something.

@@ -32,7 +32,7 @@ use crate::config::absolute;
 use crate::engine::Service;
 use crate::error::Error;
 use crate::open::overviews_withheld;
-use crate::scope::resolve::{Current, Selection};
+use crate::scope::resolve::{Current, FindCurrent, Selection, current};
 use crate::validate::{check_length, max_tokens, number};
 use ack_api::memory::StatusFilter;
 use ack_api::number::{count, verb};
@@ -155,6 +155,15 @@ fn select(
     project_path: Option<&str>,
     notes: &mut Vec<Note>,
 ) -> Result<Selection, Error> {
+    select_with(service, project_path, notes, current)
+}
+
+fn select_with(
+    service: &Service,
+    project_path: Option<&str>,
+    notes: &mut Vec<Note>,
+    find: FindCurrent,
+) -> Result<Selection, Error> {
     let given = project_path.map(str::trim).filter(|path| !path.is_empty());
     if let Some(path) = given.filter(|path| path.contains('\0') || path.len() > 4_096) {
         let value = text::line(path, 60);
@@ -165,7 +174,7 @@ fn select(
         let folder = &config.project.value;
         absolute(Path::new(path), folder, config.home.as_deref())
     });
-    let mut selection = service.select(None, folder.as_deref())?;
+    let mut selection = service.select_with(None, folder.as_deref(), find)?;
     selection.current.add_common_rows();
     let top = &selection.current.top;
     let unknown = if top.as_os_str().is_empty() {

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ack_api::memory::Status;
 use ack_api::text;
@@ -191,11 +191,13 @@ impl LiveIndex {
             };
             if !slot.as_ref().is_some_and(shares) {
                 let begun = CLOCK.fetch_add(1, Ordering::SeqCst);
+                let began = Instant::now();
                 self.refresh(scope, &mut slot, table_version, timeout)?;
                 if let Some(indexed) = slot.as_mut() {
                     indexed.update_began = begun;
                     if let Some(stamp) = &indexed.file_state {
-                        scope.set_recorded(stamp.clone(), projects(&indexed.index));
+                        let projects = projects(&indexed.index);
+                        scope.set_recorded(stamp.clone(), began.elapsed(), projects);
                     }
                 }
             }

@@ -74,7 +74,7 @@ pub fn run(
     if live.is_ready() {
         return search(service, memory, scope, more);
     }
-    let scanned = scan::run(found, (memory, more), &Profile::of(memory), (service.config.clock)())?;
+    let scanned = scan::run(found, (memory, more), &Profile::of(memory))?;
     if live.is_missing() {
         let found = Arc::clone(found);
         // An error is reported when the index is needed.

@@ -77,6 +77,14 @@ struct RecordedState {
     projects: Arc<RecordedProjects>,
 }
 
+impl RecordedState {
+    /// What was read just now.
+    fn new(stamp: Option<FileState>, took: Duration, projects: RecordedProjects) -> Self {
+        let duration = if took < FAST_READ { Duration::ZERO } else { took };
+        Self { stamp, read: Instant::now(), duration, projects: Arc::new(projects) }
+    }
+}
+
 impl Scope {
     /// The rows of this scope that belong to a project with this folded name. `aliases` are the
     /// project's names in other scopes. An alias does not count here if this scope lists it as
@@ -127,28 +135,17 @@ impl Scope {
             self.store.snapshot_with_timeout(PROJECTS_LOCK_TIMEOUT, |snapshot| snapshot.projects());
         let took = match (&projects, began.elapsed()) {
             (Err(_), took) => took.max(FAST_READ * 10),
-            (Ok(_), took) if took < FAST_READ => Duration::ZERO,
             (Ok(_), took) => took,
         };
-        let known = cached.insert(RecordedState {
-            stamp: projects.is_ok().then_some(stamp),
-            read: began,
-            duration: took,
-            projects: Arc::new(projects.unwrap_or_default()),
-        });
+        let stamp = projects.is_ok().then_some(stamp);
+        let known = cached.insert(RecordedState::new(stamp, took, projects.unwrap_or_default()));
         Arc::clone(&known.projects)
     }
 
     /// Stores the projects that were found while the store was read for another reason, with the
-    /// version of the store.
-    pub fn set_recorded(&self, stamp: FileState, projects: RecordedProjects) {
-        let recorded = RecordedState {
-            stamp: Some(stamp),
-            read: Instant::now(),
-            duration: Duration::ZERO,
-            projects: Arc::new(projects),
-        };
-        *self.recorded.lock() = Some(recorded);
+    /// version of the store, and how long that took.
+    pub fn set_recorded(&self, stamp: FileState, took: Duration, projects: RecordedProjects) {
+        *self.recorded.lock() = Some(RecordedState::new(Some(stamp), took, projects));
     }
 
     pub fn table_version(&self) -> TableVersion {

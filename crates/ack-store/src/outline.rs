@@ -5,6 +5,9 @@
 //! ends, such as a hook, uses the outline to choose the few records to read.
 
 mod by_files;
+mod row_matches;
+
+pub use self::row_matches::RowMatches;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -222,11 +225,6 @@ pub struct OutlineQuery<'a> {
 pub trait FindWords: Sync {
     fn in_text(&self, text: &[u8]) -> u128;
 
-    /// Whether it also looks in the narrative, which is most of a memory's text.
-    fn reads_narrative(&self) -> bool {
-        false
-    }
-
     /// The words found in a list of files. An entry may be a folder or a pattern; `entries` splits
     /// the list, which takes longer than scanning its bytes.
     fn in_files(&self, list: &[u8], entries: &dyn Fn() -> Vec<String>) -> u128;
@@ -238,11 +236,7 @@ impl Snapshot<'_> {
     /// anyway.
     pub fn outlines(&self, query: OutlineQuery<'_>) -> Result<Outlines, StoreError> {
         let scan = OutlineScan::new(query);
-        let mut columns = COLUMNS.to_vec();
-        if query.find_words.reads_narrative() {
-            columns.push(Field::Narrative);
-        }
-        let rows = self.scan_in_parallel(Some(&columns), || {
+        let rows = self.scan_in_parallel(Some(&COLUMNS), || {
             let mut names = ProjectNamePool::default();
             move |row: &StoredRow<'_>| scan.outline(row, &mut names)
         })?;
@@ -392,7 +386,7 @@ impl ProjectNamePool {
     }
 }
 
-/// The words in a decoded memory, for instance one that a curator edited.
+/// The words in a decoded memory, for instance one that a curator edited. Its narrative is not read.
 fn matches_in_memory(memory: &Memory, find_words: &dyn FindWords) -> WordMatches {
     let one = |text: &str| find_words.in_text(text.as_bytes());
     let optional = |text: &Option<String>| one(text.as_deref().unwrap_or_default());
@@ -400,10 +394,7 @@ fn matches_in_memory(memory: &Memory, find_words: &dyn FindWords) -> WordMatches
     let tags = each(&memory.concepts);
     let title_or_tags = tags | one(&memory.title);
     let files = serde_json::to_vec(&memory.files).unwrap_or_default();
-    let mut secondary = optional(&memory.subtitle) | each(&memory.facts);
-    if find_words.reads_narrative() {
-        secondary |= optional(&memory.narrative);
-    }
+    let secondary = optional(&memory.subtitle) | each(&memory.facts);
     WordMatches {
         anywhere: title_or_tags | secondary | find_words.in_files(&files, &|| memory.files.clone()),
         title_or_tags,
@@ -419,12 +410,7 @@ fn matches(row: &StoredRow<'_>, find_words: &dyn FindWords) -> rusqlite::Result<
     };
     let tags = text(Field::Concepts)?;
     let title_or_tags = tags | text(Field::Title)?;
-    let mut secondary = text(Field::Subtitle)? | text(Field::Facts)?;
-    if find_words.reads_narrative() {
-        for part in row.narrative_parts() {
-            secondary |= find_words.in_text(bytes_of(part?));
-        }
-    }
+    let secondary = text(Field::Subtitle)? | text(Field::Facts)?;
     Ok(WordMatches {
         anywhere: title_or_tags | secondary | files(Field::Files)? | files(Field::FilesMore)?,
         title_or_tags,

@@ -20,6 +20,7 @@ use crate::service_state::serves_unreviewed;
 use crate::shown::Shown;
 use crate::stale::Staleness;
 use ack_api::memory::{Memory, ProjectRows, StatusFilter, fold_name};
+use ack_api::source::RowKey;
 use ack_api::{Contradiction, MemoryHit};
 use ack_store::StoreError;
 use ack_store::outline::{FindWords, Outline};
@@ -71,7 +72,9 @@ impl Service {
             if rest == 0 || brief.memories.len() >= request.max {
                 break;
             }
-            let Some((memory, others)) = record(&scope.scope, outline, LOCK_TIMEOUT) else {
+            let found = record(&scope.scope, outline.key, LOCK_TIMEOUT);
+            // In the meantime, the row number may have been reused for another memory.
+            let Some((memory, others)) = found.filter(|(memory, _)| memory.id == outline.id) else {
                 continue;
             };
             rest -= 1;
@@ -146,17 +149,15 @@ fn rank_matches(read: &[ScopeMatches]) -> Vec<(Naming, &ScopeMatches, &Outline)>
 /// whether it may be shown.
 pub(super) fn record(
     scope: &Scope,
-    outline: &Outline,
+    key: RowKey,
     timeout: Duration,
 ) -> Option<(Memory, Vec<Contradiction>)> {
-    let id = outline.id.as_str();
     let found = scope.store.snapshot_with_timeout(timeout, |snapshot| {
-        if !snapshot.is_in_force(outline, StatusFilter::Approved)? {
+        let Some(memory) = snapshot.memory_in_force(key, StatusFilter::Approved)? else {
             return Ok(None);
-        }
-        let mut found = snapshot.memories(&[(outline.key, id)], StatusFilter::Approved)?;
-        let others = snapshot.contradictions(id, StatusFilter::Approved)?;
-        Ok(found.remove(id).map(|memory| (memory, others)))
+        };
+        let others = snapshot.contradictions(&memory.id, StatusFilter::Approved)?;
+        Ok(Some((memory, others)))
     });
     found.ok()?
 }

@@ -176,7 +176,7 @@ impl<'a> Evidence<'a> {
         memories: impl Iterator<Item = &'o Outline>,
         has_own: bool,
     ) -> Self {
-        let counts = Frequencies::count(memories, &terms.words);
+        let counts = Frequencies::count(memories.map(|it| it.matches), &terms.words);
         let distinctive = counts.distinctive();
         let tag = terms.words.set(terms.project.as_deref()) & distinctive;
         let project = terms.project.as_deref();
@@ -321,22 +321,19 @@ impl Weights {
         weights.iter().take(count).sum()
     }
 
-    /// The rows with the most and rarest words, at most `count`.
+    /// The rows with the most and rarest words, at most `count`; of equal ones the first.
     pub fn best<T>(
         &self,
         rows: impl Iterator<Item = T>,
-        outline: impl Fn(&T) -> &Outline,
+        matches: impl Fn(&T) -> WordMatches,
         count: usize,
     ) -> Vec<T> {
         let scores = rows.map(|row| {
-            let matches = outline(&row).matches;
+            let matches = matches(&row);
             (self.sum(matches, matches.anywhere), row)
         });
         let mut scored: Vec<(f64, T)> = scores.filter(|(score, _)| *score > 0.0).collect();
-        scored.sort_by(|(one, row), (other, next)| {
-            let by_id = || outline(row).id.cmp(&outline(next).id);
-            other.total_cmp(one).then_with(by_id)
-        });
+        scored.sort_by(|(one, _), (other, _)| other.total_cmp(one));
         scored.truncate(count);
         scored.into_iter().map(|(_, row)| row).collect()
     }
@@ -378,18 +375,18 @@ pub struct Frequencies {
 }
 
 impl Frequencies {
-    pub fn count<'a>(outlines: impl Iterator<Item = &'a Outline>, words: &Words) -> Self {
+    pub fn count(memories: impl Iterator<Item = WordMatches>, words: &Words) -> Self {
         let mut counts = vec![0usize; words.len()];
-        let mut memories = 0;
-        for outline in outlines {
-            memories += 1;
-            for number in bits(outline.matches.anywhere) {
+        let mut total = 0;
+        for matches in memories {
+            total += 1;
+            for number in bits(matches.anywhere) {
                 if let Some(count) = counts.get_mut(number as usize) {
                     *count += 1;
                 }
             }
         }
-        Self { counts, memories }
+        Self { counts, memories: total }
     }
 
     pub fn weights(&self) -> Weights {

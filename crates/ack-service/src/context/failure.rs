@@ -18,15 +18,17 @@ use crate::engine::Service;
 use crate::error::Error;
 use crate::evidence::Bounds;
 use crate::scope::Scope;
+use crate::scope::resolve::current_by_manifests;
 use crate::service_state::serves_unreviewed;
 use crate::stale::Staleness;
 use ack_api::memory::{Memory, StatusFilter};
+use ack_api::source::RowKey;
 use ack_api::{Contradiction, MemoryHit};
 use ack_search::analysis::{self, TextRole};
 use ack_search::analyzer::Analyzer;
 use ack_search::encoder::Encoder;
 use ack_search::semantic::QuantizedVector;
-use ack_store::outline::{FindWords, Outline, OutlineQuery, WordMatches};
+use ack_store::outline::{RowMatches, WordMatches};
 
 const LOCK_TIMEOUT: Duration = Duration::from_millis(50);
 /// How many memories are read and compared.
@@ -80,45 +82,44 @@ impl Service {
         let code = request.exit_code.filter(telling);
         lines.extend(code.map(|code| format!("exit code {code}")));
         let text = lines.join("\n");
-        let words = ErrorWords(words_of(&text));
-        let nothing = Ok(FailureBrief::default());
-        let Some(encoder) = Encoder::embedded().filter(|_| !words.0.is_empty()) else {
-            return nothing;
-        };
+        let words = words_of(&text);
+        if words.is_empty() {
+            return Ok(FailureBrief::default());
+        }
         let mut notes = Vec::new();
-        let mut selection = super::select(self, request.project_path.as_deref(), &mut notes)?;
-        let now = (self.config.clock)();
+        let folder = request.project_path.as_deref();
+        // To recognise the project by its memories would take as long as the search.
+        let mut selection = super::select_with(self, folder, &mut notes, current_by_manifests)?;
         let read =
             outlines::read_scopes(&mut selection, self.wait_policy, &mut notes, |scope, _| {
-                let outlines = scope.store.full_scan(LOCK_TIMEOUT, |snapshot| {
-                    snapshot.outlines(OutlineQuery {
-                        filter: StatusFilter::Approved,
-                        find_words: &words,
-                        sessions: &HashSet::new(),
-                        now,
-                    })
+                let rows = scope.store.full_scan(LOCK_TIMEOUT, |snapshot| {
+                    snapshot.word_matches(StatusFilter::Approved, &words)
                 })?;
-                Ok((Arc::clone(scope), outlines.served))
+                Ok((Arc::clone(scope), rows))
             })?;
-        let vector = encoder.query(&format!("{text}\n{}", programs(&request.command)));
-        let vector = vector.as_deref().and_then(QuantizedVector::quantize);
-        let failure = Failure::new(&lines, &words.0, &read, vector);
-        let staleness = Staleness::new(now, &selection.current, Bounds::ANSWER);
+        let text = format!("{text}\n{}", programs(&request.command));
+        let failure = Failure::new(&lines, &text, &words, &read);
         let mut best: Option<(f64, &Candidate<'_>, Memory, Vec<Contradiction>)> = None;
         let candidates = candidates(&read, &failure.weights);
         for candidate in &candidates {
             let Some((memory, others)) = candidate.record() else {
                 continue;
             };
-            let evidence = failure.evidence(candidate.outline, &memory);
+            let evidence = failure.evidence(candidate.words, &memory);
             let is_best = best.as_ref().is_none_or(|(best, ..)| evidence > *best);
             if evidence >= MIN_EVIDENCE && is_best {
                 best = Some((evidence, candidate, memory, others));
             }
         }
         let Some((_, found, memory, others)) = best else {
-            return nothing;
+            return Ok(FailureBrief::default());
         };
+        // Whether its files are missing depends on the project that it belongs to.
+        if !memory.files.is_empty() {
+            selection = super::select(self, folder, &mut notes)?;
+        }
+        let now = (self.config.clock)();
+        let staleness = Staleness::new(now, &selection.current, Bounds::ANSWER);
         Ok(FailureBrief {
             unreviewed: serves_unreviewed(found.scope),
             memory: Some(staleness.hit(&memory, found.scope, others)),
@@ -140,13 +141,15 @@ struct Failure<'a> {
 }
 
 impl<'a> Failure<'a> {
+    /// `text` is what the meaning of memories is compared with.
     fn new(
         lines: &[String],
+        text: &str,
         words: &'a Words,
-        read: &[(Arc<Scope>, Vec<Outline>)],
-        vector: Option<QuantizedVector>,
+        read: &[(Arc<Scope>, Vec<RowMatches>)],
     ) -> Self {
-        let rows = || read.iter().flat_map(|(_, rows)| rows);
+        let rows = || read.iter().flat_map(|(_, rows)| rows.iter().map(|row| row.words));
+        let vector = Encoder::embedded().and_then(|encoder| encoder.query(text));
         let weights = Frequencies::count(rows(), words).weights();
         let lines = lines.iter().map(|line| weighted(line, words, &weights));
         let known = words.without_parts(weights.counted());
@@ -157,14 +160,14 @@ impl<'a> Failure<'a> {
             max_weight: weight_of_one(rows().count()),
             total: weights.sum(all_in_title, known),
             weights,
-            vector,
+            vector: vector.as_deref().and_then(QuantizedVector::quantize),
         }
     }
 
     /// How certainly a memory explains it.
-    fn evidence(&self, outline: &Outline, memory: &Memory) -> f64 {
+    fn evidence(&self, matches: WordMatches, memory: &Memory) -> f64 {
         // Whoever has `git.corp.internal` has `corp` too.
-        let found = self.words.without_parts(outline.matches.anywhere);
+        let found = self.words.without_parts(matches.anywhere);
         let cosine = || {
             let analyzed = Analyzer::default().analyze(memory, Encoder::embedded());
             let (own, other) = (self.vector.as_ref()?, analyzed.quantized_vector()?);
@@ -172,7 +175,7 @@ impl<'a> Failure<'a> {
         };
         let rarity = self.weights.sum_of_rarest(found, 3) / (3.0 * self.max_weight);
         let quote = self.longest_quote(memory) / (LONG_QUOTE * self.max_weight);
-        let coverage = self.weights.sum(outline.matches, found) / self.total.max(f64::MIN_POSITIVE);
+        let coverage = self.weights.sum(matches, found) / self.total.max(f64::MIN_POSITIVE);
         cosine().unwrap_or_default()
             + RARITY_WEIGHT * rarity.min(1.0)
             + QUOTE_WEIGHT * quote.min(1.0)
@@ -258,40 +261,27 @@ fn words_of(text: &str) -> Words {
     Words::new(list)
 }
 
-/// The words of an error, looked for in whole memories.
-struct ErrorWords(Words);
-
-impl FindWords for ErrorWords {
-    fn in_text(&self, text: &[u8]) -> u128 {
-        self.0.in_text(text)
-    }
-
-    fn reads_narrative(&self) -> bool {
-        true
-    }
-
-    fn in_files(&self, _: &[u8], _: &dyn Fn() -> Vec<String>) -> u128 {
-        0
-    }
-}
-
 struct Candidate<'a> {
     scope: &'a Arc<Scope>,
-    outline: &'a Outline,
+    key: RowKey,
+    words: WordMatches,
 }
 
 impl Candidate<'_> {
     /// The record and what contradicts it, with the status that it has now.
     fn record(&self) -> Option<(Memory, Vec<Contradiction>)> {
-        super::about_files::record(self.scope, self.outline, LOCK_TIMEOUT)
+        super::about_files::record(self.scope, self.key, LOCK_TIMEOUT)
     }
 }
 
 /// The memories that share the most and the rarest words with the error.
-fn candidates<'a>(read: &'a [(Arc<Scope>, Vec<Outline>)], weights: &Weights) -> Vec<Candidate<'a>> {
-    let rows = read
-        .iter()
-        .flat_map(|(scope, rows)| rows.iter().map(move |outline| Candidate { scope, outline }));
-    let similar = rows.filter(|row| row.outline.matches.anywhere.count_ones() >= MIN_WORDS);
-    weights.best(similar, |row| row.outline, MAX_CANDIDATES)
+fn candidates<'a>(
+    read: &'a [(Arc<Scope>, Vec<RowMatches>)],
+    weights: &Weights,
+) -> Vec<Candidate<'a>> {
+    let rows = read.iter().flat_map(|(scope, rows)| {
+        rows.iter().map(move |row| Candidate { scope, key: row.key, words: row.words })
+    });
+    let similar = rows.filter(|row| row.words.anywhere.count_ones() >= MIN_WORDS);
+    weights.best(similar, |row| row.words, MAX_CANDIDATES)
 }

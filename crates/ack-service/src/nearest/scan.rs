@@ -1,7 +1,7 @@
 //! The approved memories nearest to one, without an index: one pass over the store.
 //!
 //! Building the index of a large store takes seconds, and a reviewer wants to see the first card
-//! now. So this searches the row outlines for the words of the memory, then reads the rows with the
+//! now. So this searches the rows for the words of the memory, then reads the rows with the
 //! rarest words in full and compares them. The index is built meanwhile.
 
 use std::collections::HashSet;
@@ -10,7 +10,6 @@ use std::sync::Arc;
 use ack_api::memory::{Memory, StatusFilter};
 use ack_compare::Profile;
 use ack_search::analysis::{self, TextRole};
-use ack_store::outline::OutlineQuery;
 use ack_store::{READ_TIMEOUT, StoreError};
 
 use super::{MAX_PROPOSED, NearMemory, compare_proposed};
@@ -34,22 +33,16 @@ pub fn run(
     scope: &Arc<Scope>,
     (memory, more): (&Memory, &[Memory]),
     profile: &Profile,
-    now: jiff::Timestamp,
 ) -> Result<Vec<NearMemory>, StoreError> {
     let words = words(memory);
     let found = scope.store.full_scan(READ_TIMEOUT, |snapshot| {
-        let outlines = snapshot.outlines(OutlineQuery {
-            filter: StatusFilter::Approved,
-            find_words: &words,
-            sessions: &HashSet::new(),
-            now,
-        })?;
-        let weights = Frequencies::count(outlines.served.iter(), &words).weights();
-        let best = weights.best(outlines.served.iter(), |row| row, MAX_PROPOSED);
-        let keys: Vec<_> = best.iter().map(|row| (row.key, row.id.as_str())).collect();
-        snapshot.memories(&keys, StatusFilter::Approved)
+        let rows = snapshot.word_matches(StatusFilter::Approved, &words)?;
+        let weights = Frequencies::count(rows.iter().map(|row| row.words), &words).weights();
+        let best = weights.best(rows.iter(), |row| row.words, MAX_PROPOSED).into_iter();
+        let found = best.map(|row| snapshot.memory_in_force(row.key, StatusFilter::Approved));
+        found.collect::<Result<Vec<_>, _>>()
     })?;
-    let found = found.into_values().chain(more.iter().cloned());
+    let found = found.into_iter().flatten().chain(more.iter().cloned());
     let found = found.map(|found| (scope.name.clone(), found));
     Ok(compare_proposed((&scope.name, memory), profile, found))
 }

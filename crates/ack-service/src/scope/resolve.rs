@@ -116,6 +116,9 @@ impl Selection {
     }
 }
 
+/// [`current`] or [`current_by_manifests`].
+pub type FindCurrent = fn(&Config, &[Arc<Scope>], Option<&Path>) -> Result<Current, ScopeError>;
+
 /// Finds the current project and its scope. Without a folder, it looks at those of the settings
 /// ([`Config::folders`]): the first that belongs to a scope is the project, and the rule names it.
 pub fn current(
@@ -220,17 +223,18 @@ fn pinned(
 }
 
 /// The scopes a request searches: the one it names, or the pinned one, or every shared scope and
-/// the current one.
+/// the current one, which `find` finds.
 pub fn select(
     config: &Config,
     registry: &Registry,
     requested: Option<&str>,
     folder: Option<&Path>,
+    find: FindCurrent,
 ) -> Result<Selection, ScopeError> {
     let requested = requested.map(str::trim).filter(|requested| !requested.is_empty());
     let discovery = registry.discover();
     let scopes = discovery.scopes;
-    let current = current(config, &scopes, folder)?;
+    let current = find(config, &scopes, folder)?;
     let mut skipped = discovery.passed_over;
     let is_pinned = config.pinned.is_some();
     let mut selection = Selection {

@@ -1,7 +1,7 @@
 //! Finds memories by their files, for a process that asks once and has little time.
 //!
 //! For most rows, only the lists of files are read. Whether a found row is still in force is
-//! checked when its record is read ([`Snapshot::is_in_force`]).
+//! checked when its record is read ([`Snapshot::memory_in_force`]).
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,8 +15,8 @@ use crate::layout::MemorySource;
 use crate::record::MemoryTable;
 use crate::replaced::Standing;
 use crate::{Snapshot, StoreError};
-use ack_api::memory::{MAX_SUCCESSORS, StatusFilter};
-use ack_api::source::Claim;
+use ack_api::memory::{MAX_SUCCESSORS, Memory, StatusFilter};
+use ack_api::source::{Claim, Records, RowKey};
 
 /// How many rows one statement reads.
 const ROWS_PER_STATEMENT: usize = 500;
@@ -102,24 +102,32 @@ impl Snapshot<'_> {
         Ok(found)
     }
 
-    /// Whether a row is the chosen one for its id, and no memory that the filter allows replaces
-    /// it.
-    pub fn is_in_force(&self, outline: &Outline, filter: StatusFilter) -> Result<bool, StoreError> {
+    /// The memory of a row, if the filter allows it, the row is the chosen one for its id, and no
+    /// memory that the filter allows replaces it.
+    pub fn memory_in_force(
+        &self,
+        key: RowKey,
+        filter: StatusFilter,
+    ) -> Result<Option<Memory>, StoreError> {
+        let stored = self.rows(&[key])?.pop();
+        let Some(memory) = stored.map(|it| it.memory).filter(|it| filter.allows(it.status)) else {
+            return Ok(None);
+        };
         let mut known: HashMap<String, (Claim, Standing)> = HashMap::new();
-        let mut next = Some(outline.id.clone());
+        let mut next = Some(memory.id.clone());
         while let Some(id) = next.take()
             && known.len() <= MAX_SUCCESSORS
             && !known.contains_key(&id)
-            && let Some((claim, memory)) = self.claimed_by_id(&id)?
+            && let Some((claim, claiming)) = self.claimed_by_id(&id)?
         {
-            let standing = Standing::of_memory(&memory);
+            let standing = Standing::of_memory(&claiming);
             next = standing.newer.as_deref().map(str::to_owned);
             known.insert(id, (claim, standing));
         }
         let find = |id: &str| known.get(id).map(|(_, standing)| standing);
-        Ok(known.get(&outline.id).is_none_or(|(claim, own)| {
-            *claim == Claim::new(outline.status, outline.key)
-                && !own.is_replaced_within(filter, find)
-        }))
+        let is_in_force = known.get(&memory.id).is_none_or(|(claim, own)| {
+            *claim == Claim::new(memory.status, key) && !own.is_replaced_within(filter, find)
+        });
+        Ok(Some(memory).filter(|_| is_in_force))
     }
 }
