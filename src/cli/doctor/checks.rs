@@ -9,7 +9,6 @@ use serde::Serialize;
 
 use super::{DoctorReport, OfferReport, ScopeReport};
 use crate::cli::render::{BAD, DIM, GOOD, PLAIN, WARN, block, count, day, grouped, paint};
-pub use crate::cli::scopes::found_store::with_tilde;
 use crate::cli::scopes::remove;
 use crate::cli::screen::{Screen, folded};
 use ack_api::decision::DECISION_LOG;
@@ -23,6 +22,7 @@ use ack_desk::writable;
 use ack_service::config::{Config, FULL_BUILD, MaxStatus, Part, Setting, SettingsError};
 use ack_service::scope::{KnownScopes, Scope, ScopeError};
 use ack_service::scopes::damaged_line;
+pub use ack_sys::files::with_tilde;
 
 /// How many memories of a damaged line of a decision log are named.
 const MAX_NAMED: usize = 5;
