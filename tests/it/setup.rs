@@ -140,6 +140,18 @@ fn a_word_is_an_answer_and_anything_else_shows_the_answers() {
 }
 
 #[test]
+fn trust_in_all_that_follow_says_how_many_each_store_has() {
+    let home = home();
+    home.write("src/shop/.serena/memories/login.md", "password = hunter2hunter2");
+    let mut terminal = Session::start(home.in_shop(&["setup"]));
+    terminal.answer("claude-mem [t/r/s/T/R/S] ", "T\n").expect("added: ");
+    terminal.expect("Serena memories: 2 memories").expect("trusted 1, held back 1 flagged");
+    terminal.expect("--unreviewed approved").expect("gemini: ").answer("[Y/n/d] ", "n\n");
+    terminal.expect("windsurf: ").answer("[Y/n/d] ", "n\n");
+    assert_eq!(terminal.end().0, Some(0));
+}
+
+#[test]
 fn without_stores_the_next_steps_are_shown() {
     let empty = Home::new();
     let mut bare = empty.prepared(binary());
