@@ -45,6 +45,7 @@ pub fn run(config: &Config, args: &PublishArgs, json: bool) -> Result<(), CliErr
         skip_held: args.skip_held,
         overwrite: args.overwrite,
         only_promoted: args.only_promoted,
+        today: utc_day(Timestamp::now()),
     };
     let plan = publish::plan(scope, &folder, options)?;
     if !json {

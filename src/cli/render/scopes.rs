@@ -149,7 +149,7 @@ fn details(scope: &ScopeInfo, screen: &Screen) -> String {
             "memories: {} approved, {} promoted, {} waiting for review, {} rejected",
             grouped(counts.approved),
             grouped(counts.promoted),
-            grouped(counts.staging),
+            grouped(counts.waiting()),
             grouped(counts.rejected)
         );
         if counts.unknown > 0 {
