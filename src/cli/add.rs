@@ -18,7 +18,6 @@ use super::curate::report;
 use super::error::CliError;
 use super::output::{write_err, write_json, write_plain};
 use super::review::editor::in_editor;
-use super::scopes::found_store::with_tilde;
 use super::user::user_name;
 use super::{progress, prompt};
 use crate::add::{AddError, Destination, memory, row};
@@ -32,6 +31,7 @@ use ack_service::config::Config;
 use ack_service::scope::resolve::{check_usable, current, find};
 use ack_service::scope::{Registry, Scope};
 use ack_store::record::hides;
+use ack_sys::files::with_tilde;
 
 /// The longest text from standard input.
 const MAX_TEXT_BYTES: u64 = 1 << 20;

@@ -13,12 +13,13 @@ use ack_api::text;
 use super::command::SHELL;
 use super::error::CliError;
 use super::output::write_err;
+use super::scopes::set::find_scope;
 use super::user::user_name;
-use ack_connect::quoted;
+use ack_connect::quoted_path;
 use ack_desk::curate::ReviewSession;
 use ack_service::config::Config;
 use ack_service::remote;
-use ack_service::scope::resolve::{check_usable, find, unusable_manifest};
+use ack_service::scope::resolve::{check_usable, unusable_manifest};
 use ack_service::scope::{Registry, Scope, ScopeError};
 
 /// The variable with the owner's token, for scripts.
@@ -46,10 +47,7 @@ impl Caller<'_> {
         let Some(name) = only else {
             return Ok(found.into_iter().filter(is_usable).collect());
         };
-        let scope = find(&found, name).ok_or_else(|| CliError::NoScope {
-            name: name.to_owned(),
-            known: found.iter().map(|scope| scope.name.clone()).collect(),
-        })?;
+        let scope = find_scope(&found, name)?;
         check_usable(&scope)?;
         Ok(vec![scope])
     }
@@ -124,7 +122,7 @@ fn check_token(path: &Path, given: &OsStr) -> Result<(), CliError> {
     } else {
         let mode = fs::metadata(path).map_or(0, |file| file.permissions().mode());
         if mode & 0o077 != 0 {
-            let path = quoted(&path.display().to_string());
+            let path = quoted_path(path);
             write_err(&format!(
                 "warning: others may read the token in {path} (mode {:o}), and decide with it; \
                  `chmod 600 {path}` changes that\n",

@@ -9,10 +9,10 @@ use super::scopes::add;
 use super::screen::Screen;
 use crate::cli::error::CliError;
 use ack_api::text;
+use ack_api::time::utc_day;
 use ack_desk::check::{CheckReport, Finding, Severity, check};
 use ack_service::config::Config;
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 
 /// Runs `check`. Exits with 1 if something must be fixed.
 pub fn run(config: &Config, args: &CheckArgs, json: bool) -> Result<ExitCode, CliError> {
@@ -20,7 +20,7 @@ pub fn run(config: &Config, args: &CheckArgs, json: bool) -> Result<ExitCode, Cl
         Some(path) => add::absolute(config, path)?,
         None => config.project.value.clone(),
     };
-    let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
+    let today = utc_day(Timestamp::now());
     let report = check(&path, today).map_err(CliError::io("check", &path))?;
     match args.format {
         _ if json => write_json(&report)?,

@@ -18,7 +18,7 @@ pub use self::undo::undo;
 use super::add::flags;
 use super::args::{ChosenArgs, DecideArgs, EditArgs, ReplaceArgs};
 use super::caller::{Caller, reason};
-use super::output::{write_err, write_plain};
+use super::output::{write_err, write_json, write_plain};
 use super::render::count;
 use super::review::editor::{changes, fields, in_editor};
 use super::screen::Screen;
@@ -275,7 +275,7 @@ pub fn report(caller: Caller<'_>, outcome: &ReviewOutcome, dry_run: bool) -> Res
     let ReviewOutcome { batch, written, changed, conflicts, decisions, about, side_effects } =
         outcome;
     if caller.json {
-        return print_json(&json!({
+        return write_json(&json!({
             "batch": batch, "written": written, "dry_run": dry_run, "changed": changed,
             "decisions": decisions, "served_again": side_effects.served_again,
             "wait_again": side_effects.wait_again, "also_rejected": side_effects.also_rejected,
@@ -382,18 +382,18 @@ fn confirm(
         let _ = writeln!(text, "{line}");
     }
     write_err(&text);
-    signals::at_exit(|| write_err("nothing was decided\n"));
     let (first, rest) = command.split_at(1);
     let chosen = count(numbers.len() as u64, "memory");
     let label = format!("{}{rest} {chosen}", first.to_uppercase());
-    let question = held_back.after(&label) + "?";
-    let is_confirmed = prompt::confirm(&question);
-    signals::at_exit(|| {});
-    Ok(is_confirmed)
+    Ok(confirm_decision(&(held_back.after(&label) + "?")))
 }
 
-pub fn print_json(value: &serde_json::Value) -> Result<(), CliError> {
-    write_plain(&(serde_json::to_string_pretty(value).unwrap_or_default() + "\n"))
+/// Asks before decisions are written. Ctrl-C says that there are none.
+pub fn confirm_decision(question: &str) -> bool {
+    signals::at_exit(|| write_err("nothing was decided\n"));
+    let is_confirmed = prompt::confirm(question);
+    signals::at_exit(|| {});
+    is_confirmed
 }
 
 /// Converts curation errors to errors of a command.

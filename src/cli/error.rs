@@ -3,6 +3,7 @@
 use crate::cli::command::command;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::render::{NAME, count, labelled};
 use super::screen::Screen;
@@ -19,7 +20,7 @@ use ack_desk::curate::CurateError;
 use ack_desk::curate::find::Unmatched;
 use ack_desk::publish::PublishError;
 use ack_service::config::{Part, SettingsError};
-use ack_service::scope::ScopeError;
+use ack_service::scope::{Scope, ScopeError};
 use ack_service::{Error, IdMatches};
 
 /// How many scope names an error lists.
@@ -89,6 +90,11 @@ impl CliError {
     pub fn io(action: &'static str, path: impl AsRef<Path>) -> impl Fn(io::Error) -> Self {
         let path = path.as_ref().to_owned();
         move |source| Self::Io { action, path: path.clone(), source }
+    }
+
+    pub fn no_scope(name: &str, scopes: &[Arc<Scope>]) -> Self {
+        let known = scopes.iter().map(|scope| scope.name.clone()).collect();
+        Self::NoScope { name: name.to_owned(), known }
     }
 
     /// An invalid argument, described in a sentence.

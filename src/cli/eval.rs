@@ -64,19 +64,14 @@ fn render(report: &EvalReport) -> String {
         out.push_str(&unknown);
     }
     for mode in &report.modes {
-        let lost_by_stage: Vec<String> = mode
-            .lost
-            .iter()
-            .map(|(stage, lost_by_stage)| {
-                format!("{} {}", grouped(*lost_by_stage), value_name(stage))
-            })
-            .collect();
-        let lost_by_stage =
-            if lost_by_stage.is_empty() { "none".to_owned() } else { lost_by_stage.join(", ") };
+        let lost = mode.lost.iter();
+        let lost = lost.map(|(stage, many)| format!("{} {}", grouped(*many), value_name(stage)));
+        let lost: Vec<String> = lost.collect();
+        let lost = if lost.is_empty() { "none".to_owned() } else { lost.join(", ") };
         let [half, most] = mode.milliseconds;
         let _ = writeln!(
             out,
-            "{}: relevant memories not in the first ten: {lost_by_stage}; {half:.1} ms per query (p99 {most:.1})",
+            "{}: relevant memories not in the first ten: {lost}; {half:.1} ms per query (p99 {most:.1})",
             name(mode)
         );
         if mode.all.unanswerable > 0 {

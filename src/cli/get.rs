@@ -38,7 +38,7 @@ pub fn run(global: &Global, args: &GetArgs) -> Result<ExitCode, CliError> {
         }
         match <[String; 1]>::try_from(ids) {
             Ok([one]) => request.id = Some(one),
-            Err(id_list) => request.ids = Some(id_list),
+            Err(ids) => request.ids = Some(ids),
         }
         let answer = service.0.get_memory(&request);
         answer.map_err(|error| explain_number(error, &args.ids, last.is_some()))

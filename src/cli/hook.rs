@@ -27,8 +27,9 @@ use crate::hook::wire::{Event, HookEvent, Host, Output, SessionOrigin};
 use crate::toolset::Toolset;
 use ack_api::text;
 use ack_connect::Client;
-use ack_service::Service;
 use ack_service::config::{Config, Source};
+use ack_service::scope::ScopeError;
+use ack_service::{Error, Service};
 use jiff::Timestamp;
 
 /// How long a host may take to send the event.
@@ -66,13 +67,11 @@ pub fn run(global: &Global, args: &HookArgs) {
     {
         Ok(Ok(output)) => output,
         Ok(Err(error)) => {
-            let hint = error
-                .hint_for(&command::SHELL)
-                .map_or_else(String::new, |hint| format!("; {hint}"));
-            let text = format!("{error}{hint}");
-            // Somebody without memories does not miss any.
-            let is_missed = error.code() != ErrorCode::NoScopes;
-            let output = is_missed.then(|| without_memories(&event, &text)).flatten();
+            let text = error.body_for(&command::SHELL).in_words();
+            let output = match error {
+                CliError::Request(error) if has_no_memories(&error) => None,
+                _ => without_memories(&event, &text),
+            };
             error_text = Some(text);
             output
         }
@@ -87,6 +86,12 @@ pub fn run(global: &Global, args: &HookArgs) {
     if let Some(error_text) = error_text {
         print_error(&error_text);
     }
+}
+
+/// Whether a session misses nothing, because its user has set up no memories. A root that was named
+/// and is not there is missed.
+const fn has_no_memories(error: &Error) -> bool {
+    matches!(error, Error::Scope(ScopeError::NoScopes { .. }))
 }
 
 /// Tells the user of a session that starts without memories why.
@@ -165,6 +170,7 @@ fn answer(global: &Global, event: &Event, plugin: bool) -> Result<Option<Output>
     service.close();
     match (output, invitation) {
         (Ok(output), Some(line)) => Ok(event.with_message(output, &line)),
+        // A clone may come before the first memory.
         (Err(error), Some(line)) if error.code() == ErrorCode::NoScopes => {
             Ok(event.with_message(None, &line))
         }

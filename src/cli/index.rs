@@ -118,8 +118,7 @@ fn missing(
     if found.is_empty() {
         ScopeError::no_scopes(config).into()
     } else if args.scope.as_ref() == Some(&name) || config.pinned.is_none() {
-        let known = found.iter().map(|scope| scope.name.clone()).collect();
-        CliError::NoScope { name, known }
+        CliError::no_scope(&name, found)
     } else {
         let by = pinned.source.to_string();
         ScopeError::PinNotFound { name, by }.into()

@@ -24,9 +24,9 @@ pub fn install() {
 fn panic_line(panic: &PanicHookInfo<'_>) -> String {
     let payload = panic.payload_as_str().unwrap_or("a panic");
     // Print only the file's name, because its path is private.
-    let location_text = panic.location().map_or_else(String::new, |location| {
+    let place = panic.location().map_or_else(String::new, |location| {
         let file = location.file().rsplit('/').next().unwrap_or_default();
         format!(" ({file}:{})", location.line())
     });
-    format!("ack-memory: internal error{location_text}: {}\n", text::line(payload, 200))
+    format!("ack-memory: internal error{place}: {}\n", text::line(payload, 200))
 }

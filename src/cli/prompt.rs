@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::sys::termios::{FlushArg, tcflush};
 
+use super::render::{PLAIN, block};
 use super::screen::Screen;
 use ack_api::text;
 
@@ -125,11 +126,7 @@ fn allowed(answers: &[(char, &str)], default: char) -> String {
 
 /// Indented text for people, wrapped if standard error is a terminal.
 pub fn wrapped(indent: &str, text: &str) -> String {
-    let Some(width) = Screen::of_errors().width else {
-        return format!("{indent}{text}\n");
-    };
-    let options = textwrap::Options::new(width).initial_indent(indent).subsequent_indent(indent);
-    textwrap::fill(text, options) + "\n"
+    block(&Screen::of_errors(), text, (indent, indent), PLAIN)
 }
 
 #[cfg(test)]

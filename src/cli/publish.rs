@@ -3,9 +3,14 @@
 #[cfg(feature = "bucket")]
 mod bucket;
 
+use std::iter::once;
 use std::path::Path;
 
+use ack_api::time::utc_day;
+use ack_worktree::history::DEFAULT_BRANCHES;
+use ack_worktree::references;
 use ack_worktree::repository::Repository;
+use jiff::Timestamp;
 use serde_json::json;
 
 use super::args::PublishArgs;
@@ -14,7 +19,7 @@ use super::output::{json_with, write_json, write_plain};
 use super::scopes::{add, set};
 use super::{prompt, render};
 use crate::cli::error::CliError;
-use ack_connect::quoted;
+use ack_connect::{quoted, quoted_path};
 use ack_desk::publish::{self, HeldItem, PublishError, PublishItem, PublishOptions, PublishPlan};
 use ack_service::config::{Config, FULL_BUILD};
 use ack_service::scope::Registry;
@@ -22,15 +27,13 @@ use ack_service::scope::resolve::check_usable;
 
 const HAS_BUCKETS: bool = cfg!(feature = "bucket");
 const MAX_LISTED: usize = 20;
-/// Branches that take changes through pull requests.
-const SHARED_BRANCHES: [&str; 4] = ["main", "master", "develop", "trunk"];
 
 pub fn run(config: &Config, args: &PublishArgs, json: bool) -> Result<(), CliError> {
     if let Some(address) = args.to.as_ref().filter(|_| !HAS_BUCKETS) {
         return Err(light_build(address));
     }
     let scopes = Registry::new(config).discover().scopes;
-    let scope = set::find_scope(&scopes, &args.scope)?;
+    let scope = &set::find_scope(&scopes, &args.scope)?;
     check_usable(scope)?;
     #[cfg(feature = "bucket")]
     if let Some(address) = &args.to {
@@ -42,6 +45,7 @@ pub fn run(config: &Config, args: &PublishArgs, json: bool) -> Result<(), CliErr
         skip_held: args.skip_held,
         overwrite: args.overwrite,
         only_promoted: args.only_promoted,
+        today: utc_day(Timestamp::now()),
     };
     let plan = publish::plan(scope, &folder, options)?;
     if !json {
@@ -168,7 +172,7 @@ fn git_commands(plan: &PublishPlan) -> Vec<String> {
     let existing = plan.folder.ancestors().find(|path| path.is_dir());
     let repository = existing.and_then(|folder| Repository::discover(folder, None));
     let Some(repository) = repository else {
-        return vec![format!("git init {}", word(&plan.folder))];
+        return vec![format!("git init {}", quoted_path(&plan.folder))];
     };
     let top = &repository.work_tree;
     let inside = plan.folder.strip_prefix(top).ok();
@@ -180,22 +184,33 @@ fn git_commands(plan: &PublishPlan) -> Vec<String> {
         plan.changed.len(),
         plan.withdrawn.len()
     );
-    let git = format!("git -C {}", word(top));
+    let git = format!("git -C {}", quoted_path(top));
     let branch = repository.branch.as_deref();
     let mut commands = Vec::new();
-    if branch.is_none_or(|branch| SHARED_BRANCHES.contains(&branch)) {
-        commands.push(format!("{git} switch -c memory-{}", quoted(&plan.scope)));
+    // The default branch takes changes through pull requests.
+    if branch.is_none_or(|branch| DEFAULT_BRANCHES.contains(&branch)) {
+        let free = free_branch(&repository, &plan.scope);
+        commands.push(format!("{git} switch -c {}", quoted(&free)));
     }
     commands.extend([
-        format!("{git} add -A {}", word(inside)),
+        format!("{git} add -A {}", quoted_path(inside)),
         format!("{git} commit -m {}", quoted(&message)),
         format!("{git} push -u origin HEAD"),
     ]);
     commands
 }
 
-fn word(path: &Path) -> String {
-    quoted(&path.display().to_string())
+/// A name for a new branch. If there is a branch of an earlier publication, git refuses to switch to
+/// it, because the files that were just written are in its way.
+fn free_branch(repository: &Repository, scope: &str) -> String {
+    let name = format!("memory-{scope}");
+    let is_taken = |branch: &str| {
+        let mut kinds = ["heads", "remotes/origin"].iter();
+        kinds.any(|kind| references::read(repository, &format!("refs/{kind}/{branch}")).is_some())
+    };
+    let numbered = (2..).map(|number| format!("{name}-{number}"));
+    let mut names = once(name.clone()).chain(numbered);
+    names.find(|branch| !is_taken(branch)).unwrap_or(name)
 }
 
 impl From<PublishError> for CliError {

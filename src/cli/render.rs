@@ -14,7 +14,7 @@ pub use ack_api::number::{count, grouped, verb};
 pub use age::day;
 pub use context::context;
 pub use get::{get, history};
-pub use layout::{QueryWords, block, lines, paint, table};
+pub use layout::{QueryWords, block, breakable, lines, paint, table, unbroken};
 pub use query::{Listing, query};
 pub use scopes::scopes;
 

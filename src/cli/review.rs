@@ -20,8 +20,7 @@ use serde_json::json;
 use self::terminal::TerminalView;
 use super::args::ReviewArgs;
 use super::caller::Caller;
-use super::curate::print_json;
-use super::output::{write_err, write_plain};
+use super::output::{write_err, write_json, write_plain};
 use super::screen::{Screen, folded};
 use super::{progress, render};
 use crate::cli::error::CliError;
@@ -204,7 +203,7 @@ fn list_stale(caller: Caller<'_>, found: &[ApprovedMemory]) -> Result<(), CliErr
     });
     if caller.json {
         let cards: Vec<Card> = cards.collect();
-        return print_json(&json!({ "total": cards.len(), "stale": cards }));
+        return write_json(&json!({ "total": cards.len(), "stale": cards }));
     }
     let short = short_ids(&caller.scopes(None).unwrap_or_default());
     let mut out = match found.len() {
@@ -235,9 +234,7 @@ fn listed(card: &Card, short: &ShortIds, screen: &Screen) -> String {
 
 /// A line of a list, wrapped at a terminal.
 fn wrapped(text: &str, indent: &str, screen: &Screen) -> String {
-    let rest = format!("{indent}  ");
-    let lines = render::lines(screen, text, indent, &rest).into_iter();
-    lines.map(|line| line + "\n").collect()
+    render::block(screen, text, (indent, &format!("{indent}  ")), render::PLAIN)
 }
 
 fn list(caller: Caller<'_>, desk: &mut Desk, is_filtered: bool) -> Result<(), CliError> {
@@ -255,7 +252,7 @@ fn list(caller: Caller<'_>, desk: &mut Desk, is_filtered: bool) -> Result<(), Cl
             card,
         });
         let entries: Vec<Entry> = entries.collect();
-        return print_json(&json!({ "total": entries.len(), "waiting": entries }));
+        return write_json(&json!({ "total": entries.len(), "waiting": entries }));
     }
     if desk.items().is_empty() {
         let what = match is_filtered {

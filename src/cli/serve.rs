@@ -124,8 +124,10 @@ fn serve(config: Config, offer: Offer, args: &ServeArgs, global: &Global) -> Res
         return Err(ServeError::Open(address).into());
     }
     let (token, token_source) = token(args)?;
-    let server_extras_value = server_extras(args, report())?;
-    let listener = listen(address, &args.allow_host, token, server_extras_value)?;
+    let tokens = args.tokens.as_deref().map(TokenFile::open).transpose();
+    let tokens = tokens.map_err(ServeError::from)?;
+    let extras = ServerExtras { tokens, warm: args.warm, report: report() };
+    let listener = listen(address, &args.allow_host, token, extras)?;
     announce(&format!("http://{}", listener.address()), &token_source, global.json)?;
     let ip = listener.address().ip();
     if !ip.is_loopback() {
@@ -142,14 +144,9 @@ fn serve(config: Config, offer: Offer, args: &ServeArgs, global: &Global) -> Res
     }
     let service = Service::new(config).leak();
     std::thread::spawn(move || service.ask_buckets());
-    let result = listener.serve(service, offer, report());
+    let result = listener.serve(service, offer);
     service.close();
     result.map_err(CliError::io("serve on", address.to_string()))
-}
-
-fn server_extras(args: &ServeArgs, report: Report) -> Result<ServerExtras, CliError> {
-    let tokens = args.tokens.as_deref().map(TokenFile::open).transpose();
-    Ok(ServerExtras { tokens: tokens.map_err(ServeError::from)?, warm: args.warm, report })
 }
 
 /// Prints the address and, for people, how to connect. Does not print the token, because terminals

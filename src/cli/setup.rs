@@ -12,7 +12,7 @@ use super::command::{SHELL, command};
 use super::connect::{ConnectPlan, carry_out, installed, places, unreviewed};
 use super::output::{write_err, write_json, write_plain};
 use super::render::{count, lines};
-use super::scopes::found_store::{self, Answer, free_name, store_json, store_line, with_tilde};
+use super::scopes::found_store::{self, Answer, TrustedCounts, free_name, store_json, store_line};
 use super::scopes::team::Team;
 use super::screen::Screen;
 use super::{prompt, user};
@@ -26,6 +26,7 @@ use ack_connect::{Client, quoted};
 use ack_service::config::Config;
 use ack_service::scope::{KnownScopes, Registry, Scope};
 use ack_service::{Error, Service};
+use ack_sys::files::with_tilde;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// Maximum titles to search for a word to try.
@@ -236,8 +237,17 @@ impl Setup<'_> {
             let is_joined = self.about_all != Some(Answer::Skip) && team.ask();
             return Ok(if is_joined { Answer::Join } else { Answer::Skip });
         }
-        if let Some(answer) = self.about_all {
-            return Ok(answer);
+        match self.about_all {
+            // It has a review status of its own, which says what agents see.
+            Some(Answer::Trust) if found.approved.is_some() => return Ok(Answer::Review),
+            Some(answer) => {
+                if answer == Answer::Trust {
+                    let counts = TrustedCounts::of(found)?;
+                    self.say(&format!("    {}\n", counts.in_words("trusted", "held back")))?;
+                }
+                return Ok(answer);
+            }
+            None => {}
         }
         let asked = found_store::ask(found, self.config.home.as_deref())?;
         let (answer, is_for_all) = asked.unwrap_or((Answer::Skip, false));

@@ -5,8 +5,8 @@ use crate::cli::command::command;
 use std::io::ErrorKind;
 use std::path::Path;
 
+use ack_api::time::utc_day;
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use toml_edit::DocumentMut;
 
 use super::args::TokenArgs;
@@ -24,7 +24,7 @@ const MAX_BYTES: u64 = 1 << 20;
 
 /// Runs `token`. `config` says which scopes there are; `None` if it cannot be read.
 pub fn run(args: &TokenArgs, config: Option<&Config>) -> Result<(), CliError> {
-    let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
+    let today = utc_day(Timestamp::now());
     if let Some(day) = args.last_day.filter(|day| *day < today) {
         let message =
             format!("{day} is over, so nobody could use the token; today is {today} in UTC");

@@ -13,7 +13,6 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use super::client::Quirks;
-use super::trouble::in_words;
 use super::{Server, error_result, prompts, resources, tools, until_cancelled};
 use crate::toolset::Place;
 use ack_api::{Diagnostic, text};
@@ -30,7 +29,7 @@ impl Server {
             Err(body) => {
                 return format!(
                     "ack-memory cannot answer: {}. Its tools will work once this is fixed.",
-                    in_words(&body)
+                    body.in_words()
                 );
             }
         };

@@ -20,7 +20,7 @@ use self::tokens::{TokenFile, TokensError};
 use super::signals::EndSignals;
 use super::{Server, runtime};
 use crate::offer::Offer;
-use ack_gateway::server::{Report, Upstreams};
+use ack_gateway::server::Report;
 use ack_http::gate::{Gate, Token};
 use ack_http::peers::{self, ConnectionLimits, Peer};
 use ack_service::Service;
@@ -170,17 +170,12 @@ impl Listening {
 
     /// Answers requests until the process receives SIGINT, SIGTERM or SIGHUP. Running requests are
     /// finished first.
-    pub fn serve(
-        self,
-        service: &'static Service,
-        offer: Offer,
-        report: Report,
-    ) -> std::io::Result<()> {
+    pub fn serve(self, service: &'static Service, offer: Offer) -> std::io::Result<()> {
         let runtime = runtime()?;
         let result = runtime.block_on(async {
             // There is no stream from the server, so clients cannot be notified.
-            let server = Server::new(service, offer, report, false);
-            let upstreams: Arc<Upstreams> = Arc::clone(&server.upstreams);
+            let server = Server::new(service, offer, Arc::clone(&self.extras.report), false);
+            let upstreams = Arc::clone(&server.upstreams);
             let result = self.accept(server).await;
             upstreams.end().await;
             result

@@ -299,11 +299,11 @@ fn session(out: &mut String, entry: &SessionEntry) {
 
 /// A memory as a list item: its title, type and facts, and any reasons to doubt it.
 fn item(out: &mut String, mark: &str, hit: &MemoryHit) {
-    let scope_text = match &hit.project {
+    let place = match &hit.project {
         Some(project) if *project != hit.scope => format!("{}/{}", hit.scope, inline(project)),
         _ => hit.scope.clone(),
     };
-    let _ = write!(out, "{mark}**{}** ({}, {scope_text}", inline(&hit.title), hit.id);
+    let _ = write!(out, "{mark}**{}** ({}, {place}", inline(&hit.title), hit.id);
     for word in hit.kind.iter().chain(&hit.created_at) {
         let _ = write!(out, ", {}", inline(word));
     }

@@ -17,6 +17,8 @@ pub const MAX_MESSAGE_BYTES: usize = 4 << 20;
 /// Maximum number of values in the lists and objects of a message. Each value takes up to a hundred
 /// times the memory of its characters.
 const MAX_VALUES: usize = 20_000;
+/// The deepest nesting that `serde_json` reads.
+const MAX_DEPTH: usize = 127;
 /// Approximate size of a value, in bytes.
 const VALUE_BYTES: usize = 100;
 /// Maximum characters of a name that a client sent and that is quoted.
@@ -38,8 +40,13 @@ pub fn decode_repaired(message: &[u8]) -> Result<RepairedMessage<'_>, Option<Val
         return Err(None);
     }
     let mut line = Cow::Borrowed(line);
-    if values(&line) > MAX_VALUES {
-        let message = format!("message has more than {} values", grouped(MAX_VALUES as u64));
+    let Shape { values, depth } = shape(&line);
+    let too_much = if values > MAX_VALUES {
+        Some(format!("message has more than {} values", grouped(MAX_VALUES as u64)))
+    } else {
+        (depth > MAX_DEPTH).then(|| format!("message is nested more than {MAX_DEPTH} levels deep"))
+    };
+    if let Some(message) = too_much {
         let id = first_id(&line).unwrap_or_default();
         return Err(Some(failure(&id, -32600, &message)));
     }
@@ -97,7 +104,7 @@ fn read_arguments(arguments: &Value) -> Option<Map<String, Value>> {
     match arguments {
         Value::Array(none) if none.is_empty() => Some(Map::new()),
         Value::String(none) if none.trim().is_empty() => Some(Map::new()),
-        Value::String(text) if values(text.as_bytes()) <= MAX_VALUES => {
+        Value::String(text) if shape(text.as_bytes()).values <= MAX_VALUES => {
             serde_json::from_str(text).ok()
         }
         _ => None,
@@ -106,23 +113,38 @@ fn read_arguments(arguments: &Value) -> Option<Map<String, Value>> {
 
 /// Approximately how much memory a message takes, in bytes.
 pub fn memory_size(message: &[u8]) -> usize {
-    message.len() + values(message) * VALUE_BYTES
+    message.len() + shape(message).values * VALUE_BYTES
 }
 
-/// Approximately how many values the lists and objects of a text contain. The text may not be JSON.
-/// Counts the characters that start or separate values.
-fn values(text: &[u8]) -> usize {
-    let (mut count, mut quoted, mut escaped) = (0, false, false);
+/// How large a text is as JSON, which it may not be.
+#[derive(Debug, Default)]
+struct Shape {
+    /// Approximately how many values its lists and objects contain: the characters that start or
+    /// separate values.
+    values: usize,
+    depth: usize,
+}
+
+fn shape(text: &[u8]) -> Shape {
+    let mut shape = Shape::default();
+    let (mut open, mut quoted, mut escaped) = (0usize, false, false);
     for byte in text {
         match byte {
             _ if escaped => escaped = false,
             b'\\' if quoted => escaped = true,
             b'"' => quoted = !quoted,
-            b'[' | b'{' | b',' | b':' if !quoted => count += 1,
+            _ if quoted => {}
+            b'[' | b'{' => {
+                shape.values += 1;
+                open += 1;
+                shape.depth = shape.depth.max(open);
+            }
+            b']' | b'}' => open = open.saturating_sub(1),
+            b',' | b':' => shape.values += 1,
             _ => {}
         }
     }
-    count
+    shape
 }
 
 pub fn failure(id: &Value, code: i32, message: &str) -> Value {
@@ -268,6 +290,20 @@ mod tests {
         // What is inside a string is not a value.
         assert!(decode(call("7", r#""[,{:,\"[,{:,","#, 4_000).as_bytes()).is_ok());
         assert_eq!(answer(&"[".repeat(30_000)), (-32600, Value::Null));
+    }
+
+    #[test]
+    fn a_message_that_is_nested_too_deep_is_answered_with_its_id() {
+        let call = |depth: usize| {
+            let (open, close) = ("[".repeat(depth - 1), "]".repeat(depth - 1));
+            format!(r#"{{"jsonrpc":"2.0","id":7,"method":"ping","x":{open}{close}}}"#)
+        };
+        assert!(decode(call(MAX_DEPTH).as_bytes()).is_ok());
+        for depth in [MAX_DEPTH + 1, 5_000] {
+            assert_eq!(answer(&call(depth)), (-32600, json!(7)), "{depth}");
+        }
+        let last = call(5_000).replace(r#""id":7,"#, "").replace("]}", r#"],"id":8}"#);
+        assert_eq!(answer(&last), (-32600, json!(8)));
     }
 
     #[test]

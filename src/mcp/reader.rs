@@ -55,8 +55,6 @@ pub(super) fn error_result(body: &ErrorBody) -> CallToolResult {
 }
 
 pub(super) fn protocol_error(error: &Error, body: &ErrorBody) -> ErrorData {
-    let message =
-        body.hint.as_ref().map_or(body.message.clone(), |hint| format!("{}; {hint}", body.message));
     let is_repairable = matches!(
         error,
         Error::InvalidArgument { .. }
@@ -64,6 +62,7 @@ pub(super) fn protocol_error(error: &Error, body: &ErrorBody) -> ErrorData {
             | Error::OtherScope { .. }
             | Error::Scope(_)
     );
+    let message = body.in_words();
     let body = serde_json::to_value(body).ok();
     if is_repairable {
         ErrorData::invalid_params(message, body)

@@ -70,13 +70,7 @@ impl Server {
     ) -> Result<Cow<'_, Self>, ErrorData> {
         self.ready_for(peer).await.map_err(|body| {
             let data = serde_json::to_value(&body).ok();
-            ErrorData::internal_error(in_words(&body), data)
+            ErrorData::internal_error(body.in_words(), data)
         })
     }
-}
-
-pub(super) fn in_words(body: &ErrorBody) -> String {
-    let hint = body.hint.as_deref().unwrap_or_default();
-    let between = if hint.is_empty() { "" } else { "; " };
-    format!("{}{between}{hint}", body.message)
 }

@@ -258,13 +258,12 @@ impl Refusal {
         ErrorBody {
             code: "invalid_argument".to_owned(),
             message: format!("`{argument}` is {value}; allowed: {}", allowed.join(", ")),
-            hint: None,
-            path: None,
             argument: Some(argument.to_owned()),
             value: Some(value),
             example: example.map(|word| json!({ argument: word }).to_string()),
             nearest: near,
             allowed,
+            ..ErrorBody::default()
         }
     }
 }

@@ -157,11 +157,7 @@ impl OfferedTool {
             Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
             kind => kind.and_then(Value::as_str).map_or(Vec::new(), |kind| vec![kind]),
         };
-        let mut body = Refusal::new(&Value::Null, vec![kinds.join(" or ")]).body(&argument.name);
-        body.message = format!("`{}` is missing", argument.name);
-        body.value = None;
-        body.example = None;
-        body
+        missing_argument(&argument.name, &format!("`{}`", argument.name), vec![kinds.join(" or ")])
     }
 
     /// The error for a call that names no memory, with the arguments that do.
@@ -170,11 +166,7 @@ impl OfferedTool {
         let known = self.arguments.iter().filter(names);
         let known: Vec<String> = known.map(|argument| format!("`{}`", argument.name)).collect();
         let first = known.first().map_or("", |name| name.trim_matches('`'));
-        let mut body = Refusal::new(&Value::Null, known.clone()).body(first);
-        body.message = format!("{} is missing", known.join(" or "));
-        body.value = None;
-        body.example = None;
-        body
+        missing_argument(first, &known.join(" or "), known.clone())
     }
 
     fn unknown(&self, name: &str) -> ErrorBody {
@@ -184,13 +176,10 @@ impl OfferedTool {
         ErrorBody {
             code: "unknown_argument".to_owned(),
             message: format!("{} has no argument `{name}`", self.name),
-            hint: None,
-            path: None,
             nearest: nearest(&name, known.iter().map(String::as_str), 2),
             argument: Some(name),
-            value: None,
             allowed: known,
-            example: None,
+            ..ErrorBody::default()
         }
     }
 
@@ -229,5 +218,15 @@ impl OfferedTool {
             name.map(str::to_owned).unwrap_or(ours)
         });
         body
+    }
+}
+
+fn missing_argument(argument: &str, missing: &str, allowed: Vec<String>) -> ErrorBody {
+    ErrorBody {
+        code: "invalid_argument".to_owned(),
+        message: format!("{missing} is missing"),
+        argument: Some(argument.to_owned()),
+        allowed,
+        ..ErrorBody::default()
     }
 }

@@ -115,7 +115,7 @@ fn shorten(description: &str) -> String {
 }
 
 fn first_line(search: Option<&str>, service_state: &ServiceState) -> String {
-    let scope_text = match &service_state.pinned {
+    let place = match &service_state.pinned {
         Some(scope) => format!("in the scope {}", text::line(scope, MAX_NAME_CHARS)),
         None => "in all projects".to_owned(),
     };
@@ -127,17 +127,17 @@ fn first_line(search: Option<&str>, service_state: &ServiceState) -> String {
     match (search, service_state.waiting) {
         (Some(tool), Some(count)) => format!(
             "No memory is approved yet: {count} {} until a person reviews {}, and {tool} finds none \
-             until then. Memories here are from past coding sessions {scope_text}. Read-only.",
+             until then. Memories here are from past coding sessions {place}. Read-only.",
             verb(count, "waits", "wait"),
             verb(count, "it", "them")
         ),
         (Some(tool), None) => format!(
             "Search with {tool} before you debug an error, choose a tool or a pattern, or do what \
-             resembles earlier work: it holds what past coding sessions {scope_text} learned{trust}. \
+             resembles earlier work: it holds what past coding sessions {place} learned{trust}. \
              Read-only."
         ),
         (None, _) => format!(
-            "Memories of past coding sessions {scope_text}: decisions, bug fixes, gotchas and \
+            "Memories of past coding sessions {place}: decisions, bug fixes, gotchas and \
              how-tos{trust}. Read-only."
         ),
     }

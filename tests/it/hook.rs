@@ -325,8 +325,6 @@ fn broken_stores_and_settings_print_one_line() {
     let whole = |root: &Root| ended_well(start(root.path(), &event(root.path(), "startup")));
     let empty = Root::new();
     assert_eq!(whole(&empty).out, "");
-    let absent = start(&empty.path().join("nowhere"), &json!({}));
-    assert_eq!(ended_well(absent).out, "");
 
     broken(&empty);
     assert!(whole(&empty).err.starts_with("ack-memory hook: "));
@@ -383,8 +381,11 @@ fn a_person_reads_why_a_session_has_no_memories() {
     // What to do about the settings.
     let line = line(&settings, settings.path(), "clear").unwrap();
     assert_contains!(line, "config edit");
-    // Somebody without memories misses none.
+    // Somebody without memories misses none, unless they say where they are.
     assert_eq!(start(Root::new().path(), &json!({ "cwd": "/" })).out, "");
+    let absent = settings.path().join("unmounted");
+    let line = message(start(&absent, &json!({ "cwd": "/" }))).unwrap();
+    assert_contains!(line, "no memories in this session", absent.to_str().unwrap());
 }
 
 #[test]

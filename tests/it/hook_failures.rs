@@ -95,6 +95,24 @@ fn a_memory_about_the_error_arrives_rather_than_one_that_mentions_it() {
 }
 
 #[test]
+fn a_memory_about_another_error_code_of_the_same_kind_explains_nothing() {
+    let shell = Shell::new("approved");
+    let title = "pnpm install fails in CI with ERR_PNPM_OUTDATED_LOCKFILE";
+    let facts = json!(["Cannot install with frozen-lockfile: pnpm-lock.yaml is not up to date"]);
+    let memory = memory("pnpm", title, json!({ "facts": facts, "project": "billing" }));
+    bulk(&shell.root, "web", &[memory]);
+    let error = |code: &str, rest: &str| {
+        format!(
+            "Exit code 1\n\u{2009}{code}\u{2009} Cannot install with \"frozen-lockfile\" because {rest}"
+        )
+    };
+    let outdated = error("ERR_PNPM_OUTDATED_LOCKFILE", "pnpm-lock.yaml is not up to date");
+    assert_contains!(shell.told("s", &outdated), "id pnpm");
+    let absent = error("ERR_PNPM_NO_LOCKFILE", "pnpm-lock.yaml is absent");
+    assert_eq!(shell.told("t", &absent), "");
+}
+
+#[test]
 fn an_error_that_no_memory_explains_brings_nothing() {
     let shell = Shell::new("approved");
     for error in [

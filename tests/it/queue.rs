@@ -8,7 +8,7 @@ use crate::cli::ack;
 use crate::context::project;
 use crate::curate::{approved, decide, log};
 use crate::hook::{event, message, start};
-use crate::support::{Root, memory, read_text, run_sql, titled, unreviewed, write_file};
+use crate::support::{Ask, Root, memory, read_text, run_sql, titled, unreviewed, write_file};
 use crate::terminal::{Session, Terminal};
 
 fn days_ago(days: i64) -> String {
@@ -75,6 +75,18 @@ fn a_postponed_memory_leaves_the_queue_until_its_day() {
     assert_contains!(heading, "; 1 snoozed");
     let listed = ack(root.path(), &["review", "--list"]).ok();
     assert_lacks!(listed, "later");
+    // Every number of what waits is that of the queue.
+    let told = ack(root.path(), &["doctor"]).out;
+    assert_contains!(told, "3 memories, none reviewed", "; 1 snoozed");
+    let scope = ack(root.path(), &["scopes", "-s", "alpha"]).ok();
+    assert_contains!(scope, "2 waiting for review, 0 rejected; 1 snoozed");
+    let listed = root.service().scopes(json!({}));
+    let listed = &listed["scopes"][0];
+    assert_eq!((&listed["pending"]["count"], &listed["counts"]["snoozed"]), (&2.into(), &1.into()));
+    assert_lacks!(listed["pending"]["ids"], "later");
+    let folder = tempfile::tempdir().unwrap();
+    let to = ["publish", "alpha", "--to-folder", folder.path().to_str().unwrap()];
+    assert_contains!(ack(root.path(), &to).ok(), "2 wait for review");
     // It is still not approved.
     assert_eq!(approved(root.path()), Vec::<String>::new());
     let staged = ack(root.path(), &["query", "--status", "staging", "--json"]).ok();

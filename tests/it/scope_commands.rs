@@ -383,6 +383,16 @@ fn the_database_at_the_root_is_a_scope() {
 }
 
 #[test]
+fn without_scopes_the_list_is_a_sentence_with_the_next_command() {
+    let root = Root::new();
+    let listed = ack(root.path(), &["scopes"]).ok();
+    assert!(listed.starts_with("no memories yet: there is no scope under"), "{listed}");
+    assert_contains!(listed, " setup` finds the stores on this machine");
+    assert_lacks!(listed, "note:", "waiting");
+    assert_eq!(ack(root.path(), &["scopes", "-q"]).ok(), "no scopes\n");
+}
+
+#[test]
 fn the_error_for_no_scopes_names_the_database_of_claude_mem_and_a_command_that_works() {
     let home = TempDir::new().unwrap();
     let ask = |arguments: &str| {

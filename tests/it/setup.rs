@@ -140,6 +140,18 @@ fn a_word_is_an_answer_and_anything_else_shows_the_answers() {
 }
 
 #[test]
+fn trust_in_all_that_follow_says_how_many_each_store_has() {
+    let home = home();
+    home.write("src/shop/.serena/memories/login.md", "password = hunter2hunter2");
+    let mut terminal = Session::start(home.in_shop(&["setup"]));
+    terminal.answer("claude-mem [t/r/s/T/R/S] ", "T\n").expect("added: ");
+    terminal.expect("Serena memories: 2 memories").expect("trusted 1, held back 1 flagged");
+    terminal.expect("--unreviewed approved").expect("gemini: ").answer("[Y/n/d] ", "n\n");
+    terminal.expect("windsurf: ").answer("[Y/n/d] ", "n\n");
+    assert_eq!(terminal.end().0, Some(0));
+}
+
+#[test]
 fn without_stores_the_next_steps_are_shown() {
     let empty = Home::new();
     let mut bare = empty.prepared(binary());
@@ -382,7 +394,8 @@ fn a_clone_joins_its_team_with_one_key_and_never_by_itself() {
         assert_lacks!(told.out.to_lowercase(), "xylophone");
         let line = message(told).unwrap();
         assert_contains!(line, "notes of its team in `docs/memory`", "setup`, run here");
-        assert_eq!(message(start(&root, &event(&shop, "resume"))), None);
+        let resumed = message(start(&root, &event(&shop, "resume")));
+        assert_lacks!(resumed.unwrap_or_default(), "docs/memory");
     }
     let plan = run(&mut home.in_shop(&["setup", "--yes"])).ok();
     assert_contains!(plan, "to join: ack-memory scopes add shop", "--ref origin/trunk");

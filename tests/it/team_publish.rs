@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::changes::git;
 use crate::cli::{Outcome, ack, run};
 use crate::support::{
-    Ask, Root, fingerprint, memory, read_text, run_sql, titled, unreviewed, write_file,
+    Ask, Root, fingerprint, memory, read_text, run_sql, shell_words, titled, unreviewed, write_file,
 };
 
 fn publish(root: &Root, folder: &Path, more: &[&str]) -> Outcome {
@@ -355,6 +355,48 @@ fn a_note_goes_from_folder_to_folder_with_its_other_keys_in_order() {
     done(&root, to.path(), &[]);
     let again = notes(to.path()).remove(0).1;
     assert_contains!(again, "title: Round half to even\nx-rank: 8 unapproved\n");
+}
+
+#[test]
+fn the_plan_names_the_dead_links_that_check_finds_afterwards() {
+    let (root, _keep, folder) = scene();
+    let linked = "See [a](gone.md), [b](../memory/index.md) and [c](https://acme.example/x.md).";
+    sql(&root, &format!("UPDATE memories SET narrative = '{linked}' WHERE id = 'led-6'"));
+    let dead = "links to `gone.md`, which does not exist";
+    let planned = publish(&root, &folder, &["--dry-run"]).ok();
+    assert_contains!(planned, &format!("look   led-6 {dead}\n"));
+    done(&root, &folder, &[]);
+    let checked = ack(root.path(), &["check", folder.to_str().unwrap()]).out;
+    assert_eq!(checked.matches(dead).count(), 1, "{checked}");
+    // A file that goes away leaves its links dead in files that do not change.
+    let first = notes(&folder).remove(0).0;
+    let linked = format!("See [a]({}).", first.display());
+    sql(&root, &format!("UPDATE memories SET narrative = '{linked}' WHERE id = 'led-6'"));
+    assert_lacks!(publish(&root, &folder, &["--yes"]).ok(), "links to");
+    sql(&root, "UPDATE memories SET status = 'rejected' WHERE id = 'led-1'");
+    let planned = publish(&root, &folder, &["--dry-run"]).ok();
+    assert_contains!(planned, "1 to remove", &format!("links to `{}`", first.display()));
+}
+
+#[test]
+fn the_git_commands_work_a_second_time() {
+    let (root, keep, folder) = scene();
+    let top = keep.path();
+    git(top, &["init", "-q", "-b", "main"]);
+    git(top, &["commit", "-q", "--allow-empty", "-m", "first"]);
+    for branch in ["memory-mine", "memory-mine-2"] {
+        let plan = done(&root, &folder, &[]);
+        let commands = plan["commands"].as_array().unwrap();
+        assert_contains!(commands[0], &format!("switch -c {branch}"));
+        for command in commands.iter().filter(|command| !command.to_string().contains("push")) {
+            let words = shell_words(command.as_str().unwrap());
+            let words: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
+            git(top, &words);
+        }
+        assert_contains!(read_text(top.join(".git/HEAD")), branch);
+        // The branch is not merged, and the person goes on.
+        git(top, &["switch", "-q", "main"]);
+    }
 }
 
 #[test]

@@ -54,11 +54,7 @@ pub trait Diagnostic: Error {
             message: self.message(reader),
             hint: self.hint_for(reader),
             path: self.path().map(|path| text::line(&path.display().to_string(), FIELD_CAP)),
-            argument: None,
-            value: None,
-            allowed: Vec::new(),
-            nearest: Vec::new(),
-            example: None,
+            ..ErrorBody::default()
         };
         self.details(&mut body);
         // These may quote names, paths and output of other programs.

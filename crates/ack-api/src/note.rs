@@ -109,7 +109,7 @@ pub enum NoteKind {
 }
 
 /// The body of an error: what is wrong, what is allowed, the nearest match, a corrected example.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorBody {
     /// Stable code, listed in docs/tools.md.
     pub code: String,
@@ -136,4 +136,12 @@ pub struct ErrorBody {
     /// Corrected arguments, as JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub example: Option<String>,
+}
+
+impl ErrorBody {
+    /// The message and the hint, in one line.
+    pub fn in_words(&self) -> String {
+        let hint = self.hint.iter().map(String::as_str);
+        [self.message.as_str()].into_iter().chain(hint).collect::<Vec<_>>().join("; ")
+    }
 }

@@ -1,5 +1,7 @@
 //! How a person at a shell reads a hint: with commands and flags.
 
+use std::path::Path;
+
 use serde_json::Value;
 
 use crate::{Given, Reader, Tool};
@@ -74,6 +76,11 @@ pub fn quoted(word: &str) -> String {
     } else {
         format!("'{}'", word.replace('\'', r"'\''"))
     }
+}
+
+/// The same, for a path.
+pub fn quoted_path(path: &Path) -> String {
+    quoted(&path.display().to_string())
 }
 
 /// A flag with its value, without backticks.

@@ -45,7 +45,12 @@ pub fn to_rfc3339(instant: Timestamp) -> String {
     instant.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// The calendar day of an instant in UTC, `YYYY-MM-DD`.
+/// The calendar day of an instant in UTC.
+pub fn utc_day(instant: Timestamp) -> Date {
+    instant.to_zoned(TimeZone::UTC).date()
+}
+
+/// The same, `YYYY-MM-DD`.
 pub fn to_date(instant: Timestamp) -> String {
     instant.strftime("%Y-%m-%d").to_string()
 }

@@ -4,7 +4,7 @@ use std::fs::{self, Permissions};
 use std::path::{Path, PathBuf};
 
 use super::ConnectError;
-use super::file::{draft, io, read, unusable};
+use super::file::{beside, io, keep, read, unusable};
 
 /// The first line of the backup if there was no file. No client can read it as its settings.
 const NO_FILE_MARK: &str = "there was no file";
@@ -57,10 +57,7 @@ impl Backup {
                 (format!("{NO_FILE_MARK}\n{folders}"), None)
             }
         };
-        draft(&kept, &text, permissions)
-            .and_then(|draft| Ok(draft.persist(&kept)?))
-            .map(drop)
-            .map_err(io("keep a copy as", &kept))
+        keep(&kept, &text, permissions).map_err(io("keep a copy as", &kept))
     }
 
     pub fn remove(path: &Path) -> Result<(), ConnectError> {
@@ -70,7 +67,5 @@ impl Backup {
 }
 
 pub fn backup_path(path: &Path) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".before-ack-memory");
-    path.with_file_name(name)
+    beside(path, ".before-ack-memory")
 }

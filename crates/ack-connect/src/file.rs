@@ -218,8 +218,7 @@ pub fn entry<'a>(settings: &'a Value, part: &Part) -> Option<&'a Value> {
     let Part::Member { path, name, .. } = part else {
         return None;
     };
-    let mut levels = path.iter().chain([name]);
-    levels.try_fold(settings, |value, key| value.get(key))
+    parts::inside(settings, path)?.get(*name)
 }
 
 /// Whether a text contains neither our server nor our hooks. A permission may be the user's own.
@@ -376,7 +375,7 @@ impl Prepared<'_> {
 
 /// A new content of a file under a temporary name next to it. Missing folders are created. Without
 /// permissions, only the owner can read it.
-pub fn draft(
+fn draft(
     real: &Path,
     text: &str,
     permissions: Option<Permissions>,
@@ -390,6 +389,19 @@ pub fn draft(
     }
     file.as_file().sync_all()?;
     Ok(file)
+}
+
+/// Writes a file of ours next to a client's.
+pub fn keep(path: &Path, text: &str, permissions: Option<Permissions>) -> std::io::Result<()> {
+    draft(path, text, permissions)?.persist(path)?;
+    Ok(())
+}
+
+/// A file of ours next to a client's: its name with this end.
+pub fn beside(file: &Path, end: &str) -> PathBuf {
+    let mut name = file.file_name().unwrap_or_default().to_owned();
+    name.push(end);
+    file.with_file_name(name)
 }
 
 pub fn unusable(path: &Path, reason: String, hint: impl Into<Hint>) -> ConnectError {

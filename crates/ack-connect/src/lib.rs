@@ -30,7 +30,7 @@ mod yaml;
 
 pub use self::error::ConnectError;
 pub use self::hooks::Hook;
-pub use ack_api::shell::quoted;
+pub use ack_api::shell::{quoted, quoted_path};
 use std::path::PathBuf;
 
 use serde::Deserialize;

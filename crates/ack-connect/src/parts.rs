@@ -135,8 +135,8 @@ pub fn is_empty_container(value: &Value) -> bool {
     }
 }
 
-fn inside<'a>(settings: &'a Value, path: &[&str]) -> Option<&'a Value> {
-    path.iter().try_fold(settings, |value, key| value.get(*key))
+pub fn inside<'a>(settings: &'a Value, path: &[impl AsRef<str>]) -> Option<&'a Value> {
+    path.iter().try_fold(settings, |value, key| value.get(key.as_ref()))
 }
 
 fn at<'a>(settings: &'a mut Value, path: &[&str]) -> Option<&'a mut Value> {

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::ConnectError;
-use super::file::{draft, io, read, unusable};
+use super::file::{beside, io, keep, read, unusable};
+use super::parts::inside;
 
 /// A value in a file that puts unreviewed text into sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,9 +25,7 @@ pub struct Switch {
 
 impl Switch {
     fn is(&self, settings: &Value, value: &Value) -> bool {
-        let mut keys = self.path.iter();
-        let found = keys.try_fold(settings, |inner, key| inner.get(key));
-        found.unwrap_or(&Value::Null) == value
+        inside(settings, &self.path).unwrap_or(&Value::Null) == value
     }
 
     pub fn turn_off(&self, settings: &mut Value) {
@@ -92,10 +91,7 @@ pub fn recorded(file: &Path) -> Result<Vec<Switch>, ConnectError> {
 pub fn record(file: &Path, switches: &[Switch]) -> Result<(), ConnectError> {
     let path = record_path(file);
     let text = serde_json::to_string_pretty(switches).unwrap_or_default();
-    draft(&path, &(text + "\n"), None)
-        .and_then(|draft| Ok(draft.persist(&path)?))
-        .map(drop)
-        .map_err(io("write", &path))
+    keep(&path, &(text + "\n"), None).map_err(io("write", &path))
 }
 
 /// Forgets what was switched off, if anything was.
@@ -110,9 +106,7 @@ pub fn forget(file: &Path) -> Result<(), ConnectError> {
 }
 
 fn record_path(file: &Path) -> PathBuf {
-    let mut name = file.file_name().unwrap_or_default().to_owned();
-    name.push(".switched-off-by-ack-memory");
-    file.with_file_name(name)
+    beside(file, ".switched-off-by-ack-memory")
 }
 
 #[cfg(test)]

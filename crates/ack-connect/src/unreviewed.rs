@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ack_api::number::count;
 use ack_api::text::{line, tokens};
+use ack_sys::files::{self, with_tilde};
 use serde_json::{Value, json};
 
 use super::file::{self, FileAction, FileChange};
@@ -179,7 +180,7 @@ fn user_files(client: Client, places: &ClientPlaces) -> Vec<Place> {
 fn files_of(client: Client, places: &ClientPlaces, is_own: bool) -> Vec<Place> {
     let place = |path: PathBuf, format, servers| Place {
         settings: read(&path, format).unwrap_or_default(),
-        shown: shown(&path, places),
+        shown: with_tilde(&path, Some(&places.home)),
         path,
         format,
         servers,
@@ -196,14 +197,6 @@ fn files_of(client: Client, places: &ClientPlaces, is_own: bool) -> Vec<Place> {
     let settings = client.settings_files(places).into_iter().chain(windsurf);
     let settings = settings.map(|path| place(path, FileFormat::Json, None));
     server.into_iter().chain(settings).collect()
-}
-
-/// A path as people write it.
-fn shown(path: &Path, places: &ClientPlaces) -> String {
-    match path.strip_prefix(&places.home) {
-        Ok(below) => format!("~/{}", below.display()),
-        Err(_) => path.display().to_string(),
-    }
 }
 
 impl Place {
@@ -373,7 +366,7 @@ fn plugin_files(client: Client, place: &Place, places: &ClientPlaces) -> Vec<Unr
         keeps_memories(&name.to_string_lossy())
     });
     let found = files.iter().map(|path| {
-        let shown = line(&shown(path, places), MAX_NAME_CHARS);
+        let shown = line(&with_tilde(path, Some(&places.home)), MAX_NAME_CHARS);
         let what = format!("the plugin {shown} adds memories that nobody reviewed");
         Unreviewed {
             advice: Some("to switch it off, move it out of that folder".to_owned()),
@@ -406,7 +399,7 @@ fn goose_memory(client: Client, place: &Place) -> Option<Unreviewed> {
     let files = std::fs::read_dir(place.path.with_file_name("memory")).into_iter();
     let files = files.flatten().flatten().map(|file| file.path());
     let texts = files.filter(|path| path.extension().is_some_and(|end| end == "txt"));
-    let texts = texts.filter_map(|path| ack_sys::files::read_text(&path, MAX_FILE_BYTES).ok());
+    let texts = texts.filter_map(|path| files::read_text(&path, MAX_FILE_BYTES).ok());
     Some(Unreviewed {
         program: StoreKind::Goose.title().to_owned(),
         tokens: Some(texts.map(|text| tokens(&text)).sum()),
@@ -439,7 +432,7 @@ fn auto_memory(places: &ClientPlaces) -> Option<Unreviewed> {
     let noted: Vec<PathBuf> = folders.filter(|folder| has_notes(folder)).collect();
     let elsewhere = settings.get("autoMemoryDirectory").and_then(Value::as_str);
     let elsewhere = elsewhere
-        .map(|folder| ack_sys::files::expand_home(Path::new(folder), Some(&places.home)))
+        .map(|folder| files::expand_home(Path::new(folder), Some(&places.home)))
         .filter(|folder| has_notes(folder));
     let folders = noted.iter().chain(&elsewhere);
     let most = folders.map(|folder| index_tokens(folder)).max();
@@ -468,7 +461,7 @@ fn auto_memory(places: &ClientPlaces) -> Option<Unreviewed> {
 
 /// The tokens that a session gets of a project's `MEMORY.md`.
 fn index_tokens(folder: &Path) -> usize {
-    let text = ack_sys::files::read_text(&folder.join("MEMORY.md"), MAX_FILE_BYTES);
+    let text = files::read_text(&folder.join("MEMORY.md"), MAX_FILE_BYTES);
     let text = text.unwrap_or_default();
     text.lines().take(MEMORY_LINES).map(tokens).sum()
 }

@@ -17,6 +17,7 @@ use serde::Serialize;
 use walkdir::WalkDir;
 
 use self::notes::CheckState;
+pub use self::notes::dead_link;
 
 /// The deepest folder level that is read.
 const MAX_DEPTH: usize = 32;

@@ -22,7 +22,9 @@ use ack_api::memory::{
     Memory, Status, StatusFilter, Unreviewed, Visibility, fold_name, is_superseded,
 };
 use ack_api::{Diagnostic, ErrorCode, Hint};
+use ack_store::read::CuratedMemory;
 use ack_store::{READ_TIMEOUT, StoreError};
+use jiff::civil::Date;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde::Serialize;
 
@@ -121,6 +123,8 @@ pub struct PublishOptions {
     pub overwrite: bool,
     /// Only memories with the status `promoted`.
     pub only_promoted: bool,
+    /// Memories that are snoozed until a later day do not wait for review.
+    pub today: Date,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -186,7 +190,7 @@ pub fn plan(
         return Err(PublishError::IntoOwnStore { scope: scope.name.clone(), folder });
     }
     let mut plan = PublishPlan { scope: scope.name.clone(), folder, ..PublishPlan::default() };
-    let mut approved = approved(scope, Superseded::LeftOut)?;
+    let mut approved = approved(scope, Superseded::LeftOut, options.today)?;
     plan.waiting = approved.waiting_if_none();
     plan.also_waiting = approved.also_waiting();
     if options.only_promoted {
@@ -247,7 +251,7 @@ impl Approved {
     }
 }
 
-fn approved(scope: &Scope, superseded: Superseded) -> Result<Approved, PublishError> {
+fn approved(scope: &Scope, superseded: Superseded, today: Date) -> Result<Approved, PublishError> {
     let all = scope.store.full_scan(READ_TIMEOUT, |snapshot| {
         let mut all = Vec::new();
         snapshot.visit_curated(&|_| true, &mut |curated| all.push(curated))?;
@@ -265,14 +269,16 @@ fn approved(scope: &Scope, superseded: Superseded) -> Result<Approved, PublishEr
     }
     let is_shown = |memory: &Memory| StatusFilter::Approved.allows(memory.status);
     if !has_status && scope.store.unreviewed() == Unreviewed::Approved {
-        let assumed = |curated: &&ack_store::read::CuratedMemory| {
-            is_shown(&curated.memory) && !curated.is_decided
-        };
+        let assumed = |curated: &&CuratedMemory| is_shown(&curated.memory) && !curated.is_decided;
         let count = all.iter().filter(assumed).count();
         if count > 0 {
             return Err(PublishError::Assumed { scope: scope.name.clone(), count });
         }
     }
+    let waits = |curated: &&CuratedMemory| {
+        curated.memory.status == Status::Staging && !curated.is_put_off(today)
+    };
+    let waiting = all.iter().filter(waits).count();
     let all: Vec<Memory> = all.into_iter().map(|curated| curated.memory).collect();
     let by_id: HashMap<&str, &Memory> =
         all.iter().map(|memory| (memory.id.as_str(), memory)).collect();
@@ -292,8 +298,7 @@ fn approved(scope: &Scope, superseded: Superseded) -> Result<Approved, PublishEr
         }
     }
     visible.sort_by(|a, b| a.id.cmp(&b.id));
-    let waits = |memory: &&Memory| memory.status == Status::Staging;
-    Ok(Approved { memories: visible, waiting: all.iter().filter(waits).count() })
+    Ok(Approved { memories: visible, waiting })
 }
 
 /// Whether a memory is of the type `sensitive`, which is never published.

@@ -17,6 +17,8 @@ use ack_store::decisions::{DamagedLine, Decisions};
 use ack_store::{READ_TIMEOUT, StoreError};
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as URL_SAFE_NO_PAD;
+use jiff::tz::TimeZone;
+use rustc_hash::FxHashSet;
 
 use super::budget::{frame, token_cost};
 use super::engine::Service;
@@ -282,21 +284,22 @@ fn fill_details(
             built_at: table.built_at.map(time::to_rfc3339),
         });
     }
-    let mut pending = pending(index, max.min(20));
     let now = (service.config.clock)();
-    let (mut counts, pace, profile, opening) = scope.store.snapshot(|snapshot| {
+    let today = now.to_zoned(TimeZone::UTC).date();
+    let (mut counts, pending, profile, opening) = scope.store.snapshot(|snapshot| {
         // Rows that cannot be requested do not count.
-        let counts = match index.duplicate_ids + index.without_id {
+        let mut counts = match index.duplicate_ids + index.without_id {
             0 => snapshot.counts()?,
             _ => snapshot.counts_by_id()?,
         };
-        let pace = match pending.count {
-            0 => None,
-            _ => snapshot.flow(now)?.describe(),
-        };
-        Ok((counts, pace, snapshot.layout.profile, snapshot.opening))
+        let snoozed = snapshot.snoozed(today)?;
+        counts.snoozed = snoozed.len() as u64;
+        let mut pending = pending(index, &snoozed, max.min(20));
+        if pending.count > 0 {
+            pending.pace = snapshot.flow(now)?.describe();
+        }
+        Ok((counts, pending, snapshot.layout.profile, snapshot.opening))
     })?;
-    pending.pace = pace;
     counts.replaced = replaced(index);
     info.memory_count = Some(counts.approved + counts.promoted + counts.staging);
     info.counts = Some(counts);
@@ -511,12 +514,13 @@ fn replaced(index: &Index) -> u64 {
     live.count() as u64
 }
 
-/// The memories that wait for a curator, oldest first.
-pub fn pending(index: &Index, max: usize) -> Pending {
+/// The memories that wait for a curator, oldest first. Those that are snoozed do not wait yet.
+pub fn pending(index: &Index, snoozed: &FxHashSet<String>, max: usize) -> Pending {
     let mut waiting: Vec<(i64, &str)> = index
         .live()
         .filter(|(_, doc)| doc.status == Status::Staging)
         .map(|(number, doc)| (doc.created, index.id(number)))
+        .filter(|(_, id)| !snoozed.contains(*id))
         .collect();
     waiting.sort_unstable();
     Pending {

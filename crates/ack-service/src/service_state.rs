@@ -10,6 +10,8 @@ use crate::scope::Scope;
 use crate::scope::resolve::{Current, current_by_manifests, is_visible};
 use ack_api::memory::{StatusFilter, Visibility};
 use ack_api::text;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use parking_lot::Mutex;
 
 const LOCK_TIMEOUT: Duration = Duration::from_millis(20);
@@ -68,7 +70,8 @@ impl ServiceState {
         std::thread::spawn(move || {
             let (mut service_state, scopes) = Self::by_manifests(service);
             let _ = send.send(service_state.clone());
-            service_state.waiting = waiting(&scopes);
+            let today = (service.config.clock)().to_zoned(TimeZone::UTC).date();
+            service_state.waiting = waiting(&scopes, today);
             let _ = send.send(service_state);
         });
         let mut service_state =
@@ -153,7 +156,7 @@ pub fn serves_unreviewed(scope: &Scope) -> bool {
 }
 
 /// How many memories wait for review if none is approved. `None` if unknown.
-fn waiting(scopes: &[Arc<Scope>]) -> Option<u64> {
+fn waiting(scopes: &[Arc<Scope>], today: Date) -> Option<u64> {
     let mut waiting = 0;
     for scope in scopes {
         let path: &Path = scope.store.path();
@@ -161,8 +164,9 @@ fn waiting(scopes: &[Arc<Scope>]) -> Option<u64> {
         if std::fs::metadata(path).map_or(true, |metadata| is_large(metadata.len())) {
             return None;
         }
-        let counts =
-            scope.store.snapshot_with_timeout(LOCK_TIMEOUT, |snapshot| snapshot.review_counts());
+        let counts = scope
+            .store
+            .snapshot_with_timeout(LOCK_TIMEOUT, |snapshot| snapshot.review_counts(today));
         let counts = counts.ok().filter(|counts| !counts.has_approved && !counts.is_partial)?;
         waiting += counts.waiting;
     }

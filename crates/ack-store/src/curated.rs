@@ -1,6 +1,7 @@
 //! Memories with the data for a decision about them, and the review queue.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use ack_api::memory::{Memory, Status, StatusFilter};
 use ack_api::text;
@@ -245,6 +246,26 @@ impl Snapshot<'_> {
             *slot(&mut counts, is_known.then_some(standing.status)) += 1;
         }
         Ok(counts)
+    }
+
+    /// The memories in staging that are snoozed on a day, so that they do not wait yet.
+    pub fn snoozed(&self, today: Date) -> Result<HashSet<String>, StoreError> {
+        let snoozed = self.known_or(|it| &mut it.snoozed, || self.read_snoozed())?;
+        let later = snoozed.iter().filter(|(_, until)| today < *until);
+        Ok(later.map(|(id, _)| id.clone()).collect())
+    }
+
+    fn read_snoozed(&self) -> Result<Arc<[(String, Date)]>, StoreError> {
+        // Most stores have none, and are not scanned.
+        if !self.decisions.newest().any(|decision| decision.until.is_some()) {
+            return Ok(Arc::default());
+        }
+        let chosen = self.strongest_rows(|row| {
+            let until = row.joined.put_off_until();
+            let until = until.filter(|_| row.joined.status == Status::Staging);
+            until.map(|until| Ok((row.id()?, until))).transpose()
+        })?;
+        Ok(chosen.into_rows().flatten().collect())
     }
 
     /// Ids that several rows have, in order, at most `max`. Notes are named by their files.

@@ -1,8 +1,11 @@
 //! What takes a scan of the store to find out, kept until the store changes.
 
+use std::sync::Arc;
+
 use ack_api::Counts;
 use ack_api::queue::Flow;
 use jiff::Timestamp;
+use jiff::civil::Date;
 use parking_lot::Mutex;
 
 use crate::open::FileState;
@@ -15,6 +18,8 @@ pub(crate) struct Known {
     pub overviews_shown: Option<bool>,
     pub counts: Option<Counts>,
     pub counts_by_id: Option<Counts>,
+    /// Memories in staging with the day until which each is snoozed, which may be past.
+    pub snoozed: Option<Arc<[(String, Date)]>>,
     /// With the start of the period that it is about.
     pub flow: Option<(Timestamp, Flow)>,
 }
@@ -31,16 +36,16 @@ impl Snapshot<'_> {
     }
 
     /// What `slot` knows, or else what `read` finds.
-    pub(crate) fn known_or<T: Copy>(
+    pub(crate) fn known_or<T: Clone>(
         &self,
         slot: fn(&mut Known) -> &mut Option<T>,
         read: impl FnOnce() -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        if let Some(value) = self.with_known(|known| *slot(known)) {
+        if let Some(value) = self.with_known(|known| slot(known).clone()) {
             return Ok(value);
         }
         let value = read()?;
-        self.with_known(|known| *slot(known) = Some(value));
+        self.with_known(|known| *slot(known) = Some(value.clone()));
         Ok(value)
     }
 }

@@ -6,6 +6,7 @@ use crate::{Snapshot, StoreError};
 use ack_api::memory::{Status, StatusFilter};
 use ack_api::queue::{Flow, pace_start};
 use jiff::Timestamp;
+use jiff::civil::Date;
 
 const MAX_ROWS: usize = 20_000;
 
@@ -25,8 +26,9 @@ pub struct ReviewCounts {
 
 impl Snapshot<'_> {
     /// Looks for an approved memory and counts those that wait for review until it finds one. It
-    /// reads only the status, of a bounded number of rows.
-    pub fn review_counts(&self) -> Result<ReviewCounts, StoreError> {
+    /// reads only the status, of a bounded number of rows. Those that are snoozed `today` do not
+    /// wait.
+    pub fn review_counts(&self, today: Date) -> Result<ReviewCounts, StoreError> {
         let mut counts = ReviewCounts::default();
         let mut rest = MAX_ROWS;
         for table in self.tables() {
@@ -39,7 +41,8 @@ impl Snapshot<'_> {
                 rest -= 1;
                 let status = row.joined.status;
                 counts.has_approved = StatusFilter::Approved.allows(status);
-                counts.waiting += u64::from(status == Status::Staging);
+                let is_snoozed = row.joined.put_off_until().is_some_and(|until| today < until);
+                counts.waiting += u64::from(status == Status::Staging && !is_snoozed);
                 Ok(counts.has_approved.then_some(()))
             })?;
             if is_decided.is_some() {

@@ -141,6 +141,14 @@ pub fn expand_home(path: &Path, home: Option<&Path>) -> PathBuf {
     }
 }
 
+/// The other way round: a path as people write it.
+pub fn with_tilde(path: &Path, home: Option<&Path>) -> String {
+    match home.and_then(|home| path.strip_prefix(home).ok()) {
+        Some(rest) if !rest.as_os_str().is_empty() => format!("~/{}", rest.display()),
+        _ => path.display().to_string(),
+    }
+}
+
 fn expect_file(kind: FileType) -> Result<()> {
     let what = if kind.is_dir() { Some("a folder") } else { special_kind(kind) };
     what.map_or(Ok(()), |what| {

@@ -17,7 +17,7 @@ const MAX_COMMITS: usize = 5_000;
 /// How many files are collected. A branch that changed more has no clear subject.
 const MAX_FILES: usize = 1_000;
 /// Names of default branches, in case the remote names none.
-const DEFAULT_BRANCHES: [&str; 4] = ["main", "master", "develop", "trunk"];
+pub const DEFAULT_BRANCHES: [&str; 4] = ["main", "master", "develop", "trunk"];
 
 /// The files that the commits of the checked out branch changed.
 pub fn branch_files(

@@ -1,11 +1,12 @@
 //! Dates as people write them: a date, `today`, `yesterday`, or how long ago.
 
-use jiff::{Span, Timestamp, ToSpan, civil::Date, tz::TimeZone};
+use ack_api::time::utc_day;
+use jiff::{Span, Timestamp, ToSpan, civil::Date};
 
 /// Parses a day for `--since` and `--until` and returns it as `YYYY-MM-DD`. Days are in UTC, as in
 /// requests.
 pub(super) fn day(text: &str) -> Result<String, String> {
-    let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
+    let today = utc_day(Timestamp::now());
     // `-7d` is how other programs write an age.
     let age = text.strip_prefix('-').unwrap_or(text);
     read(age, today).ok_or_else(|| {
@@ -17,7 +18,7 @@ pub(super) fn day(text: &str) -> Result<String, String> {
 /// Parses a day for `--until` of `stage`: a date, `tomorrow`, or a time from now. Returns it as
 /// `YYYY-MM-DD`.
 pub(in crate::cli) fn parse_later_day(text: &str) -> Result<String, String> {
-    let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
+    let today = utc_day(Timestamp::now());
     parse_later(text, today).ok_or_else(|| not_a_later_day(text.trim()))
 }
 

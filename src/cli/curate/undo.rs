@@ -4,11 +4,11 @@ use ack_api::decision::Decision;
 use ack_api::text;
 use serde_json::json;
 
-use super::{decided_text, dry_run_session, print_json, side_effect_lines};
+use super::{decided_text, dry_run_session, side_effect_lines};
 use crate::cli::args::UndoArgs;
 use crate::cli::caller::Caller;
 use crate::cli::error::CliError;
-use crate::cli::output::write_plain;
+use crate::cli::output::{write_json, write_plain};
 use crate::cli::progress;
 use crate::cli::screen::Screen;
 use crate::cli::user::{system_user_name, user_name};
@@ -40,7 +40,7 @@ pub fn undo(caller: Caller<'_>, args: &UndoArgs) -> Result<(), CliError> {
     if caller.json {
         let decisions = undo.steps.iter().flat_map(|step| &step.decisions);
         let decisions: Vec<&Decision> = decisions.collect();
-        return print_json(&json!({
+        return write_json(&json!({
             "undone": undo.batch, "decisions": decisions, "dry_run": args.dry_run,
             "served_again": side_effects.served_again,
             "wait_again": side_effects.wait_again,

@@ -9,7 +9,6 @@ use serde::Serialize;
 
 use super::{DoctorReport, OfferReport, ScopeReport};
 use crate::cli::render::{BAD, DIM, GOOD, PLAIN, WARN, block, count, day, grouped, paint};
-pub use crate::cli::scopes::found_store::with_tilde;
 use crate::cli::scopes::remove;
 use crate::cli::screen::{Screen, folded};
 use ack_api::decision::DECISION_LOG;
@@ -23,6 +22,7 @@ use ack_desk::writable;
 use ack_service::config::{Config, FULL_BUILD, MaxStatus, Part, Setting, SettingsError};
 use ack_service::scope::{KnownScopes, Scope, ScopeError};
 use ack_service::scopes::damaged_line;
+pub use ack_sys::files::with_tilde;
 
 /// How many memories of a damaged line of a decision log are named.
 const MAX_NAMED: usize = 5;
@@ -230,7 +230,7 @@ fn unavailable(report: &ScopeReport<'_>, config: &Config, place: String) -> Doct
 /// How many memories a scope has, and how many wait.
 fn in_numbers(info: &ScopeInfo, screen: &Screen) -> String {
     let counts = info.counts.unwrap_or_default();
-    let (served, waiting) = (counts.approved + counts.promoted, counts.staging);
+    let (served, waiting) = (counts.approved + counts.promoted, counts.waiting());
     let rest = counts.rest_in_words();
     let pending = info.pending.as_ref();
     let oldest = pending.and_then(|pending| pending.oldest.as_ref());
@@ -240,8 +240,8 @@ fn in_numbers(info: &ScopeInfo, screen: &Screen) -> String {
         since.push_str(&format!("; {pace}"));
     }
     match (served, waiting) {
-        (0, 0) => "no memories yet".to_owned(),
-        (0, waiting) => format!("{}, none reviewed{since}{rest}", count(waiting, "memory")),
+        (0, 0) if counts.staging == 0 => "no memories yet".to_owned(),
+        (0, _) => format!("{}, none reviewed{since}{rest}", count(counts.staging, "memory")),
         (served, 0) => format!("{}{rest}", count(served, "memory")),
         (served, waiting) => format!(
             "{}, {} waiting for review{since}{rest}",

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use ack_api::remote::{RemoteSettings, check_endpoint, duration};
 use ack_api::text;
+use ack_api::time::utc_day;
 use ack_bucket::BucketError;
 use ack_bucket::address::Address;
 use ack_bucket::publish::{Item, PrunePlan, RollbackChanges, Step, UploadCost, VersionSummary};
 use indicatif::{ProgressBar, ProgressStyle};
+use jiff::Timestamp;
 use serde_json::json;
 
 use super::{MAX_LISTED, also_waiting_text, changes_text, confirms, none_approved_text};
@@ -45,6 +47,7 @@ pub fn run(
         rebuild: args.bucket.reindex,
         by: user_name(config),
         resident: config.resident.value as usize,
+        today: utc_day(Timestamp::now()),
     };
     let publication = Publication::new(scope, address, &settings, options)?;
     let request = BucketRequest { publication: &publication, args, config, json };

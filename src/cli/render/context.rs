@@ -13,20 +13,20 @@ use ack_api::{ContextResponse, SessionEntry};
 pub fn context(answer: &ContextResponse, listing: &Listing<'_>) -> String {
     let screen = listing.screen;
     let project = &answer.project;
-    let scope_text = match (&project.scope, &project.detected_by) {
+    let about = match (&project.scope, &project.detected_by) {
         (Some(scope), Some(rule)) => format!("scope {scope} ({rule}); {}", project.path),
         _ => "no scope".to_owned(),
     };
     let mut out = format!("{}\n", paint(BOLD, format!("project {}", project.name)));
-    out += &block(screen, &scope_text, ("", ""), DIM);
+    out += &block(screen, &about, ("", ""), DIM);
     for (title, memories) in [
         ("its memories", &answer.recent_memories),
         ("learned elsewhere", &answer.cross_project_learnings),
     ] {
         if !memories.is_empty() {
             let _ = writeln!(out, "\n{}", paint(BOLD, title));
-            for (scope_text, memory) in memories.iter().enumerate() {
-                if scope_text > 0 {
+            for (number, memory) in memories.iter().enumerate() {
+                if number > 0 {
                     out.push('\n');
                 }
                 out += &hit(memory, None, listing);

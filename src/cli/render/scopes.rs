@@ -8,7 +8,7 @@ use super::{DIM, PLAIN, notes};
 use super::{count, grouped};
 use crate::cli::screen::{Screen, folded};
 use ack_api::memory::Visibility;
-use ack_api::{HealthState, IndexInfo, ListScopesResponse, ScopeInfo};
+use ack_api::{HealthState, IndexInfo, ListScopesResponse, Note, NoteKind, ScopeInfo};
 
 /// The narrowest screen for a table.
 const TABLE_WIDTH: usize = 60;
@@ -22,7 +22,15 @@ pub fn scopes(answer: &ListScopesResponse, screen: &Screen) -> String {
     // The current scope is never among those that are left out.
     let own = others.iter().filter(|scope| current == Some(&scope.name));
     let listed: Vec<&ScopeInfo> = listed.iter().chain(own).collect();
+    // Without scopes, the note that says so is the answer.
+    let is_answer =
+        |note: &Note| answer.scopes.is_empty() && matches!(note.kind, NoteKind::NoScopes);
+    let (none, rest): (Vec<Note>, Vec<Note>) = answer.notes.iter().cloned().partition(is_answer);
     let mut out = match screen.width {
+        _ if answer.scopes.is_empty() => {
+            let text = none.first().map_or("no scopes", |note| note.message.text());
+            line(text, screen)
+        }
         Some(width) if width < TABLE_WIDTH => {
             listed.iter().map(|scope| paragraph(&row(scope, current, screen), screen)).collect()
         }
@@ -46,7 +54,7 @@ pub fn scopes(answer: &ListScopesResponse, screen: &Screen) -> String {
     if let [scope] = answer.scopes.as_slice() {
         out += &details(scope, screen);
     }
-    out + &notes(&answer.notes, screen)
+    out + &notes(&rest, screen)
 }
 
 fn table(scopes: &[&ScopeInfo], current: Option<&String>, screen: &Screen) -> String {
@@ -141,7 +149,7 @@ fn details(scope: &ScopeInfo, screen: &Screen) -> String {
             "memories: {} approved, {} promoted, {} waiting for review, {} rejected",
             grouped(counts.approved),
             grouped(counts.promoted),
-            grouped(counts.staging),
+            grouped(counts.waiting()),
             grouped(counts.rejected)
         );
         if counts.unknown > 0 {

@@ -7,9 +7,8 @@ use ack_api::text;
 use ack_store::StoreProblem;
 
 use crate::cli::caller::Caller;
-use crate::cli::curate::print_json;
 use crate::cli::error::CliError;
-use crate::cli::output::{write_err, write_plain};
+use crate::cli::output::{write_err, write_json, write_plain};
 use crate::cli::prompt;
 use ack_desk::curate::log;
 use ack_service::scope::Scope;
@@ -43,7 +42,7 @@ pub fn run(caller: Caller<'_>, scope: Option<&str>) -> Result<(), CliError> {
         accepted.push(scope.name.clone());
     }
     if caller.json {
-        return print_json(&serde_json::json!({ "accepted": accepted }));
+        return write_json(&serde_json::json!({ "accepted": accepted }));
     }
     write_plain(&match (accepted.as_slice(), is_any) {
         ([], false) => "nothing to accept: ack-memory wrote all of the decision logs\n".to_owned(),

@@ -8,11 +8,10 @@ use std::path::Path;
 use ack_api::text;
 
 use crate::cli::caller::Caller;
-use crate::cli::curate::{report, summary};
+use crate::cli::curate::{confirm_decision, report, summary};
 use crate::cli::error::CliError;
 use crate::cli::output::write_err;
 use crate::cli::review::unwritten;
-use crate::cli::{prompt, signals};
 use ack_desk::Desk;
 use ack_desk::apply::ListedDecision;
 use ack_desk::choice::count_text;
@@ -115,11 +114,7 @@ fn listing(
 }
 
 fn confirm(count: usize) -> bool {
-    signals::at_exit(|| write_err("nothing was decided\n"));
-    let decisions = count_text(count, "decision", "decisions");
-    let is_confirmed = prompt::confirm(&format!("Write {decisions}?"));
-    signals::at_exit(|| {});
-    is_confirmed
+    confirm_decision(&format!("Write {}?", count_text(count, "decision", "decisions")))
 }
 
 fn read(file: &Path) -> Result<String, CliError> {

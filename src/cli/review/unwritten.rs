@@ -13,7 +13,7 @@ use crate::cli::caller::Caller;
 use crate::cli::command::command;
 use crate::cli::output::write_err;
 use crate::cli::signals;
-use ack_connect::quoted;
+use ack_connect::quoted_path;
 use ack_desk::Desk;
 use ack_desk::choice::count_text;
 use ack_desk::curate::ReviewSession;
@@ -77,8 +77,7 @@ fn saved_message(count: usize, file: &Path) -> String {
 }
 
 fn apply_command(file: &Path) -> String {
-    let file = quoted(&file.display().to_string());
-    command(&format!("review --apply {file}"))
+    command(&format!("review --apply {}", quoted_path(file)))
 }
 
 fn create(file: &Path, lines: &str) -> std::io::Result<()> {

@@ -11,14 +11,17 @@ use super::team::Team;
 use crate::cli::args::AddArgs;
 use crate::cli::error::CliError;
 use crate::cli::output::{json_with, write_err};
+use crate::cli::render::{PLAIN, block, breakable, unbroken};
+use crate::cli::screen::Screen;
 use crate::cli::{command, progress, prompt};
 use ack_api::memory::Unreviewed;
-use ack_connect::quoted;
 use ack_connect::recogniser::{FoundStore, StoreKind};
+use ack_connect::{quoted, quoted_path};
 use ack_desk::held_back::HeldBack;
 use ack_service::config::Config;
 use ack_service::scope::KnownScopes;
 use ack_store::Store;
+use ack_sys::files::with_tilde;
 
 /// The owner's answer about a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +48,40 @@ const ANSWERS: [(char, &str, Asked); 6] = [
     ('S', "skip those that follow, too", (Answer::Skip, true)),
 ];
 
+/// How many memories of a store agents can use if its owner trusts it.
+pub struct TrustedCounts {
+    /// `None` if it is not known how many the store has.
+    trusted: Option<u64>,
+    held_back: u64,
+}
+
+impl TrustedCounts {
+    pub fn of(found: &FoundStore) -> Result<Self, CliError> {
+        let opened = Store::new(found.path.clone(), Unreviewed::Approved);
+        let held_back = progress::while_reading(|| HeldBack::of_store(&opened))?.count() as u64;
+        let trusted = found.memories.map(|memories| memories.saturating_sub(held_back));
+        Ok(Self { trusted, held_back })
+    }
+
+    /// `trust 506, hold back 29 flagged`, with these verbs.
+    pub fn in_words(&self, trust: &str, hold_back: &str) -> String {
+        let trusted = self.trusted.map_or_else(|| "all".to_owned(), |number| number.to_string());
+        match self.held_back {
+            0 => format!("{trust} {trusted}"),
+            held_back => format!("{trust} {trusted}, {hold_back} {held_back} flagged"),
+        }
+    }
+}
+
+/// Phrases one after the other, each on one line if it fits.
+fn phrases_in_lines(first: &str, phrases: &[&str]) -> String {
+    let screen = Screen::of_errors();
+    let rest = " ".repeat(first.len());
+    let phrases: Vec<String> =
+        phrases.iter().map(|phrase| unbroken(&screen, &rest, phrase)).collect();
+    breakable(&block(&screen, &phrases.join(" "), (first, &rest), PLAIN))
+}
+
 /// Asks what to do with a store. `None` at the end of the input.
 pub fn ask(found: &FoundStore, home: Option<&Path>) -> Result<Option<Asked>, CliError> {
     let mut store = format!("    {}", found.kind.title());
@@ -58,28 +95,18 @@ pub fn ask(found: &FoundStore, home: Option<&Path>) -> Result<Option<Asked>, Cli
         let answer = if key == Some('s') { Answer::Skip } else { Answer::Review };
         return Ok(key.map(|_| (answer, false)));
     }
-    let opened = Store::new(found.path.clone(), Unreviewed::Approved);
-    let held_back = progress::while_reading(|| HeldBack::of_store(&opened))?.count() as u64;
-    let trusted = match found.memories {
-        Some(memories) => memories.saturating_sub(held_back).to_string(),
-        None => "all".to_owned(),
+    let counts = TrustedCounts::of(found)?;
+    let trust = counts.in_words("trust", "hold back");
+    let reviewed = match counts.held_back {
+        0 => "you review them when they matter".to_owned(),
+        some => format!("you review the {some}, and others when they matter"),
     };
-    let trust = match held_back {
-        0 => format!("trust {trusted}"),
-        _ => format!("trust {trusted}, hold back {held_back} flagged"),
-    };
-    let reviewed = match held_back {
-        0 => "them".to_owned(),
-        some => format!("the {some}, and others"),
-    };
-    let others = format!("agents can use them now; you review {reviewed} when they matter");
-    for (key, answer, consequence) in [
-        ("t", trust.as_str(), others.as_str()),
-        ("r", "review first", "ack-memory shows none of them until you approve some"),
-        ("s", "skip", "nothing changes"),
+    for (key, phrases) in [
+        ("t", [&*format!("{trust}:"), "agents can use them now;", &reviewed].as_slice()),
+        ("r", &["review first:", "ack-memory shows none of them until you approve some"]),
+        ("s", &["skip:", "nothing changes"]),
     ] {
-        let line = format!("{key}  {answer}: {consequence}");
-        write_err(&prompt::wrapped("      ", &line));
+        write_err(&phrases_in_lines(&format!("      {key}  "), phrases));
     }
     write_err("      T, R, S: the same for all stores that follow; Enter: t\n");
     let keys = ANSWERS.map(|(key, words, _)| (key, words));
@@ -94,7 +121,7 @@ pub fn command(found: &FoundStore, name: &str, answer: Answer, team: Option<&Tea
         (Answer::Join, Some(team)) => team.flags(),
         _ => String::new(),
     };
-    let (name, store) = (quoted(name), quoted(&found.path.display().to_string()));
+    let (name, store) = (quoted(name), quoted_path(&found.path));
     command::command(&format!("scopes add {name} --store {store}{more} --yes"))
 }
 
@@ -137,14 +164,6 @@ pub fn store_json(found: &FoundStore, known: &KnownScopes) -> serde_json::Value 
 /// A store in one line: kind, size, path.
 pub fn store_line(found: &FoundStore, home: Option<&Path>) -> String {
     format!("{}: {}, {}", found.kind.title(), found.count(), with_tilde(&found.path, home))
-}
-
-/// A path as people write it.
-pub fn with_tilde(path: &Path, home: Option<&Path>) -> String {
-    match home.and_then(|home| path.strip_prefix(home).ok()) {
-        Some(rest) if !rest.as_os_str().is_empty() => format!("~/{}", rest.display()),
-        _ => path.display().to_string(),
-    }
 }
 
 fn valid_name(name: String) -> Option<String> {

@@ -9,7 +9,7 @@ use crate::cli::args::RemoveArgs;
 use crate::cli::error::CliError;
 use crate::cli::output::{write_json, write_plain};
 use crate::cli::prompt;
-use ack_connect::quoted;
+use ack_connect::quoted_path;
 use ack_service::config::Config;
 use ack_service::scope::{Registry, Scope};
 use ack_sys::files;
@@ -20,10 +20,10 @@ const REMOVED_FOLDER: &str = "removed";
 
 pub fn run(config: &Config, args: &RemoveArgs, json: bool) -> Result<(), CliError> {
     let scopes = Registry::new(config).discover().scopes;
-    let scope = find_scope(&scopes, &args.name)?;
+    let scope = &find_scope(&scopes, &args.name)?;
     let to = plan(config, scope)?;
     let does = what_moves(scope, &to);
-    let undo = format!("mv {} {}", word(&to), word(&scope.folder));
+    let undo = format!("mv {} {}", quoted_path(&to), quoted_path(&scope.folder));
     let asks = !args.yes && !json && prompt::is_possible();
     if asks {
         write_plain(&format!("{does}\n"))?;
@@ -110,8 +110,4 @@ fn database_in(folder: &Path) -> Option<PathBuf> {
         let opened = files::open(path).and_then(read);
         opened.is_ok() && &start == b"SQLite format 3\0"
     })
-}
-
-fn word(path: &Path) -> String {
-    quoted(&path.display().to_string())
 }

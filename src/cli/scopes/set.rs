@@ -13,7 +13,6 @@ use serde_json::json;
 use toml_edit::{Array, Value};
 
 use super::add;
-use super::found_store::with_tilde;
 use crate::cli::args::SetArgs;
 use crate::cli::command;
 use crate::cli::error::CliError;
@@ -26,13 +25,13 @@ use ack_service::scope::known::is_same;
 use ack_service::scope::manifest::Manifest;
 use ack_service::scope::resolve::find;
 use ack_service::scope::{Registry, Scope};
-use ack_sys::files::make_private;
+use ack_sys::files::{make_private, with_tilde};
 
 const LISTS: [&str; 3] = ["projects", "paths", "remotes"];
 
 pub fn set(config: &Config, args: &SetArgs, json: bool) -> Result<(), CliError> {
     let scopes = Registry::new(config).discover().scopes;
-    let scope = find_scope(&scopes, &args.name)?;
+    let scope = &find_scope(&scopes, &args.name)?;
     let mut changes = Vec::new();
     for assignment in &args.assignments {
         changes.push(change(config, assignment)?);
@@ -87,13 +86,8 @@ fn undo(scope: &str, edited: &EditedManifest) -> String {
     command::command(&format!("scopes set {}", words.join(" ")))
 }
 
-pub fn find_scope<'a>(scopes: &'a [Arc<Scope>], name: &str) -> Result<&'a Arc<Scope>, CliError> {
-    let found = find(scopes, name).map(|found| found.name.clone());
-    let scope = scopes.iter().find(|scope| Some(&scope.name) == found.as_ref());
-    scope.ok_or_else(|| CliError::NoScope {
-        name: name.to_owned(),
-        known: scopes.iter().map(|scope| scope.name.clone()).collect(),
-    })
+pub fn find_scope(scopes: &[Arc<Scope>], name: &str) -> Result<Arc<Scope>, CliError> {
+    find(scopes, name).ok_or_else(|| CliError::no_scope(name, scopes))
 }
 
 /// The main folder of the repository that contains a folder, or the folder itself.

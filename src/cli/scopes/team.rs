@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::cli::prompt;
-use ack_connect::quoted;
 use ack_connect::recogniser::{FoundStore, knowledge_folders};
+use ack_connect::{quoted, quoted_path};
 use ack_service::config::Config;
 use ack_service::scope::resolve::current_by_manifests;
 use ack_service::scope::{KnownScopes, Scope};
@@ -52,7 +52,7 @@ impl Team {
 
     /// The flags of `scopes add` that join it.
     pub fn flags(&self) -> String {
-        let repository = quoted(&self.repository.display().to_string());
+        let repository = quoted_path(&self.repository);
         format!(" --ref {} --path {repository}", quoted(&self.reference))
     }
 

@@ -25,6 +25,7 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use ack_api::text;
+use ack_api::time::utc_day;
 use ack_store::quick_state::QuickState;
 use ack_sys::files;
 
@@ -187,7 +188,7 @@ fn find(clients: &[Arc<TokenClient>], token: &[u8]) -> Option<Arc<TokenClient>> 
             found = Some(client);
         }
     }
-    let today = Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date();
+    let today = utc_day(Timestamp::now());
     found.filter(|client| client.last_day.is_none_or(|last| today <= last)).cloned()
 }
 

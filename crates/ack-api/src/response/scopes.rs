@@ -14,8 +14,11 @@ pub struct Counts {
     pub approved: u64,
     /// Promoted memories.
     pub promoted: u64,
-    /// Memories that wait for review.
+    /// Memories that nobody decided about: they wait for review, or are snoozed.
     pub staging: u64,
+    /// How many of these are snoozed until a later day.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub snoozed: u64,
     /// Rejected memories; never served.
     pub rejected: u64,
     /// Rows with an unknown status; never served.
@@ -30,9 +33,16 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// `; newer ones replace 22 of these; 14 deleted in it are left out`, or nothing.
+    pub const fn waiting(&self) -> u64 {
+        self.staging.saturating_sub(self.snoozed)
+    }
+
+    /// `; 3 snoozed; newer ones replace 22 of these; 14 deleted in it are left out`, or nothing.
     pub fn rest_in_words(&self) -> String {
         let mut words = String::new();
+        if self.snoozed > 0 {
+            words.push_str(&format!("; {} snoozed", self.snoozed));
+        }
         if self.replaced > 0 {
             words.push_str(&format!("; newer ones replace {} of these", self.replaced));
         }

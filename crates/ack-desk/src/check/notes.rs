@@ -9,7 +9,7 @@ use ack_api::memory::{Memory, Status};
 use ack_compare::groups::{NEARLY_EQUAL, alike};
 use ack_store::folder::front_matter::split;
 use ack_store::folder::lines;
-use ack_store::folder::links::{Target, links, name_alone, target_exists};
+use ack_store::folder::links::{Target, links, name_alone, target_paths};
 use ack_store::folder::markdown::blank_comments;
 use ack_store::folder::note::{self, Note, NoteStatus};
 use ack_store::folder::parse;
@@ -37,6 +37,10 @@ const TEXT_KEYS: &[&str] = &[
     "created",
     "date",
 ];
+
+pub fn dead_link(target: &str) -> String {
+    format!("links to `{target}`, which does not exist")
+}
 
 struct CheckedMemory {
     path: PathBuf,
@@ -171,9 +175,9 @@ impl CheckState {
                 Target::Note(name) => self.note_links.push((at.0.to_owned(), at.1, name)),
                 Target::File(target) => {
                     let top = place.top.as_deref();
-                    if !target_exists(&target, relative, &place.folder, top) {
-                        let message = format!("links to `{target}`, which does not exist");
-                        self.error("dead-link", at, message);
+                    let paths = target_paths(&target, relative, &place.folder, top);
+                    if !paths.iter().any(|path| path.exists()) {
+                        self.error("dead-link", at, dead_link(&target));
                     }
                 }
             }

@@ -13,6 +13,7 @@ use ack_bucket::publish::{
     UploadCost,
 };
 use ack_store::READ_TIMEOUT;
+use jiff::civil::Date;
 use serde::Serialize;
 
 use super::{Approved, HeldItem, PublishError, Superseded, approved, check_texts, may_publish};
@@ -37,6 +38,8 @@ pub struct BucketOptions {
     pub by: String,
     /// Readers hold tables with at most this many rows in memory.
     pub resident: usize,
+    /// Memories that are snoozed until a later day do not wait for review.
+    pub today: Date,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -144,7 +147,7 @@ impl Publication {
 
     fn approved(&self) -> Result<Approved, BucketPublishError> {
         may_publish(&self.scope)?;
-        Ok(approved(&self.scope, Superseded::Kept)?)
+        Ok(approved(&self.scope, Superseded::Kept, self.options.today)?)
     }
 
     fn desired_state(

@@ -1,18 +1,23 @@
 //! The files in a publish folder: which ones are ours, and how to write one.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self, Permissions};
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use ack_api::memory::Memory;
+use ack_store::folder::front_matter::split;
+use ack_store::folder::links::{Target, links, target_paths};
+use ack_store::folder::markdown::blank_comments;
 use ack_sys::files;
+use ack_worktree::repository::Repository;
 use tempfile::Builder;
 use walkdir::WalkDir;
 
 use super::note::{Comparison, Published, PublishedMemory};
-use super::{PublishError, PublishItem, PublishOptions, PublishPlan, Step};
+use super::{HeldItem, PublishError, PublishItem, PublishOptions, PublishPlan, Step};
+use crate::check::dead_link;
 use ack_service::scope::Scope;
 
 /// The largest file that is read.
@@ -94,35 +99,72 @@ pub fn plan(
             after: Some(INDEX.to_owned()),
         });
     }
+    let mut files = Vec::new();
     for memory in memories {
         let source = scope.store.note_text(&memory.id);
         let origin = PublishedMemory { scope: &scope.name, memory, source: source.as_deref() };
-        match present.published.remove(&memory.id) {
+        let file = match present.published.remove(&memory.id) {
             Some((path, text, published)) => {
-                plan_existing(plan, &origin, path, text, &published, options);
+                plan_existing(plan, &origin, path, text, &published, options)
             }
             None => plan_new(plan, &origin, &mut present.names),
-        }
+        };
+        files.extend(file.map(|(path, text)| (memory, path, text)));
     }
     for (id, (path, text, _)) in present.published {
         plan.withdrawn.push(PublishItem { path: path.clone(), id });
         plan.steps.push(Step { path, before: Some(text), after: None });
     }
+    warn_of_dead_links(plan, &files);
     Ok(())
 }
 
-/// Plans the file of a memory that has none.
-fn plan_new(plan: &mut PublishPlan, origin: &PublishedMemory<'_>, names: &mut HashSet<String>) {
+/// Warns of links in the published files whose targets are not there after the plan was carried out.
+fn warn_of_dead_links(plan: &mut PublishPlan, files: &[(&Memory, PathBuf, String)]) {
+    let folder = &plan.folder;
+    let existing = folder.ancestors().find(|path| path.is_dir());
+    let repository = existing.and_then(|existing| Repository::discover(existing, None));
+    let top = repository.as_ref().map(|repository| repository.work_tree.as_path());
+    let steps = plan.steps.iter();
+    let written: HashMap<PathBuf, bool> =
+        steps.map(|step| (folder.join(&step.path), step.after.is_some())).collect();
+    let will_exist = |path: &PathBuf| written.get(path).copied().unwrap_or_else(|| path.exists());
+    for (memory, path, text) in files {
+        let (_, body) = split(text);
+        let targets =
+            links(&blank_comments(body)).into_iter().filter_map(|link| match link.target {
+                Target::File(target) => Some(target),
+                Target::Note(_) => None,
+            });
+        let is_dead =
+            |target: &String| !target_paths(target, path, folder, top).iter().any(will_exist);
+        let reasons: Vec<String> =
+            targets.filter(is_dead).map(|target| dead_link(&target)).collect();
+        if !reasons.is_empty() {
+            let (id, title) = (memory.id.clone(), memory.title.clone());
+            plan.warnings.push(HeldItem { id, title, reasons });
+        }
+    }
+}
+
+/// Plans the file of a memory that has none. Returns it, if it is written.
+fn plan_new(
+    plan: &mut PublishPlan,
+    origin: &PublishedMemory<'_>,
+    names: &mut HashSet<String>,
+) -> Option<(PathBuf, String)> {
     let after = origin.render(None);
     if plan.hold_back(origin.memory, &after) {
-        return;
+        return None;
     }
     let path = PathBuf::from(free_name(origin, names));
     plan.added.push(PublishItem { path: path.clone(), id: origin.memory.id.clone() });
-    plan.steps.push(Step { path, before: None, after: Some(after) });
+    plan.steps.push(Step { path: path.clone(), before: None, after: Some(after.clone()) });
+    Some((path, after))
 }
 
-/// Plans the file of a memory that has one.
+/// Plans the file of a memory that has one. Returns the file as it will be, unless its text must not
+/// be published.
 fn plan_existing(
     plan: &mut PublishPlan,
     origin: &PublishedMemory<'_>,
@@ -130,25 +172,27 @@ fn plan_existing(
     text: String,
     published: &Published,
     options: PublishOptions,
-) {
+) -> Option<(PathBuf, String)> {
     let item = PublishItem { path: path.clone(), id: origin.memory.id.clone() };
     let after = match origin.compare(published) {
         Comparison::Conflict if !options.overwrite => {
             plan.kept.push(item);
-            return;
+            return Some((path, text));
         }
         Comparison::Same => text.clone(),
         Comparison::Changed | Comparison::Conflict => origin.render(Some(&text)),
     };
     if after == text {
         plan.unchanged += 1;
-        return;
+        return Some((path, text));
     }
     if plan.hold_back(origin.memory, &after) {
-        return;
+        return None;
     }
     plan.changed.push(item);
-    plan.steps.push(Step { path, before: Some(text), after: Some(after) });
+    let step = Step { path: path.clone(), before: Some(text), after: Some(after.clone()) };
+    plan.steps.push(step);
+    Some((path, after))
 }
 
 /// Writes a memory that no other scope has as a new note, which waits for review whatever counts as

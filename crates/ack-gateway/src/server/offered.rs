@@ -230,13 +230,10 @@ impl OfferedTool {
         Err(Box::new(ErrorBody {
             code: "unknown_argument".to_owned(),
             message: format!("`{argument}` is not an argument of {}", self.listed.name),
-            hint: None,
-            path: None,
             nearest: nearest(&argument, known.iter().map(String::as_str), 2),
             argument: Some(argument),
-            value: None,
             allowed: known,
-            example: None,
+            ..ErrorBody::default()
         }))
     }
 }

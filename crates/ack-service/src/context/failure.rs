@@ -5,12 +5,14 @@
 //! them are read. Nobody asked for it, so a memory is shown only if both its words and its
 //! meaning fit.
 
+mod error_codes;
 mod error_text;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use self::error_codes::ErrorCodes;
 use super::evidence::{Frequencies, Weights, weight_of_one};
 use super::outlines;
 use super::words::{WordKind, Words};
@@ -105,6 +107,9 @@ impl Service {
             let Some((memory, others)) = candidate.record() else {
                 continue;
             };
+            if failure.codes.are_others(&ErrorCodes::of(memory.texts())) {
+                continue;
+            }
             let evidence = failure.evidence(candidate.words, &memory);
             let is_best = best.as_ref().is_none_or(|(best, ..)| evidence > *best);
             if evidence >= MIN_EVIDENCE && is_best {
@@ -138,6 +143,7 @@ struct Failure<'a> {
     /// The weight of all its known words, if they stand in a title.
     total: f64,
     vector: Option<QuantizedVector>,
+    codes: ErrorCodes,
 }
 
 impl<'a> Failure<'a> {
@@ -151,6 +157,7 @@ impl<'a> Failure<'a> {
         let rows = || read.iter().flat_map(|(_, rows)| rows.iter().map(|row| row.words));
         let vector = Encoder::embedded().and_then(|encoder| encoder.query(text));
         let weights = Frequencies::count(rows(), words).weights();
+        let codes = ErrorCodes::of(lines.iter().map(String::as_str));
         let lines = lines.iter().map(|line| weighted(line, words, &weights));
         let known = words.without_parts(weights.counted());
         let all_in_title = WordMatches { title_or_tags: known, ..WordMatches::default() };
@@ -161,6 +168,7 @@ impl<'a> Failure<'a> {
             total: weights.sum(all_in_title, known),
             weights,
             vector: vector.as_deref().and_then(QuantizedVector::quantize),
+            codes,
         }
     }
 

@@ -22,6 +22,7 @@ use ack_search::filter::Filters;
 use ack_search::interner::NameId;
 use ack_search::inverted::Index;
 use ack_store::sessions::{MAX_MEMBERS, Members, RecentSession, SessionQuery};
+use jiff::tz::TimeZone;
 
 const FOCUS_REASON: &str = "matches the focus";
 
@@ -41,8 +42,11 @@ pub fn choose(
     search.take(Some(focus), false, limits.others, &mut others, notes)?;
     let own_scope = selection.current.scope.as_ref();
     let is_meant = |open: &&OpenScope| own_scope.is_none_or(|own| own.name == open.name());
-    let meant = opened.iter().filter(is_meant).filter_map(OpenScope::index);
-    let pending = meant.map(|index| scopes::pending(index, 0));
+    let today = (service.config.clock)().to_zoned(TimeZone::UTC).date();
+    let pending = opened.iter().filter(is_meant).filter_map(|open| {
+        let snoozed = open.scope.store.snapshot(|snapshot| snapshot.snoozed(today));
+        Some(scopes::pending(open.index()?, &snoozed.unwrap_or_default(), 0))
+    });
     let pending = pending.filter(|pending| pending.count > 0);
     let pending = pending.reduce(|all, one| Pending {
         count: all.count + one.count,

@@ -113,19 +113,18 @@ pub fn linked_notes(text: &str, note: &Path) -> Vec<String> {
     targets.take(MAX_NOTES).collect()
 }
 
-/// Whether a link target exists. A relative target starts at the note's folder; one with a leading
-/// `/` starts at the folder of all notes or at the top of the repository.
-pub fn target_exists(target: &str, note: &Path, folder: &Path, top: Option<&Path>) -> bool {
+/// Where the target of a link may be. A relative target starts at the note's folder; one with a
+/// leading `/` starts at the folder of all notes or at the top of the repository.
+pub fn target_paths(target: &str, note: &Path, folder: &Path, top: Option<&Path>) -> Vec<PathBuf> {
     let decoded = percent_encoding::percent_decode_str(target).decode_utf8_lossy();
-    let exists = |base: &Path, path: &str| {
-        let path = normal(&base.join(path));
-        path.exists()
-    };
     match decoded.strip_prefix('/') {
-        Some(rest) => exists(folder, rest) || top.is_some_and(|top| exists(top, rest)),
+        Some(rest) => {
+            let bases = [Some(folder), top].into_iter().flatten();
+            bases.map(|base| normal(&base.join(rest))).collect()
+        }
         None => {
             let beside = folder.join(note);
-            exists(beside.parent().unwrap_or(folder), &decoded)
+            vec![normal(&beside.parent().unwrap_or(folder).join(&*decoded))]
         }
     }
 }
