@@ -299,6 +299,11 @@ pub fn lower_case(name: &str) -> String {
     name.nfc().flat_map(char::to_lowercase).collect()
 }
 
+/// A name as a Mac writes it in the name of a file.
+pub fn decomposed(name: &str) -> String {
+    name.nfd().collect()
+}
+
 /// The longest names, in bytes, that are compared letter by letter. The cost grows with the product
 /// of their lengths.
 const MAX_COMPARED_BYTES: usize = 200;
