@@ -19,6 +19,7 @@ use ack_api::{
 };
 use ack_search::cursor::Cursor;
 use ack_search::encoder::Encoder;
+use ack_search::view::View;
 
 pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, Error> {
     let spec = QuerySpec::new(request, &service.config)?;
@@ -52,6 +53,7 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
     }
     let mut response = QueryResponse {
         total: page.total,
+        total_is_lower_bound: search.views.iter().any(View::is_partial),
         hidden: (page.hidden != ack_api::Hidden::default()).then_some(page.hidden),
         searched: selection.searched(spec.filters.status),
         expected: spec.expect.as_deref().map(|id| Box::new(search.expected(id, &page))),
