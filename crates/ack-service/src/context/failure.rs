@@ -11,6 +11,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::about_files::record;
 use super::evidence::{Frequencies, Weights, weight_of_one};
 use super::outlines;
 use super::words::{WordKind, Words};
@@ -107,7 +108,8 @@ impl Service {
         let mut best: Option<(f64, &Candidate<'_>, Memory, Vec<Contradiction>)> = None;
         let candidates = candidates(&read, &failure.weights);
         for candidate in &candidates {
-            let Some((memory, others)) = candidate.record() else {
+            let record = record(candidate.scope, candidate.outline, LOCK_TIMEOUT);
+            let Some((memory, others)) = record else {
                 continue;
             };
             let evidence = failure.evidence(candidate.outline, &memory);
@@ -278,13 +280,6 @@ impl FindWords for ErrorWords {
 struct Candidate<'a> {
     scope: &'a Arc<Scope>,
     outline: &'a Outline,
-}
-
-impl Candidate<'_> {
-    /// The record and what contradicts it, with the status that it has now.
-    fn record(&self) -> Option<(Memory, Vec<Contradiction>)> {
-        super::about_files::record(self.scope, self.outline, LOCK_TIMEOUT)
-    }
 }
 
 /// The memories that share the most and the rarest words with the error.
