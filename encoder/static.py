@@ -89,6 +89,8 @@ SCRIPTS = LATIN, CYRILLIC, HANGUL, KATAKANA, IDEOGRAPHS
 # Runs of one script, and what is between them.
 RUN = re.compile("|".join(f"[{s}]+" for s in SCRIPTS) + "|[^\\s" + "".join(SCRIPTS) + "]+")
 PIECE_CHARS, FREE_CHARS = 24, 4
+# The same in katakana, whose letters are syllables.
+FREE_SYLLABLES = 2
 DECAY, ENGLISH_ODDS, MARKS_ODDS, LEAST_ODDS = 0.9, -1.5, 2.0, 1.0
 
 
@@ -109,7 +111,7 @@ def longest_pieces(word, find):
         for end in range(min(len(word), at + PIECE_CHARS), at, -1):
             piece = word[at:end]
             row = find(piece) if at == 0 else find("##" + piece)
-            if row is None and at and len(piece) >= FREE_CHARS:
+            if row is None and at and len(piece) >= (FREE_SYLLABLES if "\u30a1" <= piece[0] <= "\u30ff" else FREE_CHARS):
                 row = find(piece)
             if row is not None:
                 break

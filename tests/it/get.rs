@@ -161,6 +161,20 @@ fn every_id_that_a_search_shows_can_be_fetched() {
 }
 
 #[test]
+fn an_id_is_found_however_its_letters_are_composed() {
+    let root = Root::new();
+    root.store("alpha", &["cafe\u{301}.md", "na\u{ef}ve.md"].map(|id| titled(id, "A note")));
+    let service = root.service();
+    for (asked, stored) in
+        [("caf\u{e9}.md", "cafe\u{301}.md"), ("nai\u{308}ve.md", "na\u{ef}ve.md")]
+    {
+        for id in [asked, stored] {
+            assert_eq!(service.fetch(json!({ "id": id }))["id"], stored);
+        }
+    }
+}
+
+#[test]
 fn a_timeline_contains_neighbours_of_the_session_project_or_scope() {
     let root = Root::new();
     let at = |id: &str, day: u32, rest: Value| {

@@ -10,7 +10,7 @@ use crate::connect::Home;
 use crate::context::project;
 use crate::decisions::decide;
 use crate::query::bulk;
-use crate::support::{Root, fingerprint, memory, run_sql, write_file};
+use crate::support::{Ask, Root, fingerprint, memory, run_sql, write_file};
 
 /// A root, a project in it, and a home for what hooks remember.
 struct Desk {
@@ -175,6 +175,29 @@ fn only_certain_and_approved_memories_are_shown() {
     assert_contains!(text, "id folder (about its folder)");
     assert_eq!(desk.added("s", "src/web/routes.rs"), "");
     assert_eq!(desk.added("s", "/etc/hosts"), "");
+}
+
+#[test]
+fn a_file_is_the_same_however_its_letters_are_composed() {
+    let [composed, decomposed] =
+        ["src/Mar\u{e9}es/\u{e9}t\u{e9}.rs", "src/Mare\u{301}es/e\u{301}te\u{301}.rs"];
+    let desk = Desk::new(&[
+        about("one", composed, json!({})),
+        about("other", decomposed, json!({})),
+        about("folder", "src/Mare\u{301}es/", json!({})),
+    ]);
+    for (session, file) in [("a", composed), ("b", decomposed)] {
+        let text = desk.added(session, file);
+        assert_eq!(ids(&text), ["one", "other", "folder"], "{text}");
+    }
+    let service = desk.root.service();
+    for file in [composed, decomposed] {
+        let found = service.find(json!({ "files": [file] }));
+        assert_eq!(found["total"], 3, "{found}");
+    }
+    write_file(desk.top.join("e\u{301}te\u{301}.rs"), "changed");
+    let brief = service.brief(json!({ "project_path": desk.top }));
+    assert_contains!(brief["recent_memories"][0]["why"], "changed files");
 }
 
 #[test]

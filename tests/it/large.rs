@@ -193,8 +193,9 @@ fn a_large_scope_answers_like_one_in_memory() {
         }
     };
     compare("as it was indexed");
-    let notes = query(&searching, &json!({ "query": "docker queue" }))["notes"].to_string();
-    assert_contains!(notes, "best_matches_only");
+    let answer = query(&searching, &json!({ "query": "docker queue" }));
+    assert_contains!(answer["notes"].to_string(), "best_matches_only");
+    assert_eq!(answer["total_is_lower_bound"], true);
     let scopes = searching.scopes(json!({ "scope": "alpha" }));
     assert_eq!(scopes["scopes"][0]["index"]["coverage"], 1.0);
     let arguments = json!({ "id": "m00500", "include": ["related", "timeline"] });

@@ -58,6 +58,7 @@ const ACROSS: &str = "\
     en-39 上传大文件很慢
     en-39 Загрузка больших файлов медленная
     en-43 メモリ使用量が増え続ける
+    en-43 メモリリーク
     en-49 supprimer les journaux après trente jours
     en-62 límite de archivos abiertos
     en-62 limite de arquivos abertos

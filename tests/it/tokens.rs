@@ -13,7 +13,7 @@ use tiktoken_rs::CoreBPE;
 
 use crate::context::project;
 use crate::query::bulk;
-use crate::support::{Ask, Root, memory, outside, read_text, titled, write_file};
+use crate::support::{Root, memory, outside, read_text, titled, write_file};
 
 /// The limit, in tokens, for what is read in every session.
 const EVERY_SESSION: usize = 1_600;
@@ -74,6 +74,9 @@ fn the_filters_of_common_pieces_are_those_of_the_vocabularies() {
     };
     let mut made = of(is_word, vocabulary::WORDS);
     made.extend(of(is_punctuation, vocabulary::PUNCTUATION));
+    made.extend(vocabulary::characters(|c| {
+        u8::try_from(cost(c.encode_utf8(&mut [0; 4]))).unwrap()
+    }));
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/ack-api/src/text/vocabulary.bin");
     if std::env::var_os("UPDATE_VOCABULARY").is_some() {
         write_file(&path, &made);
@@ -202,6 +205,19 @@ fn the_estimate_is_an_upper_bound_for_random_text() {
             texts.push(of(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"));
             texts.push(of(b"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"));
             texts.push(of(b"a \n\t "));
+            if length > 64 {
+                // Words of letters as frequent as in English.
+                texts.push(of(b"  eeeettaaooiinnssrrhdlucm"));
+            }
+            for script in ["\u{a1}\u{52f}", "ぁヿ", "一鿿", "가힣", "\u{900}\u{e7f}", "🌀🧿"]
+            {
+                let ends: Vec<u32> = script.chars().map(u32::from).collect();
+                let letters = bytes.iter().zip(&bytes[1..]).filter_map(|(first, second)| {
+                    let number = u32::from(*first) << 8 | u32::from(*second);
+                    char::from_u32(ends[0] + number % (ends[1] - ends[0]))
+                });
+                texts.push(letters.collect());
+            }
         }
     }
     check(&texts, 130);
@@ -249,11 +265,15 @@ fn no_answer_costs_more_tokens_than_max_tokens() {
     let blob = base64::prelude::BASE64_STANDARD.encode(noise.collect::<Vec<u8>>());
     let cjk = "データベースの接続が切れる問題を修正しました。数据库连接超时的问题已经修复。";
     let hex = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 ";
+    let syllable = |n: u32| char::from_u32(0xac00 + n.wrapping_mul(2_654_435_761) % 11_172);
+    let korean: String = (0..3_000).filter_map(syllable).collect();
     let texts = [
         ("base64", blob.as_str()),
         ("code", include_str!("tokens.rs")),
         ("cjk", &cjk.repeat(60)),
         ("hex", &hex.repeat(80)),
+        ("korean", &korean),
+        ("lines", &"a\n".repeat(3_000)),
     ];
     let memories: Vec<Value> = texts
         .iter()
@@ -266,25 +286,38 @@ fn no_answer_costs_more_tokens_than_max_tokens() {
         })
         .collect();
     bulk(&root, "odd", &memories);
-    let service = root.service();
+    let mut server = crate::mcp::Server::initialized(root.path());
     let folder = root.path().join("odd");
     for max_tokens in [200, 300, 500, 1_000, 4_000, 20_000] {
-        let check = |answer: Value, asked: &Value| {
-            let cost = cost(&answer.to_string());
-            assert!(cost <= max_tokens, "{cost} tokens for {asked}: {answer}");
+        let mut check = |tool: &str, asked: &Value| {
+            let answer = server.call(tool, asked.clone());
+            // A client shows one of them to its model.
+            let text = answer["content"][0]["text"].as_str().unwrap().to_owned();
+            for shown in [answer["structuredContent"].to_string(), text] {
+                let cost = cost(&shown);
+                assert!(cost <= max_tokens, "{cost} tokens for {asked}: {shown}");
+            }
         };
-        for query in "base64 | code | cjk データベース | hex 9f86d081 | payout | fact".split(" | ")
-        {
+        for query in [
+            "base64",
+            "code",
+            "cjk データベース",
+            "hex 9f86d081",
+            "payout",
+            "fact",
+            "korean",
+            "lines",
+        ] {
             for asked in [
                 json!({ "query": query, "max_tokens": max_tokens }),
                 json!({ "query": query, "max_tokens": max_tokens, "detail": "full", "limit": 50, "status": "all" }),
                 json!({ "query": query, "max_tokens": max_tokens, "explain": true }),
             ] {
-                check(service.find(asked.clone()), &asked);
+                check("query_memories", &asked);
             }
         }
         let arguments =
             json!({ "max_tokens": max_tokens, "max_memories": 20, "project_path": folder });
-        check(service.brief(arguments.clone()), &arguments);
+        check("get_context", &arguments);
     }
 }

@@ -283,6 +283,12 @@ impl ProjectRows {
         let is_listed = |name: &str| !name.is_empty() && self.names.contains(&fold_name(name));
         is_listed(project) || is_listed(alias) || (project.is_empty() && self.unnamed)
     }
+
+    /// Whether a memory belongs to the project.
+    pub fn contain_memory(&self, memory: &Memory) -> bool {
+        let [project, alias] = [&memory.project, &memory.project_alias];
+        self.contain(project.as_deref().unwrap_or_default(), alias.as_deref().unwrap_or_default())
+    }
 }
 
 /// Folds a project, scope or repository name for comparison: to lower case, with `-` for `_` and
@@ -297,6 +303,11 @@ pub fn lower_case(name: &str) -> String {
         return name.to_ascii_lowercase();
     }
     name.nfc().flat_map(char::to_lowercase).collect()
+}
+
+/// A name as a Mac writes it in the name of a file.
+pub fn decomposed(name: &str) -> String {
+    name.nfd().collect()
 }
 
 /// The longest names, in bytes, that are compared letter by letter. The cost grows with the product

@@ -213,69 +213,50 @@ fn strip_escapes(raw: &str) -> String {
     let mut out = String::with_capacity(raw.len());
     let mut chars = raw.chars().peekable();
     while let Some(c) = chars.next() {
-        let kind = match c {
-            '\u{1b}' => match chars.peek().copied() {
-                Some('[') => {
-                    chars.next();
-                    Some(Sequence::Control)
-                }
-                Some(']' | 'P' | 'X' | '^' | '_') => {
-                    chars.next();
-                    Some(Sequence::Text)
-                }
-                Some('\u{20}'..='\u{2f}') => {
-                    chars.next();
-                    chars.next();
-                    None
-                }
-                Some('\u{30}'..='\u{7e}') => {
-                    chars.next();
-                    None
-                }
-                _ => None,
+        let sequence = match c {
+            '\u{1b}' => match chars.next_if(|next| matches!(next, ' '..='~')) {
+                Some('[') => Sequence::Control,
+                Some(']' | 'P' | 'X' | '^' | '_') => Sequence::Text,
+                Some(' '..='/') => Sequence::Character,
+                _ => continue,
             },
-            '\u{9b}' => Some(Sequence::Control),
-            '\u{9d}' | '\u{90}' | '\u{98}' | '\u{9e}' | '\u{9f}' => Some(Sequence::Text),
+            '\u{9b}' => Sequence::Control,
+            '\u{9d}' | '\u{90}' | '\u{98}' | '\u{9e}' | '\u{9f}' => Sequence::Text,
             _ => {
                 out.push(c);
                 continue;
             }
         };
-        match kind {
-            Some(Sequence::Control) => {
-                while chars.peek().is_some_and(|p| ('\u{20}'..='\u{3f}').contains(p)) {
-                    chars.next();
-                }
-                if chars.peek().is_some_and(|p| ('\u{40}'..='\u{7e}').contains(p)) {
-                    chars.next();
-                }
+        match sequence {
+            Sequence::Control => {
+                while chars.next_if(|next| matches!(next, ' '..='?')).is_some() {}
+                chars.next_if(|next| matches!(next, '@'..='~'));
             }
-            Some(Sequence::Text) => {
-                while let Some(p) = chars.peek().copied() {
-                    if p == '\n' {
-                        break;
+            Sequence::Text => {
+                while let Some(next) = chars.next_if(|next| *next != '\n') {
+                    if next == '\u{1b}' {
+                        chars.next_if_eq(&'\\');
                     }
-                    chars.next();
-                    if p == '\u{7}' || p == '\u{9c}' {
-                        break;
-                    }
-                    if p == '\u{1b}' {
-                        if chars.peek() == Some(&'\\') {
-                            chars.next();
-                        }
+                    if matches!(next, '\u{1b}' | '\u{7}' | '\u{9c}') {
                         break;
                     }
                 }
             }
-            None => {}
+            Sequence::Character => {
+                chars.next();
+            }
         }
     }
     out
 }
 
+/// What follows the beginning of an escape sequence.
 enum Sequence {
+    /// Parameters, and a final byte.
     Control,
+    /// Anything up to a terminator.
     Text,
+    Character,
 }
 
 fn keep_char(c: char) -> Option<char> {

@@ -176,11 +176,16 @@ impl<'t> Builder<'t> {
         if range.end <= self.written_until {
             return;
         }
-        if !matches!(event, Event::Start(_) | Event::End(_)) {
-            if self.spans.is_empty() {
-                self.add_unseen(range.start);
+        match event {
+            // Where it leads is written after its text.
+            Event::End(TagEnd::Link | TagEnd::Image) => self.added = self.added.max(range.end),
+            Event::Start(_) | Event::End(_) => {}
+            _ => {
+                if self.spans.is_empty() {
+                    self.add_unseen(range.start);
+                }
+                self.added = self.added.max(range.end);
             }
-            self.added = self.added.max(range.end);
         }
         match event {
             Event::Start(tag) => self.open(tag, range),
@@ -480,6 +485,7 @@ mod tests {
             ("[a]: ftp://b 'said'\n\ntext", "[a]: ftp://b 'said'|text"),
             ("text\n\n[a]: b\n[a]: other", "text|[a]: b\n[a]: other"),
             ("- [a]: b\n  text\n- c", "[- [a]: b|text;c]"),
+            ("- [a](https://x.example)\n\n> q", "[a(x.example)]|> q"),
             ("a&#8203;b &lt;i&gt;", "a[U+200B]b <i>"),
             ("```sh said more\nx\n```", "sh said more{x}"),
         ] {

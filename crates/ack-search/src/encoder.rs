@@ -21,7 +21,7 @@ use safetensors::tensor::TensorView;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use self::attention::Attention;
-use self::multilingual::{Multilingual, is_ideograph};
+use self::multilingual::{Multilingual, is_ideograph, is_katakana};
 pub use self::tokens::Token;
 use self::tokens::{Buffers, Row, Tokenizer};
 use self::wordpiece::{TokenId, Vocabulary};
@@ -38,7 +38,7 @@ const MAX_MEMORY_TOKENS: usize = 512;
 const MAX_QUERY_TOKENS: usize = 256;
 /// Increment this when the same artifact produces different vectors or terms: tables with another
 /// number are rebuilt.
-const ENCODER_VERSION: u64 = 9;
+const ENCODER_VERSION: u64 = 10;
 /// A text counts as known if this share of its words is known: every text has a few symbols and
 /// names.
 const MIN_KNOWN_SHARE: f32 = 0.8;
@@ -257,8 +257,8 @@ impl Encoder {
         }
     }
 
-    /// Whether the encoder knows a word, as a whole or in pieces of at least 2.5 letters on
-    /// average. Shorter pieces resemble everything.
+    /// Whether the encoder knows a word, as a whole or in long enough pieces. Shorter ones
+    /// resemble everything.
     fn is_known(&self, word: &str) -> bool {
         let mut pieces = Vec::new();
         self.vocabulary.tokenize(word, &mut pieces);
@@ -425,10 +425,12 @@ impl Encoder {
 /// Whether pieces of a word are long enough to mean something.
 fn is_long_enough(word: &str, pieces: usize) -> bool {
     let characters = word.chars().count();
+    // Two syllables or two and a half letters.
+    let half_characters = if word.chars().all(is_katakana) { 4 } else { 5 };
     match pieces {
         0 => false,
         1 => characters > 1,
-        count => 2 * characters >= 5 * count,
+        count => 2 * characters >= half_characters * count,
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use ack_api::memory::lower_case;
 use globset::{GlobBuilder, GlobMatcher};
 
 const GLOB_CHARS: [char; 3] = ['*', '?', '['];
@@ -23,6 +24,11 @@ pub fn normalize(path: &str) -> Cow<'_, str> {
     } else {
         Cow::Borrowed(path)
     }
+}
+
+/// A path in the form in which paths are compared: also in lower case, with composed letters.
+pub fn folded(path: &str) -> String {
+    lower_case(&normalize(path))
 }
 
 /// Strips line numbers from the end of a path: `:10`, `:10-20`, `:10:5`, `#L10`, `#L10-L20`.
@@ -86,7 +92,7 @@ impl FilePattern {
         } else {
             None
         };
-        Ok(Self { part: text.to_lowercase(), glob })
+        Ok(Self { part: lower_case(&text), glob })
     }
 
     /// Whether the entry means a file of a memory. That file may itself be a folder or a glob that
@@ -97,7 +103,7 @@ impl FilePattern {
         if self.glob.as_ref().is_some_and(|glob| glob.is_match(&*path)) {
             return true;
         }
-        let path = path.to_lowercase();
+        let path = lower_case(&path);
         path.contains(&self.part) || (self.glob.is_none() && self.is_covered_by(&path))
     }
 

@@ -10,7 +10,7 @@ use super::inverted::docs::Doc;
 use super::postings::DocId;
 use super::remote::{ProjectSpellings, PushdownFilter};
 use ack_api::MatchTags;
-use ack_api::memory::{ProjectRows, StatusFilter, fold_name};
+use ack_api::memory::{ProjectRows, StatusFilter};
 
 /// The filters of a request, validated and parsed.
 #[derive(Debug, Clone, Default)]
@@ -215,10 +215,5 @@ impl Filters {
             || self.session.is_some()
             || self.since.is_some()
             || self.until.is_some()
-    }
-
-    /// Folds a tag or a name as the index does.
-    pub fn fold(text: &str) -> String {
-        fold_name(text)
     }
 }

@@ -14,6 +14,7 @@ pub mod sync;
 pub mod writers;
 
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
+use unicode_normalization::{UnicodeNormalization, is_nfc};
 
 use self::docs::{Doc, DocTable};
 use super::dictionary::Dictionary;
@@ -219,6 +220,19 @@ impl Index {
     pub fn find(&self, id: &str) -> Option<(DocId, &Doc)> {
         let doc = self.doc_with_id(id)?;
         Some((doc, self.doc(doc)?))
+    }
+
+    /// Like [`Index::find`], for an id as a person or an agent writes it: its letters may be composed,
+    /// and those of the file names of a Mac are not.
+    pub fn find_typed(&self, id: &str) -> Option<(DocId, &Doc)> {
+        self.find(id).or_else(|| {
+            let other: String = match id.is_ascii() {
+                true => return None,
+                false if is_nfc(id) => id.nfd().collect(),
+                false => id.nfc().collect(),
+            };
+            self.find(&other)
+        })
     }
 
     fn doc_with_id(&self, id: &str) -> Option<DocId> {

@@ -25,8 +25,11 @@ const MIN_MEMORY_TOKENS: usize = 120;
 const FEW_ENTRIES: usize = 4;
 const FEW_NEIGHBOURS: usize = 3;
 
+/// What a value costs as structure, or as text if that is more: each line of a long text is quoted
+/// there, which costs a token.
 pub fn token_cost(value: &impl Serialize) -> usize {
-    serde_json::to_string(value).map_or(0, |json| text::tokens(&json))
+    let json = serde_json::to_string(value).unwrap_or_default();
+    text::tokens(&json) + json.matches("\\n").count()
 }
 
 /// Applies steps to an answer, the mildest first, until it takes at most `bound` tokens.

@@ -122,6 +122,7 @@ impl Error {
         }
         self
     }
+
     /// An invalid argument without a nearest value.
     pub fn invalid(argument: &str, value: impl Into<String>, allowed: impl Into<String>) -> Self {
         Self::InvalidArgument {
@@ -156,10 +157,10 @@ impl Error {
 impl Diagnostic for Error {
     fn code(&self) -> ErrorCode {
         match self {
-            Self::InvalidArgument { .. } | Self::WrongType { .. } | Self::EmptyRange { .. } => {
-                ErrorCode::InvalidArgument
-            }
-            Self::OtherScope { .. } => ErrorCode::InvalidArgument,
+            Self::InvalidArgument { .. }
+            | Self::WrongType { .. }
+            | Self::EmptyRange { .. }
+            | Self::OtherScope { .. } => ErrorCode::InvalidArgument,
             Self::UnknownArgument { .. } => ErrorCode::UnknownArgument,
             Self::InvalidCursor(_) => ErrorCode::InvalidCursor,
             Self::Scope(error) => error.code(),

@@ -21,7 +21,7 @@ use ack_worktree::repository::Repository;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::context::files::{folded, inside, is_absolute};
+use crate::context::files::{inside, is_absolute};
 use crate::scope::resolve::Current;
 
 /// Folders with generated or downloaded content, which is not the project's own.
@@ -101,7 +101,11 @@ impl WorkTree {
     /// the project's `folder` inside it.
     pub fn new(top: &Path, main: &Path, folder: &Path, bounds: Bounds) -> Self {
         let inner = folder.strip_prefix(top).unwrap_or(Path::new(""));
-        let mut roots = vec![folded(top), folded(main)];
+        // Not composed: an entry is looked up as it is written.
+        let root = |folder: &Path| {
+            normalize(&folder.to_string_lossy()).trim_end_matches('/').to_lowercase()
+        };
+        let mut roots = vec![root(top), root(main)];
         roots.retain(|root| !root.is_empty());
         roots.dedup();
         let name = main.file_name().unwrap_or_default();

@@ -6,8 +6,8 @@ use ack_api::{
     Expected, Explanation, Given, Hint, LegExplanation, MAX_LIMIT, Message, Stage, text,
 };
 use ack_search::postings::DocId;
+use ack_search::retrieve;
 use ack_search::retrieve::{Candidate, CandidateSet, MAX_NEAREST, Query, explain_fusion};
-use ack_search::{ranking::order, retrieve};
 
 impl Search<'_> {
     pub fn explanation(
@@ -26,7 +26,7 @@ impl Search<'_> {
                 leg: "lexical".to_owned(),
                 rank: (scored.lexical > 0.0)
                     .then(|| ahead(&|other| other.lexical > scored.lexical)),
-                score: round(scored.lexical),
+                score: rounded(scored.lexical),
                 terms: parts
                     .map(|(key, part)| format!("{} {part:.2}", key.trim_start_matches('=')))
                     .collect(),
@@ -36,7 +36,7 @@ impl Search<'_> {
             legs.push(LegExplanation {
                 leg: "semantic".to_owned(),
                 rank: self.has_vector(scored).then(|| ahead(&|other| other.cosine > scored.cosine)),
-                score: round(scored.cosine),
+                score: rounded(scored.cosine),
                 terms: Vec::new(),
             });
         }
@@ -117,13 +117,7 @@ impl Search<'_> {
             expected.message = self.why_not_retrieved(&found, doc_key).into();
             return;
         };
-        let ranked = order(
-            &found.candidates,
-            &self.views,
-            &self.names,
-            |scope, doc| self.is_own_project(scope, doc),
-            self.order_options(None),
-        );
+        let ranked = self.ordered(&found.candidates, None);
         let position =
             ranked.iter().position(|other| (other.candidate.scope, other.candidate.doc) == doc_key);
         let rank = position.map_or(0, |position| position + 1);
@@ -185,6 +179,7 @@ impl Search<'_> {
     }
 }
 
-fn round(score: f32) -> f64 {
+/// A score with three decimals, as answers have it.
+pub fn rounded(score: f32) -> f64 {
     f64::from((score * 1000.0).round()) / 1000.0
 }

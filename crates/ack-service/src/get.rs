@@ -447,11 +447,12 @@ impl<'a> Lookup<'a> {
     }
 }
 
-/// Finds a memory by its stored id, or by its displayed id if that differs because it had to be
-/// made safe.
+/// Finds a memory by its stored id, or by another form of it: its displayed id, if that had to be
+/// made safe, or with its letters composed otherwise.
 fn fetch(snapshot: &Snapshot<'_>, index: &Index, id: &str) -> Result<Option<Memory>, StoreError> {
-    match (snapshot.by_id(id)?, index.find(id)) {
-        (None, Some((_, doc))) => {
+    match (snapshot.by_id(id)?, index.find_typed(id)) {
+        (None, Some((number, doc))) => {
+            let id = index.id(number);
             let mut found = snapshot.memories(&[(doc.key, id)], StatusFilter::All)?;
             Ok(found.remove(id))
         }

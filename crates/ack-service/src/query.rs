@@ -19,6 +19,7 @@ use ack_api::{
 };
 use ack_search::cursor::Cursor;
 use ack_search::encoder::Encoder;
+use ack_search::view::View;
 
 pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, Error> {
     let spec = QuerySpec::new(request, &service.config)?;
@@ -52,6 +53,7 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
     }
     let mut response = QueryResponse {
         total: page.total,
+        total_is_lower_bound: search.views.iter().any(View::is_partial),
         hidden: (page.hidden != ack_api::Hidden::default()).then_some(page.hidden),
         searched: selection.searched(spec.filters.status),
         expected: spec.expect.as_deref().map(|id| Box::new(search.expected(id, &page))),
@@ -105,35 +107,24 @@ fn hidden_by_status(number: u64, spec: &QuerySpec) -> Note {
 impl Search<'_> {
     /// Rejects a `like` that matches no memory, or one that the caller may not see.
     fn check_like(&self) -> Result<(), Error> {
-        if let (Some(like), Some((scope, doc)), true) =
-            (&self.spec.like, self.like, self.spec.withholds)
-        {
-            let view = self.views.get(scope);
-            let status = view.and_then(|view| Some(view.index.doc(doc)?.status));
-            if status.is_some_and(|status| !self.spec.filters.status.allows(status)) {
-                return Err(Error::MemoryWithheld {
-                    id: ack_api::text::id(&like.id),
-                    scope: self.names.get(scope).cloned().unwrap_or_default(),
-                });
-            }
+        let Some(like) = &self.spec.like else {
+            return Ok(());
+        };
+        let (status, id) = (self.spec.filters.status, ack_api::text::id(&like.id));
+        let Some((scope, doc)) = self.like else {
+            let ids = self.views.iter().flat_map(|view| view.index.live_ids(status));
+            let near = nearest(&like.id, ids, 3);
+            cancel::check()?;
+            let scopes = self.names.clone();
+            return Err(Error::MemoryNotFound { id, scopes, unread: Vec::new(), nearest: near });
+        };
+        let found = self.views.get(scope).and_then(|view| view.index.doc(doc));
+        let is_hidden = found.is_some_and(|found| !status.allows(found.status));
+        if self.spec.withholds && is_hidden {
+            let scope = self.name(scope).unwrap_or_default().to_owned();
+            return Err(Error::MemoryWithheld { id, scope });
         }
-        match &self.spec.like {
-            Some(like) if self.like.is_none() => {
-                let ids = self
-                    .views
-                    .iter()
-                    .flat_map(|view| view.index.live_ids(self.spec.filters.status));
-                let near = nearest(&like.id, ids, 3);
-                cancel::check()?;
-                Err(Error::MemoryNotFound {
-                    id: ack_api::text::id(&like.id),
-                    scopes: self.names.clone(),
-                    unread: Vec::new(),
-                    nearest: near,
-                })
-            }
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     fn note_legs(&self, notes: &mut Vec<Note>) {

@@ -38,7 +38,8 @@ pub fn holders<'a>(
 ) -> Vec<Holder<'a>> {
     let safe_id = text::id(id);
     let holder_of = |(number, (scope, index)): (usize, (&'a str, &'a Index))| {
-        let found = index.find(&safe_id).map(|(doc, Doc { status, .. })| (Some(doc), *status));
+        let found =
+            index.find_typed(&safe_id).map(|(doc, Doc { status, .. })| (Some(doc), *status));
         let (doc, status) =
             found.or_else(|| index.is_rejected(&safe_id).then_some((None, Status::Rejected)))?;
         Some(Holder { number, scope, status, doc })

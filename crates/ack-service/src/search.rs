@@ -13,6 +13,7 @@ pub(crate) use self::words::Certainty;
 use self::words::{MAX_NEAREST, truncate_to_nearest};
 use super::answer;
 use super::budget::excerpt::Reader;
+use super::explain::rounded;
 use super::meaning;
 use super::open;
 use super::open::{OpenScopes, Record, Records};
@@ -179,11 +180,10 @@ impl<'a> Search<'a> {
 
     /// The query for the legs; `None` if nothing can be found.
     pub fn leg_query(&self) -> Option<Query<'_>> {
-        let bm25 = self.terms.as_ref().map(|(_, bm25)| bm25);
-        match (bm25, &self.query_vector) {
-            (Some(bm25), Some(code)) => Some(Query::Hybrid(bm25, code)),
+        match (self.bm25(), &self.query_vector) {
+            (Some(bm25), Some(vector)) => Some(Query::Hybrid(bm25, vector)),
             (Some(bm25), None) => Some(Query::Lexical(bm25)),
-            (None, Some(code)) => Some(Query::Semantic(code)),
+            (None, Some(vector)) => Some(Query::Semantic(vector)),
             (None, None) if self.spec.like.is_none() => Some(Query::All),
             (None, None) => None,
         }
@@ -292,18 +292,10 @@ impl<'a> Search<'a> {
         // A first page needs only the best candidates in order. If folding uses them up, all are
         // sorted.
         let enough = (cursor.is_none() && total > 200).then_some(limit * 4 + 40);
-        let is_own = |scope: usize, doc: &Doc| self.is_own_project(scope, doc);
-        let mut ranked =
-            order(&found.candidates, &self.views, &self.names, is_own, self.order_options(enough));
+        let mut ranked = self.ordered(&found.candidates, enough);
         let mut page = self.read(&ranked, &found.candidates, cursor, limit)?;
         if page.hits.len() < limit && ranked.len() < total {
-            ranked = order(
-                &found.candidates,
-                &self.views,
-                &self.names,
-                is_own,
-                self.order_options(None),
-            );
+            ranked = self.ordered(&found.candidates, None);
             page = self.read(&ranked, &found.candidates, cursor, limit)?;
         }
         page.more |= ranked.len() < total;
@@ -316,13 +308,14 @@ impl<'a> Search<'a> {
         Ok(page)
     }
 
-    /// Options for the order. Oldest first applies only to lists.
-    pub fn order_options(&self, limit: Option<usize>) -> OrderOptions {
-        OrderOptions { limit, oldest_first: self.spec.oldest && !self.is_search() }
-    }
-
-    pub fn is_own_project(&self, scope: usize, doc: &Doc) -> bool {
-        self.views.get(scope).is_some_and(|view| view.filter.in_current_project(doc))
+    /// The best candidates in order, or all. Oldest first applies only to lists.
+    pub fn ordered(&self, candidates: &[Candidate], limit: Option<usize>) -> Vec<Ranked> {
+        let is_own = |scope: usize, doc: &Doc| {
+            self.views.get(scope).is_some_and(|view| view.filter.in_current_project(doc))
+        };
+        let oldest_first = self.spec.oldest && !self.is_search();
+        let options = OrderOptions { limit, oldest_first };
+        order(candidates, &self.views, &self.names, is_own, options)
     }
 
     /// Reads records in order, folds what another one contains, and stops when the page is full.
@@ -395,11 +388,11 @@ impl<'a> Search<'a> {
         Ok(page)
     }
 
+    /// The scope and the id of a place.
     fn identity(&self, ranked: &Ranked) -> (String, String) {
-        (
-            self.names.get(ranked.candidate.scope).cloned().unwrap_or_default(),
-            self.id(ranked).to_owned(),
-        )
+        let Candidate { scope, doc, .. } = ranked.candidate;
+        let id = self.views.get(scope).map_or("", |view| view.index.id(doc));
+        (self.names.get(scope).cloned().unwrap_or_default(), id.to_owned())
     }
 
     fn terms(&self) -> Option<&QueryTerms> {
@@ -408,12 +401,6 @@ impl<'a> Search<'a> {
 
     pub fn bm25(&self) -> Option<&Bm25Weights> {
         self.terms.as_ref().map(|(_, bm25)| bm25)
-    }
-
-    fn id(&self, ranked: &Ranked) -> &str {
-        self.views
-            .get(ranked.candidate.scope)
-            .map_or("", |view| view.index.id(ranked.candidate.doc))
     }
 
     /// Reads the records of some places from their stores. The status filter applies to the present
@@ -463,7 +450,7 @@ impl<'a> Search<'a> {
             hit.created_at = memory.created_at.map(time::to_date);
         }
         if self.is_search() && (self.spec.explain || !self.spec.by_agent) {
-            hit.score = Some(f64::from((ranked.candidate.score * 1000.0).round()) / 1000.0);
+            hit.score = Some(rounded(ranked.candidate.score));
             let matcher = reader.matcher.as_mut();
             let words = matcher.and_then(|matcher| answer::why(memory, matcher));
             hit.why = words.or_else(|| {

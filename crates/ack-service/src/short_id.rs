@@ -43,7 +43,7 @@ impl Service {
         let typed = whole.to_lowercase();
         let mut selection = self.select(scope, None)?;
         let opened = OpenScopes::open(self, &mut selection, &mut Vec::new())?;
-        let known = |index: &Index| index.find(whole).is_some() || index.is_rejected(whole);
+        let known = |index: &Index| index.find_typed(whole).is_some() || index.is_rejected(whole);
         if typed.is_empty() || opened.iter().filter_map(OpenScope::index).any(known) {
             return Ok(IdMatches::default());
         }

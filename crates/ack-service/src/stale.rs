@@ -99,9 +99,7 @@ impl Staleness {
 
     /// Whether a memory belongs to the project with the working tree here.
     pub fn is_of_project(&self, memory: &Memory, scope: &Scope) -> bool {
-        let project = memory.project.as_deref().unwrap_or_default();
-        let alias = memory.project_alias.as_deref().unwrap_or_default();
-        self.current.rows_in(scope).contain(project, alias)
+        self.current.rows_in(scope).contain_memory(memory)
     }
 
     fn expired(&self, memory: &Memory) -> Option<String> {

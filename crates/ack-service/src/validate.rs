@@ -11,7 +11,7 @@ pub use self::arguments::{arguments, check_length};
 use crate::budget::page::RESULT_TOKENS;
 use crate::config::Config;
 use crate::error::Error;
-use ack_api::memory::StatusFilter;
+use ack_api::memory::{StatusFilter, fold_name};
 use ack_api::{Detail, MAX_LIMIT, Mode, Order, QueryRequest, time};
 use ack_search::file_pattern::FilePattern;
 use ack_search::filter::Filters;
@@ -133,10 +133,10 @@ impl QuerySpec {
         let mut unique_tags = HashSet::new();
         let tags = strings(request.tags.as_deref())
             .iter()
-            .map(|tag| Filters::fold(tag))
+            .map(|tag| fold_name(tag))
             .filter(|tag| unique_tags.insert(tag.clone()))
             .collect();
-        let project = given(&request.project).map(Filters::fold);
+        let project = given(&request.project).map(fold_name);
         Ok(Self {
             text: given(&request.query).map(str::to_owned),
             filters: Filters {
@@ -175,15 +175,14 @@ struct PageSize {
 }
 
 fn page_size(request: &QueryRequest, config: &Config) -> Result<PageSize, Error> {
-    let usual = DEFAULT_LIMIT;
     let fills_budget = request.by_agent && request.limit.is_none() && request.max_tokens.is_some();
-    let default = if fills_budget { usual.max(FULL_PAGE) } else { usual };
+    let default = if fills_budget { FULL_PAGE } else { DEFAULT_LIMIT };
     let limit = number("limit", request.limit, 1, i64::from(MAX_LIMIT), default)?;
     let mut tokens = max_tokens(request.max_tokens, config)?;
     // An agent that asks for many results gets as many, and shorter ones.
     let is_short = request.detail.unwrap_or_default() == Detail::Concise
         && !request.explain.unwrap_or_default();
-    let asks_for_many = request.by_agent && limit > usual as usize;
+    let asks_for_many = request.by_agent && limit > DEFAULT_LIMIT as usize;
     if asks_for_many && request.max_tokens.is_none() && is_short {
         tokens = tokens.max(limit * RESULT_TOKENS);
     }
@@ -200,8 +199,8 @@ fn given(text: &Option<String>) -> Option<&str> {
 type Days = (Option<i64>, Option<i64>);
 
 fn days(request: &QueryRequest) -> Result<Days, Error> {
-    let since = day("since", request.since.as_deref(), false)?;
-    let until = day("until", request.until.as_deref(), true)?;
+    let since = day("since", &request.since, false)?;
+    let until = day("until", &request.until, true)?;
     if since.zip(until).is_some_and(|(since, until)| since >= until) {
         let day = |day: &Option<String>| given(day).unwrap_or_default().to_owned();
         return Err(Error::EmptyRange { since: day(&request.since), until: day(&request.until) });
@@ -239,7 +238,7 @@ pub fn number(
 /// The requested types: the whole text as one, and the parts between commas.
 fn kinds(text: &str) -> Vec<String> {
     let parts = text.split(',').filter(|_| text.contains(','));
-    let mut kinds: Vec<String> = std::iter::once(text).chain(parts).map(Filters::fold).collect();
+    let mut kinds: Vec<String> = std::iter::once(text).chain(parts).map(fold_name).collect();
     kinds.retain(|kind| !kind.is_empty());
     kinds
 }
@@ -249,8 +248,8 @@ fn strings(values: Option<&[String]>) -> Vec<String> {
     values.map(|value| value.trim().to_owned()).filter(|value| !value.is_empty()).collect()
 }
 
-fn day(argument: &str, value: Option<&str>, until: bool) -> Result<Option<i64>, Error> {
-    let Some(value) = value.map(str::trim).filter(|value| !value.is_empty()) else {
+fn day(argument: &str, value: &Option<String>, until: bool) -> Result<Option<i64>, Error> {
+    let Some(value) = given(value) else {
         return Ok(None);
     };
     if let Some(instant) = time::day_bound(value, until) {

@@ -26,28 +26,25 @@ const COLON_REPLACEMENT: char = '∶';
 /// How many characters after an opening one are examined.
 const MAX_LOOKAHEAD: usize = 120;
 
-/// Names of tags that hosts and models know, without `-` and `_`. They count as tags even where
-/// code looks the same, as in `x<tool>`. Other tags are recognised by their form.
-const TAGS: &str = "\
-    analysis appcontext assistant availabledeferredtools bashinput bashstderr bashstdout bos \
-    claudemd claudememcontext collaborationmode commandargs commandcontents commandmessage \
-    commandname context conversation developer document documents endofturn environment \
-    environmentcontext environmentdetails eos example examples function functioncall \
-    functioncalls functionresponse functionresult functionresults functions hook hookcontext \
-    human idediagnostics ideopenedfile ideselection important instruction instructions invoke \
-    localcommandcaveat localcommandstderr localcommandstdout memories memory message model \
-    newdiagnostics parameter parameters permissions persistedoutput policy prompt reasoning \
-    reminder sessioncontext skill skillsinstructions startofturn sys system systeminstruction \
-    systeminstructions systemmessage systemprompt systemreminder tasknotification think \
-    thinking tool user userinstructions userpromptsubmithook";
-/// Prefixes of such names.
+/// Names of tags that hosts and models know and code does not, without `-` and `_`. They count as
+/// tags even where code looks the same, as in `x<tool>`. Other tags are recognised by their form.
+const HOST_TAGS: &str = "\
+    appcontext availabledeferredtools bashinput bashstderr bashstdout claudemd claudememcontext \
+    collaborationmode commandargs commandcontents commandmessage commandname endofturn \
+    environmentcontext environmentdetails functioncall functioncalls functionresponse \
+    functionresult functionresults hookcontext idediagnostics ideopenedfile ideselection \
+    localcommandcaveat localcommandstderr localcommandstdout newdiagnostics persistedoutput \
+    sessioncontext skillsinstructions startofturn systeminstruction systeminstructions \
+    systemmessage systemprompt systemreminder tasknotification think thinking userinstructions \
+    userpromptsubmithook";
+/// The same of single words, which are tags in code too.
+const WORD_TAGS: &str = "\
+    analysis assistant bos context conversation developer document documents environment eos \
+    example examples function functions hook human important instruction instructions invoke \
+    memories memory message model parameter parameters permissions policy prompt reasoning \
+    reminder skill sys system tool user";
+/// Prefixes of names that code does not have.
 const FAMILIES: [&str; 5] = ["antml", "toolcall", "toolresult", "tooluse", "toolresponse"];
-/// Tags that code has too: single words.
-const WORDS: &str = "analysis assistant bos context conversation developer document documents \
-    environment eos example examples function functions hook human important \
-    instruction instructions invoke memories memory message model parameter \
-    parameters permissions policy prompt reasoning reminder skill sys system tool \
-    user";
 /// Names of tags in square brackets.
 const BRACKETED: [&str; 8] = [
     "availabletools",
@@ -178,9 +175,19 @@ impl Lookahead {
         self.name.chars().filter(|c| !matches!(c, '-' | '_')).flat_map(char::to_lowercase).collect()
     }
 
-    fn is_known(&self) -> bool {
+    /// Whether hosts have a tag of this name, and code has not.
+    fn is_of_host(&self) -> bool {
         let name = self.folded();
-        has_word(TAGS, &name) || FAMILIES.iter().any(|family| name.starts_with(family))
+        has_word(HOST_TAGS, &name) || FAMILIES.iter().any(|family| name.starts_with(family))
+    }
+
+    fn is_known(&self) -> bool {
+        self.is_of_host() || has_word(WORD_TAGS, &self.folded())
+    }
+
+    /// Whether it is written like a type or a component: `SystemMessage`.
+    fn is_mixed(&self) -> bool {
+        self.name.contains(char::is_uppercase) && self.name.contains(char::is_lowercase)
     }
 
     /// Whether the name has a form that code does not use.
@@ -229,11 +236,9 @@ fn is_tag(before: &str, after: &str) -> bool {
         None if !begins_name => return false,
         None => {}
     }
-    let mixed =
-        lookahead.name.contains(char::is_uppercase) && lookahead.name.contains(char::is_lowercase);
     match (lookahead.is_attached, is_joined) {
         (true, false) => true,
-        (true, true) if lookahead.is_known() => !mixed || lookahead.is_special(),
+        (true, true) if lookahead.is_known() => !lookahead.is_mixed() || lookahead.is_special(),
         (true, true) => lookahead.is_special() && lookahead.continues_as_tag(),
         (false, _) => {
             (lookahead.is_known() || lookahead.is_special())
@@ -248,10 +253,7 @@ fn is_host_tag(after: &str) -> bool {
         return !lookahead.name.is_empty() && lookahead.rest.trim_start().starts_with('|');
     }
     // `<SystemMessage>` is a component, `<system-message>` is a tag.
-    let mixed =
-        lookahead.name.contains(char::is_uppercase) && lookahead.name.contains(char::is_lowercase);
-    let name = lookahead.folded();
-    lookahead.is_known() && !has_word(WORDS, &name) && (!mixed || lookahead.is_special())
+    lookahead.is_of_host() && (!lookahead.is_mixed() || lookahead.is_special())
 }
 
 fn is_bracketed(before: &str, after: &str) -> bool {
@@ -390,11 +392,6 @@ mod tests {
         ] {
             assert_eq!(neutralize_host_tags(text), text);
         }
-    }
-
-    #[test]
-    fn the_tags_that_code_has_too_are_known() {
-        assert!(WORDS.split_whitespace().all(|word| has_word(TAGS, word)));
     }
 
     /// The text as a careless host may read it: compatibility forms folded, invisible characters

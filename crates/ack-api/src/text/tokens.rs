@@ -20,7 +20,7 @@ const MAX_SHORT_WORD: usize = 8;
 /// The shortest known word that counts as a part of a longer one.
 const MIN_PIECE: usize = 3;
 /// How many repeated whitespace characters make one token.
-const WHITESPACE_PER_TOKEN: usize = 32;
+const WHITESPACE_PER_TOKEN: usize = 16;
 /// Longer runs of punctuation, in pieces, are split in ways that are hard to predict.
 const MAX_SIMPLE_PUNCTUATION: usize = 4;
 /// The extra cost of each further piece.
@@ -114,14 +114,15 @@ fn piece(text: &str) -> (Kind, &str, &str) {
 fn letters_cost(word: &str) -> usize {
     let bytes = word.as_bytes();
     let pairs = bytes.iter().zip(bytes.iter().skip(1));
-    let rare = pairs.filter(|(first, second)| !is_common_pair(**first, **second));
+    let rare = pairs.filter(|(first, second)| !is_common_pair(**first, **second)).count();
     let is_lower = bytes.last().is_some_and(u8::is_ascii_lowercase);
-    let min_tokens = if is_lower && word.len() <= MAX_SHORT_WORD {
+    // A word with a rare pair is hardly one of a language.
+    let min_tokens = if is_lower && rare == 0 && word.len() <= MAX_SHORT_WORD {
         word.len().div_ceil(4)
     } else {
         word.len().div_ceil(3)
     };
-    min_tokens * UNITS_PER_TOKEN + rare.count() * RARE_PAIR_COST
+    min_tokens * UNITS_PER_TOKEN + rare * RARE_PAIR_COST
 }
 
 /// The cost of a word with what precedes it: a space, one punctuation mark or nothing.
@@ -207,8 +208,8 @@ pub fn is_common_word(word: &str) -> bool {
 }
 
 /// An upper estimate of the number of tokens of a text: about a tenth above current vocabularies
-/// for answers, prose and code, and not below them for digests, base64 and other scripts. Only a
-/// text that consists entirely of rare ideographs or syllables costs more.
+/// for answers, prose and code, and not below them for digests, base64, made-up words and other
+/// scripts. Only the same made-up syllable many times (`tctctc`) may cost more.
 pub fn tokens(text: &str) -> usize {
     let mut units = 0;
     let mut rest = text;
@@ -241,7 +242,9 @@ pub fn tokens(text: &str) -> usize {
                 next = last;
                 alone + whitespace_cost(run.len())
             }
-            Kind::Other => alone + piece.chars().map(char_tokens).sum::<usize>() * UNITS_PER_TOKEN,
+            Kind::Other => {
+                alone + piece.chars().map(vocabulary::char_tokens).sum::<usize>() * UNITS_PER_TOKEN
+            }
         };
         (lead, before, rest) = (next, kind, after_piece);
     }
@@ -253,16 +256,6 @@ const fn whitespace_cost(length: usize) -> usize {
     match length {
         0 => 0,
         _ => (1 + length / WHITESPACE_PER_TOKEN) * UNITS_PER_TOKEN,
-    }
-}
-
-/// The tokens of a non-ASCII character.
-const fn char_tokens(c: char) -> usize {
-    match c {
-        // Scripts that vocabularies hardly cover.
-        '\u{f00}'..='\u{18af}' => 3,
-        _ if c.len_utf8() == 4 => 3,
-        _ => c.len_utf8().div_ceil(2),
     }
 }
 
@@ -281,6 +274,6 @@ mod tests {
         assert!(tokens("3f9a7c01") >= 6);
         assert!(tokens("データベース") >= 6);
         assert!((5..=7).contains(&tokens("{\"id\":\"x\"}")));
-        assert_eq!(tokens(&" ".repeat(40)), 3);
+        assert_eq!(tokens(&" ".repeat(30)), 3);
     }
 }

@@ -20,6 +20,8 @@ const MAX_PIECE_CHARS: usize = 24;
 const MAX_WORD_CHARS: usize = 100;
 /// A piece of at least this many characters is the same at the beginning of a word and inside it.
 const MIN_FREE_CHARS: usize = 4;
+/// The same in katakana, whose letters are syllables. Compounds are written without a space.
+const MIN_FREE_SYLLABLES: usize = 2;
 /// Marks the shorter pieces inside a word.
 const INSIDE: &[u8] = b"##";
 
@@ -60,7 +62,7 @@ impl Script {
             'ø'..='\u{24f}' | '\u{300}'..='\u{36f}' | '\u{1e00}'..='\u{1eff}' => (Self::Latin, 0),
             '\u{400}'..='\u{4ff}' => (Self::Words, 1),
             '\u{ac00}'..='\u{d7a3}' => (Self::Words, 2),
-            '\u{30a1}'..='\u{30ff}' => (Self::Words, 3),
+            _ if is_katakana(c) => (Self::Words, 3),
             '々' | '〇' | '\u{3041}'..='\u{309f}' | '\u{3400}'..='\u{4dbf}' => {
                 (Self::Ideographs, 0)
             }
@@ -78,6 +80,10 @@ pub(super) fn has_rows(c: char) -> bool {
 /// Whether a letter means something by itself.
 pub(super) fn is_ideograph(c: char) -> bool {
     Script::of(c).0 == Script::Ideographs
+}
+
+pub(super) const fn is_katakana(c: char) -> bool {
+    matches!(c, '\u{30a1}'..='\u{30ff}')
 }
 
 /// The runs of letters of one script, and what is between them.
@@ -163,6 +169,8 @@ impl Multilingual {
 
     /// The longest piece that a text begins with, and its length in bytes.
     fn longest_piece(&self, text: &str, is_first: bool) -> Option<(u32, usize)> {
+        let min_free =
+            if text.starts_with(is_katakana) { MIN_FREE_SYLLABLES } else { MIN_FREE_CHARS };
         let (mut free, mut inside) = (START, hash(START, INSIDE));
         let mut found = None;
         let mut start = 0;
@@ -173,7 +181,7 @@ impl Multilingual {
             let row = match is_first {
                 true => self.find(free),
                 false => self.find(inside).or_else(|| {
-                    let is_free = count >= MIN_FREE_CHARS;
+                    let is_free = count >= min_free;
                     is_free.then(|| self.find(free)).flatten()
                 }),
             };

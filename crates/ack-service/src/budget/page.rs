@@ -7,7 +7,7 @@ use ack_api::number::count;
 use ack_api::{Detail, Hint, MemoryHit, Note, NoteKind, QueryRequest, QueryResponse, Tool, text};
 
 /// Average tokens per result of a page for an agent, as structure.
-pub const RESULT_TOKENS: usize = 131;
+pub const RESULT_TOKENS: usize = 132;
 /// How many fewer it may take as text. An agent sees one of them, which depends on its client.
 const FEWER_AS_TEXT: usize = 30;
 /// What the layout of a line costs in tokens.

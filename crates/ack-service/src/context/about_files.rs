@@ -170,7 +170,7 @@ const IS_LASTING: u128 = 1 << 4;
 struct FileFinder {
     files: Vec<ProjectFile>,
     /// Names of the files and their folders. A list that contains none of them, and no glob, names
-    /// none of the files.
+    /// none of the files. `None` if one has letters that a list may write in several ways.
     names: Option<AhoCorasick>,
 }
 
@@ -178,7 +178,11 @@ impl FileFinder {
     fn new(files: Vec<ProjectFile>) -> Self {
         let names = files.iter().flat_map(|file| file.path().split('/'));
         let names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
-        let names = AhoCorasick::builder().ascii_case_insensitive(true).build(&names).ok();
+        let names = AhoCorasick::builder()
+            .ascii_case_insensitive(true)
+            .build(&names)
+            .ok()
+            .filter(|_| names.iter().all(|name| name.is_ascii()));
         Self { files, names }
     }
 }

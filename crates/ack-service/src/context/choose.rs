@@ -31,8 +31,6 @@ use ack_api::{MemoryHit, Note, Pending, SessionEntry, text, time};
 use ack_store::outline::{Outline, Outlines};
 use ack_store::record::UNTITLED;
 
-const MILLISECONDS_PER_DAY: i64 = 24 * 60 * 60 * 1_000;
-
 /// The reason for a memory that was chosen only by its date.
 pub const RECENT_REASON: &str = "recent in this project";
 
@@ -395,7 +393,7 @@ impl<'a> Chooser<'a> {
     }
 
     /// Newest first, those without a project last, then by scope and id, so that the order is
-    /// total. Among those of one day, what says little comes last.
+    /// total.
     fn newest_first(&self, a: (usize, &Outline), b: (usize, &Outline)) -> Ordering {
         let is_common = |(scope, outline): (usize, &Outline)| {
             Some(scope) == self.common_scope
@@ -406,10 +404,8 @@ impl<'a> Chooser<'a> {
             let read = self.read.get(scope);
             read.map_or("", |read| read.scope.name.as_str())
         };
-        let day = |outline: &Outline| outline.created.div_euclid(MILLISECONDS_PER_DAY);
         is_common(a)
             .cmp(&is_common(b))
-            .then_with(|| day(b.1).cmp(&day(a.1)))
             .then_with(|| b.1.created.cmp(&a.1.created))
             .then_with(|| name(a.0).cmp(name(b.0)))
             .then_with(|| a.1.id.cmp(&b.1.id))

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use self::error_codes::ErrorCodes;
+use super::about_files::record;
 use super::evidence::{Frequencies, Weights, weight_of_one};
 use super::outlines;
 use super::words::{WordKind, Words};
@@ -104,7 +105,8 @@ impl Service {
         let mut best: Option<(f64, &Candidate<'_>, Memory, Vec<Contradiction>)> = None;
         let candidates = candidates(&read, &failure.weights);
         for candidate in &candidates {
-            let Some((memory, others)) = candidate.record() else {
+            let record = record(candidate.scope, candidate.key, LOCK_TIMEOUT);
+            let Some((memory, others)) = record else {
                 continue;
             };
             if failure.codes.are_others(&ErrorCodes::of(memory.texts())) {
@@ -273,13 +275,6 @@ struct Candidate<'a> {
     scope: &'a Arc<Scope>,
     key: RowKey,
     words: WordMatches,
-}
-
-impl Candidate<'_> {
-    /// The record and what contradicts it, with the status that it has now.
-    fn record(&self) -> Option<(Memory, Vec<Contradiction>)> {
-        super::about_files::record(self.scope, self.key, LOCK_TIMEOUT)
-    }
 }
 
 /// The memories that share the most and the rarest words with the error.

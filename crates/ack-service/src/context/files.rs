@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::signals::{is_everyday, is_generic_folder, stem};
 use crate::scope::resolve::Current;
-use ack_search::file_pattern::{glob_matches, is_glob, normalize};
+use ack_search::file_pattern::{self, glob_matches, is_glob};
 
 /// Minimum letters of a specific glob. `*.rs` has too few.
 const MIN_GLOB_LETTERS: usize = 2;
@@ -51,7 +51,7 @@ impl ProjectRoots {
 
     /// A file, by its path from the top of the repository.
     pub fn file(&self, path: &str) -> ProjectFile {
-        let path = normalize(path).to_lowercase();
+        let path = file_pattern::folded(path);
         let inner = path.strip_prefix(&self.inner).filter(|_| !self.inner.is_empty());
         ProjectFile {
             paths: [Some(path.clone()), inner.map(str::to_owned)].into_iter().flatten().collect(),
@@ -62,12 +62,11 @@ impl ProjectRoots {
 
     /// A file, by any path; `None` if it is outside the project.
     pub fn file_at(&self, path: &str) -> Option<ProjectFile> {
-        let path = normalize(path);
-        let lower = path.to_lowercase();
-        if !is_absolute(&lower) {
+        let path = file_pattern::folded(path);
+        if !is_absolute(&path) {
             return Some(self.file(&format!("{}{path}", self.inner)));
         }
-        let below = self.roots.iter().find_map(|root| path_below(&lower, root))?;
+        let below = self.roots.iter().find_map(|root| path_below(&path, root))?;
         Some(self.file(below))
     }
 }
@@ -95,7 +94,7 @@ impl ProjectFile {
 
     /// How an entry of a memory's files names it; `None` if it does not.
     pub fn named_by(&self, entry: &str) -> Option<Naming> {
-        let entry = normalize(entry).to_lowercase();
+        let entry = file_pattern::folded(entry);
         let inside = if is_absolute(&entry) {
             let inside = inside(&entry, &self.roots, &self.repository);
             match inside.and_then(|start| entry.get(start..)) {
@@ -115,9 +114,9 @@ impl ProjectFile {
 }
 
 /// A folder as it is compared: without a trailing `/`, in lower case.
-pub fn folded(folder: &Path) -> String {
+fn folded(folder: &Path) -> String {
     let path = folder.to_string_lossy();
-    normalize(&path).trim_end_matches('/').to_lowercase()
+    file_pattern::folded(&path).trim_end_matches('/').to_owned()
 }
 
 /// Where the part of an absolute path begins that is inside a project: below one of its roots, or of

@@ -117,21 +117,16 @@ impl Service {
 
     /// The project that a memory belongs to: the current one with its files, another by its name.
     fn project_of(&self, scope: &Scope, memory: &Memory) -> Result<Option<Selection>, Error> {
-        let project = memory.project.as_deref().unwrap_or_default();
-        let alias = memory.project_alias.as_deref().unwrap_or_default();
-        let is_own = |selection: &Selection| {
-            let rows = selection.current.rows_in(scope);
-            rows.contain(project, alias)
-        };
+        let is_own =
+            |selection: &Selection| selection.current.rows_in(scope).contain_memory(memory);
         let mut current = self.select(None, None)?;
         current.current.add_common_rows();
         if is_own(&current) {
             return Ok(Some(current));
         }
-        let named = scope.manifest.projects.sole();
-        let named = named.map(|project| project.name.clone());
-        let named = Some(project.to_owned()).filter(|project| !project.is_empty()).or(named);
-        let Some(named) = named else { return Ok(None) };
+        let project = memory.project.as_deref().filter(|project| !project.is_empty());
+        let sole = || scope.manifest.projects.sole().map(|project| project.name.as_str());
+        let Some(named) = project.or_else(sole) else { return Ok(None) };
         // The name comes from a memory: it must not lead to a folder that exists.
         let last = named.rsplit(['/', '\\']).next().unwrap_or_default();
         let mut other = self.select(None, Some(&Path::new(NOWHERE).join(last)))?;

@@ -5,6 +5,8 @@ use std::collections::HashSet;
 use aho_corasick::AhoCorasick;
 use rustc_hash::FxHashMap;
 
+use ack_api::memory::{decomposed, lower_case};
+
 use super::files::{Naming, ProjectFile};
 use ack_search::analysis::is_stop_word;
 use ack_search::analysis::stems::stem;
@@ -75,7 +77,7 @@ impl Words {
         let mut beginnings: FxHashMap<[u8; 2], Vec<(String, usize)>> = FxHashMap::default();
         let mut pairs = Pairs::default();
         for (word, kind) in words {
-            let word = word.as_ref().to_lowercase();
+            let word = lower_case(word.as_ref());
             let known = list.iter().any(|known| known.word == word);
             if known || word.len() < 2 || list.len() == MAX_WORDS || is_stop_word(&word) {
                 continue;
@@ -94,6 +96,7 @@ impl Words {
                     word.replace('_', "-"),
                     word.replace('/', "\\"),
                     word.replace('/', "\\\\"),
+                    decomposed(&word),
                 ],
             };
             forms.sort();
@@ -112,7 +115,9 @@ impl Words {
     /// Makes a folder or glob in a memory's files count as the names of the first of these files
     /// that it covers. Each file comes with its names.
     pub fn with_files(mut self, files: Vec<(ProjectFile, Vec<String>)>) -> Self {
-        let mut folders: Vec<&str> = files.iter().flat_map(|(file, _)| file.folders()).collect();
+        let folders = files.iter().flat_map(|(file, _)| file.folders());
+        let mut folders: Vec<String> =
+            folders.flat_map(|folder| [folder.to_owned(), decomposed(folder)]).collect();
         folders.sort_unstable();
         folders.dedup();
         self.folders = AhoCorasick::builder()
@@ -150,7 +155,7 @@ impl Words {
     }
 
     pub fn set<'a>(&self, words: impl IntoIterator<Item = &'a str>) -> u128 {
-        let words: HashSet<String> = words.into_iter().map(str::to_lowercase).collect();
+        let words: HashSet<String> = words.into_iter().map(lower_case).collect();
         let numbered = (0u32..).zip(&self.entries).filter(|(_, entry)| words.contains(&entry.word));
         numbered.fold(0, |set, (number, _)| set | 1 << number)
     }
