@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use ack_api::RelationKind;
 use ack_api::memory::Memory;
@@ -65,14 +66,15 @@ pub struct ShownPart {
 
 /// The approved memories of its scope nearest to a candidate, at most three; empty if they cannot
 /// be read. Those that it repeats or contradicts come first. `held` are memories of the scope whose
-/// approval is not saved yet ([`Desk::held_like`]).
+/// approval is not saved yet ([`Desk::held`]).
 pub fn neighbours(
     service: &'static Service,
     candidate: &Candidate,
-    held: &[Memory],
+    held: &[Arc<Candidate>],
     now: jiff::Timestamp,
 ) -> Vec<Near> {
     let memory = candidate.memory();
+    let held = &like(memory, held);
     let found = service.nearest_approved(memory, &candidate.scope.name, held);
     let found = found.unwrap_or_default().into_par_iter();
     let approved = found.map(|found| {
@@ -98,34 +100,35 @@ pub fn neighbours(
 }
 
 impl Desk {
-    /// The memories of the same scope that were approved and are not saved yet, as they will be.
-    pub fn held(&self, candidate: &Candidate) -> impl Iterator<Item = &Memory> {
+    /// The other memories of the same scope that were approved and are not saved yet.
+    pub fn held(&self, candidate: &Candidate) -> Vec<Arc<Candidate>> {
         let (scope, id) = (&candidate.scope.name, &candidate.memory().id);
         let replaced = self.choices.iter().filter_map(|made| match &made.choice {
-            Choice::Supersede { older } => Some(older.as_str()),
+            Choice::Supersede { older } => Some(older),
             _ => None,
         });
-        let replaced: HashSet<&str> = replaced.collect();
+        let left_out: HashSet<&String> = replaced.chain([id]).collect();
         let made = self.choices.iter().filter(|made| made.choice.serves());
         let picks = made.flat_map(|made| &made.picks);
         let held = picks.filter_map(|pick| self.items.get(pick.number));
-        let held = held.map(|item| &item.candidate);
-        let held = held.filter(move |held| held.scope.name == *scope && held.memory().id != *id);
-        held.map(Candidate::memory).filter(move |memory| !replaced.contains(memory.id.as_str()))
+        let held = held
+            .map(|item| &item.candidate)
+            .filter(|held| held.scope.name == *scope && !left_out.contains(&held.memory().id));
+        held.cloned().collect()
     }
+}
 
-    /// Those that share the most words with a memory.
-    pub fn held_like(&self, candidate: &Candidate) -> Vec<Memory> {
-        let own = words_of(candidate.memory());
-        let shared = self.held(candidate).map(|held| {
-            let words = words_of(held);
-            (own.intersection(&words).count(), held)
-        });
-        let mut like: Vec<(usize, &Memory)> = shared.filter(|(shared, _)| *shared > 1).collect();
-        like.sort_by_key(|(shared, _)| Reverse(*shared));
-        like.truncate(MAX_HELD);
-        like.into_iter().map(|(_, held)| held.clone()).collect()
-    }
+/// Those that share the most words with a memory, as they will be.
+fn like(memory: &Memory, held: &[Arc<Candidate>]) -> Vec<Memory> {
+    let own = words_of(memory);
+    let shared = held.iter().map(|held| {
+        let words = words_of(held.memory());
+        (own.intersection(&words).count(), held)
+    });
+    let mut like: Vec<_> = shared.filter(|(shared, _)| *shared > 1).collect();
+    like.sort_by_key(|(shared, _)| Reverse(*shared));
+    like.truncate(MAX_HELD);
+    like.into_iter().map(|(_, held)| held.memory().clone()).collect()
 }
 
 /// The longer words of the title and the facts.
