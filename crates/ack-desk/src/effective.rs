@@ -3,8 +3,9 @@
 
 use std::collections::HashSet;
 
-use super::Desk;
 use super::choice::Choice;
+use super::queue::ItemState;
+use super::{Desk, MadeChoice};
 use crate::curate::Candidate;
 
 /// A memory: its scope and its id.
@@ -74,6 +75,11 @@ impl Desk {
         let item = self.items.get(number)?;
         if let Some(saved) = &item.saved {
             return Some(saved.done(item.is_approved));
+        }
+        // Most have no choice, and a screen of rows asks for each.
+        let is_replacing = |made: &MadeChoice| matches!(made.choice, Choice::Supersede { .. });
+        if item.state == ItemState::Waiting && !self.choices.iter().any(is_replacing) {
+            return None;
         }
         match self.last_choice(key(&item.candidate), |own| own == number) {
             LastChoice::None => None,

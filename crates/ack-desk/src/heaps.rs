@@ -283,6 +283,11 @@ impl Desk {
         chosen.collect()
     }
 
+    /// The name of the heap that a memory is on.
+    pub fn heap_of(&self, number: usize) -> Option<String> {
+        self.items.get(number).map(|item| item.heap.name())
+    }
+
     /// The memories with these numbers.
     pub(crate) fn items_of(&self, numbers: &[usize]) -> impl Iterator<Item = &QueueItem> {
         numbers.iter().filter_map(|number| self.items.get(*number))

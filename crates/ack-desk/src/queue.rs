@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use ack_api::Warning;
 use ack_api::memory::nearest;
+use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 use serde::{Deserialize, Serialize};
 
 use super::Desk;
@@ -190,8 +191,10 @@ impl QueueView {
         });
         let words: Vec<String> = words.collect();
         let fits = |item: &QueueItem| words.iter().all(|word| item.fits(word));
+        let numbered = items.par_iter().enumerate();
+        let found = numbered.filter(|(_, item)| fits(item));
         let mut found: Vec<(usize, &QueueItem)> =
-            (first..).zip(items).filter(|(_, item)| fits(item)).collect();
+            found.map(|(place, item)| (first + place, item)).collect();
         match self.queue {
             QueueKind::Waiting => found.sort_by_key(|(_, item)| Reverse(item.need)),
             QueueKind::Approved if self.last_decided => {
@@ -291,16 +294,15 @@ impl Desk {
     pub fn place(&self, view: &QueueView, number: usize) -> Place {
         let fitting = self.fitting(view);
         let mut parts = fitting.split(|other| *other == number);
-        let mut next_part = || {
-            let part = parts.next().unwrap_or_default().iter().copied();
-            part.filter(|other| self.waits(*other)).collect::<Vec<usize>>()
-        };
-        let (before, following) = (next_part(), next_part());
+        let before = parts.next().unwrap_or_default();
+        let following = parts.next().unwrap_or_default();
+        let count = |part: &[usize]| part.iter().filter(|other| self.waits(**other)).count();
+        let position = count(before) + 1;
         Place {
-            position: self.waits(number).then(|| before.len() + 1),
-            total: before.len() + 1 + following.len(),
-            previous: before.last().copied(),
-            next: following.first().copied(),
+            position: self.waits(number).then_some(position),
+            total: position + count(following),
+            previous: before.iter().rev().copied().find(|other| self.waits(*other)),
+            next: following.iter().copied().find(|other| self.waits(*other)),
         }
     }
 

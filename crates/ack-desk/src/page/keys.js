@@ -103,7 +103,8 @@ async function takeBack(key) {
   }
   say("Undone.");
   if (plan.isOpen) {
-    return backOnPlan();
+    await openPlan({ keepMessage: true });
+    return moveTo(plan.heaps.findIndex(({ name }) => name === answer.heap));
   }
   return show(answer.numbers[0], { keepMessage: true });
 }

@@ -189,14 +189,6 @@ function toNextHeap() {
   plan.at = Math.max(next < 0 ? plan.heaps.findIndex(isOpen) : next, 0);
 }
 
-/** Shows the heap whose decision was undone. */
-async function backOnPlan() {
-  const before = new Set(plan.heaps.filter((heap) => heap.done).map((heap) => heap.name));
-  await openPlan({ keepMessage: true });
-  const back = plan.heaps.findIndex((heap) => before.has(heap.name) && !heap.done);
-  moveTo(back < 0 ? plan.at : back);
-}
-
 const putOffHeap = () => decideHeap({ do: "put_off", until: dayIn(WEEK) });
 
 const openHeap = () => closePlan(`heap:${heapAt().name}`);

@@ -303,8 +303,9 @@ impl ReviewSite {
                 let request: TakeBackRequest = parse(body)?;
                 let mut desk = self.desk.lock();
                 let numbers = desk.take_back(request.key);
+                let heap = numbers.first().and_then(|first| desk.heap_of(*first));
                 self.changed();
-                Ok(json!({ "numbers": numbers, "summary": self.summary(&desk) }))
+                Ok(json!({ "numbers": numbers, "heap": heap, "summary": self.summary(&desk) }))
             }
             "/write" => {
                 let mut desk = self.desk.lock();

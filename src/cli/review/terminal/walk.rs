@@ -313,14 +313,14 @@ impl<'a> Walk<'a> {
     }
 
     fn take_back(&mut self) {
-        let before: Vec<String> = self.plan.decided_names();
         let numbers = self.desk.lock().take_back(None);
         let Some(first) = numbers.first().copied() else {
             return self.say("Nothing to undo here; the command `undo` takes back what was saved.");
         };
         if self.place == Place::Plan {
+            let heap = self.desk.lock().heap_of(first);
             self.open_plan();
-            self.plan.go_to_reopened(&before);
+            self.plan.go_to(heap.as_deref());
         } else {
             self.place = Place::Cards;
             self.reload();

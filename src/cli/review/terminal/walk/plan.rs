@@ -20,15 +20,10 @@ impl Plan {
         self.shown.heaps.get(self.at)
     }
 
-    pub(super) fn decided_names(&self) -> Vec<String> {
-        let decided = self.shown.heaps.iter().filter(|heap| heap.done.is_some());
-        decided.map(|heap| heap.name.clone()).collect()
-    }
-
-    /// Moves to a heap that was decided before, and is not any more.
-    pub(super) fn go_to_reopened(&mut self, decided: &[String]) {
-        let is_open = |heap: &Heap| heap.done.is_none() && decided.contains(&heap.name);
-        self.at = self.shown.heaps.iter().position(is_open).unwrap_or(self.at);
+    /// Moves to the heap of this name, if there is one.
+    pub(super) fn go_to(&mut self, name: Option<&str>) {
+        let is_it = |heap: &Heap| Some(heap.name.as_str()) == name;
+        self.at = self.shown.heaps.iter().position(is_it).unwrap_or(self.at);
     }
 
     /// Moves to the next heap that is not decided.
@@ -55,9 +50,8 @@ impl Walk<'_> {
         let name = self.plan.current().map(|heap| heap.name.clone());
         self.plan.shown = self.desk.lock().plan(self.plan.turn);
         let last = self.plan.shown.heaps.len().saturating_sub(1);
-        let mut heaps = self.plan.shown.heaps.iter();
-        let at = heaps.position(|heap| Some(&heap.name) == name.as_ref());
-        self.plan.at = at.unwrap_or(self.plan.at.min(last));
+        self.plan.at = self.plan.at.min(last);
+        self.plan.go_to(name.as_deref());
         if self.plan.shown.heaps.is_empty() {
             self.open_cards("");
         }
