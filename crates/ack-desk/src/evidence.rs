@@ -65,19 +65,6 @@ impl NextSession {
             lines,
         })
     }
-
-    /// The memories that leave, in a line; empty if none does.
-    pub fn in_words(&self) -> String {
-        let left = self.lines.iter();
-        let left = left.filter(|line| line.change == PreviewChange::Leaves);
-        let left: Vec<String> =
-            left.map(|line| format!("{}: {}", line.id, text::line(&line.title, 80))).collect();
-        if left.is_empty() {
-            return String::new();
-        }
-        let left = left.join("; and of ");
-        format!("a session starts with it in place of {left}")
-    }
 }
 
 fn says(lines: &[PreviewLine], [before, after]: [usize; 2]) -> String {

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use ack_api::RelationKind;
 use ack_api::memory::Memory;
-use ack_compare::diff::{DiffPart, DiffSide, words};
+pub use ack_compare::Conflict;
+use ack_compare::diff::words;
+pub use ack_compare::diff::{DiffPart, DiffSide};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::Serialize;
 
@@ -43,25 +45,10 @@ pub struct Near {
     pub conflict: Option<Conflict>,
     /// The word-by-word diff from its text to the waiting one, if they share enough to read it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub diff: Option<Vec<ShownPart>>,
+    pub diff: Option<Vec<DiffPart>>,
     /// Its own text, otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-}
-
-/// Two statements that cannot both be true.
-#[derive(Debug, Clone, Serialize)]
-pub struct Conflict {
-    pub newer: String,
-    pub older: String,
-}
-
-/// A part of both texts, or of one.
-#[derive(Debug, Clone, Serialize)]
-pub struct ShownPart {
-    /// `both`, `newer` (the waiting one) or `older` (the approved one).
-    pub side: &'static str,
-    pub text: String,
 }
 
 /// The approved memories of its scope nearest to a candidate, at most three; empty if they cannot
@@ -90,10 +77,7 @@ pub fn neighbours(
             title: found.memory.title,
             relation: found.relation.kind,
             label: found.relation.kind.as_str(),
-            conflict: found
-                .relation
-                .conflict
-                .map(|conflict| Conflict { newer: conflict.newer, older: conflict.older }),
+            conflict: found.relation.conflict,
         }
     });
     approved.collect()
@@ -157,7 +141,7 @@ fn comparison_text(memory: &Memory) -> String {
 }
 
 /// The diff in readable parts: alternating short changes become one change.
-fn parts(diff: &[DiffPart]) -> Vec<ShownPart> {
+fn parts(diff: &[DiffPart]) -> Vec<DiffPart> {
     let mut parts = Vec::new();
     let (mut older, mut newer) = (String::new(), String::new());
     let mut rest = diff.iter().peekable();
@@ -173,7 +157,7 @@ fn parts(diff: &[DiffPart]) -> Vec<ShownPart> {
                     continue;
                 }
                 flush(&mut parts, &mut older, &mut newer);
-                parts.push(ShownPart { side: DiffSide::Both.as_str(), text: part.text.clone() });
+                parts.push(part.clone());
             }
         }
     }
@@ -181,18 +165,18 @@ fn parts(diff: &[DiffPart]) -> Vec<ShownPart> {
     parts
 }
 
-fn flush(parts: &mut Vec<ShownPart>, older: &mut String, newer: &mut String) {
+fn flush(parts: &mut Vec<DiffPart>, older: &mut String, newer: &mut String) {
     for (side, text) in [(DiffSide::Older, older), (DiffSide::Newer, newer)] {
         if !text.is_empty() {
-            parts.push(ShownPart { side: side.as_str(), text: std::mem::take(text) });
+            parts.push(DiffPart { side, text: std::mem::take(text) });
         }
     }
 }
 
 /// Whether two texts have so much in common that their difference can be read.
-fn is_readable(parts: &[ShownPart]) -> bool {
+fn is_readable(parts: &[DiffPart]) -> bool {
     let length = |side: DiffSide| -> u32 {
-        let of_side = parts.iter().filter(|part| part.side == side.as_str());
+        let of_side = parts.iter().filter(|part| part.side == side);
         let length: usize = of_side.map(|part| part.text.len()).sum();
         u32::try_from(length).unwrap_or(u32::MAX)
     };
@@ -207,24 +191,17 @@ fn is_readable(parts: &[ShownPart]) -> bool {
 mod tests {
     use super::*;
 
-    fn diff_of(older: &str, newer: &str) -> Vec<(&'static str, String)> {
-        let parts = parts(&words(older, newer)).into_iter();
-        parts.map(|part| (part.side, part.text)).collect()
-    }
-
     #[test]
     fn dense_changes_are_merged() {
-        let parts = diff_of(
+        let parts = parts(&words(
             "the limit of the worker is 512 Mi and it was raised once",
             "the limit of the worker was not 768 Mi and it was raised once",
-        );
-        let sides: Vec<&str> = parts.iter().map(|(side, _)| *side).collect();
-        assert_eq!(sides, ["both", "older", "newer", "both"], "{parts:?}");
-        let older: String = parts
-            .iter()
-            .filter(|(side, _)| *side != "newer")
-            .map(|(_, text)| text.as_str())
-            .collect();
+        ));
+        let sides: Vec<DiffSide> = parts.iter().map(|part| part.side).collect();
+        let expected = [DiffSide::Both, DiffSide::Older, DiffSide::Newer, DiffSide::Both];
+        assert_eq!(sides, expected, "{parts:?}");
+        let older = parts.iter().filter(|part| part.side != DiffSide::Newer);
+        let older: String = older.map(|part| part.text.as_str()).collect();
         assert_eq!(older, "the limit of the worker is 512 Mi and it was raised once");
     }
 

@@ -119,10 +119,6 @@ impl QueueItem {
     fn has_id(&self, id: &str) -> bool {
         self.candidate.memory().id.eq_ignore_ascii_case(id)
     }
-
-    pub const fn queue(&self) -> QueueKind {
-        if self.is_approved { QueueKind::Approved } else { QueueKind::Waiting }
-    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

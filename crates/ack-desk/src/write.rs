@@ -141,7 +141,7 @@ impl Desk {
     ) -> Result<(), CurateError> {
         let ids: Vec<&str> = choices.iter().flat_map(PlannedChoice::ids).collect();
         let (mut broken, mut made) = (Vec::new(), 0);
-        let outcome_of_write = log::write_with(scope, &ids, |now| {
+        let outcome_of_write = log::append(scope, &ids, false, |now| {
             let (unchanged, other): (Vec<&PlannedChoice>, Vec<&PlannedChoice>) =
                 choices.iter().partition(|planned| planned.is_unchanged(now));
             broken = other;

@@ -118,10 +118,7 @@ async function move(step) {
 }
 
 /** Approves the memory that is shown; those that are much alike become its duplicates. */
-function keepOne() {
-  const { number, group } = state.shown;
-  return group.length > 0 ? choose(null, { numbers: [number] }) : say(NO_SIMILAR);
-}
+const keepOne = () => choose(null);
 
 /** Selects the memory and goes on, or takes it out of the selection. */
 async function select() {

@@ -42,7 +42,7 @@ pub struct CardRequest {
     pub view: QueueView,
 }
 
-/// `preview` and `choose`.
+/// `preview`, `selection` and `choose`.
 #[derive(Debug, Deserialize)]
 pub struct ChoiceRequest {
     pub numbers: Vec<usize>,
@@ -82,12 +82,6 @@ pub struct HeapRequest {
     /// Without one, one memory of each group is kept.
     #[serde(default)]
     pub choice: Option<Choice>,
-}
-
-/// `selection`: what is selected.
-#[derive(Debug, Deserialize)]
-pub struct SelectionRequest {
-    pub numbers: Vec<usize>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -24,7 +24,7 @@ use tokio::time::sleep;
 
 use super::message::{
     CardRequest, ChoiceRequest, EnterRequest, FinishRequest, HeapRequest, ListEntry, PlanRequest,
-    QueueRequest, SelectionRequest, Shown, ShownNear, Summary, TakeBackRequest, Window,
+    QueueRequest, Shown, ShownNear, Summary, TakeBackRequest, Window,
 };
 use super::page::ReviewPage;
 use super::page_access::PageAccess;
@@ -276,7 +276,7 @@ impl ReviewSite {
                 Ok(json!({ "numbers": self.desk.lock().undecided(&request.view) }))
             }
             "/selection" => {
-                let request: SelectionRequest = parse(body)?;
+                let request: ChoiceRequest = parse(body)?;
                 Ok(to_json(&self.desk.lock().selection(&request.numbers)))
             }
             "/closing" => Ok(to_json(&self.desk.lock().closing())),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ack_desk::Desk;
 use ack_desk::background::answered;
 use ack_desk::card::{Card, days};
+use ack_desk::choice::Action;
 use ack_desk::curate::Candidate;
 use ack_desk::evidence::{NextSession, evidence};
 use ack_desk::nearest::{Near, neighbours};
@@ -88,7 +89,7 @@ pub struct ShownCard {
     /// Which neighbour `m`, `d` and `=` are about.
     pub marked: usize,
     /// What these keys would do, or why they cannot.
-    pub near_keys: Vec<(char, String)>,
+    pub near_keys: Vec<Action>,
 }
 
 #[derive(Debug)]
@@ -168,8 +169,7 @@ impl ShownCard {
     fn read_near_keys(&mut self, desk: &Desk) {
         let near = self.near.iter().flatten().nth(self.marked);
         let actions = near.map(|near| desk.actions_with(self.number, &near.near.id).0);
-        let actions = actions.into_iter().flatten();
-        self.near_keys = actions.map(|action| (action.key, action.preview.label)).collect();
+        self.near_keys = actions.unwrap_or_default();
     }
 
     pub fn marked_id(&self) -> Result<String, String> {
