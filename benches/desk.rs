@@ -227,13 +227,13 @@ fn main() {
     let found = json!({ "queue": "approved", "filter": "type:gotcha err_00" });
     let words = json!({ "filter": "-type:gotcha err_00" });
     let keep = json!({ "numbers": [WAITING + 7], "choice": { "do": "approve" }, "view": approved });
-    let name = desk.ask("plan", &json!({}))["heaps"][0]["name"].clone();
+    let name = desk.ask("plan", &json!({}))["plan"]["heaps"][0]["name"].clone();
     for (what, path, body) in [
         ("the plan", "plan", json!({})),
         ("a heap", "heap", json!({ "name": name, "choice": { "do": "approve" } })),
         ("undo", "back", json!({})),
         ("a filter", "queue", json!({ "view": words, "count": 60 })),
-        ("all that match", "matching", words),
+        ("all that match", "matching", json!({ "view": words })),
         ("approved: the list", "queue", json!({ "view": approved, "count": 60 })),
         ("approved: the other order", "queue", json!({ "view": decided, "count": 60 })),
         ("approved: a search", "queue", json!({ "view": found, "count": 60 })),

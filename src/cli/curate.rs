@@ -29,7 +29,7 @@ use ack_desk::curate::find::{Filter, queue, short_ids, unmatched};
 use ack_desk::curate::side_effects::{About, SideEffects};
 use ack_desk::curate::{Candidate, ReviewSession, stale, status_in_words};
 use ack_desk::held_back::HeldBack;
-use ack_desk::{Desk, ReviewOutcome};
+use ack_desk::{ChangedMemory, Desk, ReviewOutcome};
 use ack_service::scope::Scope;
 use ack_service::short_id::ShortIds;
 use ack_service::{Error, Service};
@@ -272,11 +272,11 @@ fn dry_run_session(caller: Caller<'_>, because: Option<&str>) -> ReviewSession {
 }
 
 pub fn report(caller: Caller<'_>, outcome: &ReviewOutcome, dry_run: bool) -> Result<(), CliError> {
-    let ReviewOutcome { batch, written, changed, conflicts, decisions, about, side_effects } =
-        outcome;
+    let ReviewOutcome { batch, written, changed, decisions, about, side_effects } = outcome;
+    let changed_ids: Vec<&str> = changed.iter().map(|changed| changed.id.as_str()).collect();
     if caller.json {
         return write_json(&json!({
-            "batch": batch, "written": written, "dry_run": dry_run, "changed": changed,
+            "batch": batch, "written": written, "dry_run": dry_run, "changed": changed_ids,
             "decisions": decisions, "served_again": side_effects.served_again,
             "wait_again": side_effects.wait_again, "also_rejected": side_effects.also_rejected,
         }));
@@ -287,7 +287,7 @@ pub fn report(caller: Caller<'_>, outcome: &ReviewOutcome, dry_run: bool) -> Res
         0 if !changed.is_empty() => "nothing was written:\n".to_owned(),
         written => format!("{wrote} {}:\n", decided_text(written)),
     };
-    let is_written = |about: &&About| !changed.contains(&about.id);
+    let is_written = |about: &&About| !changed_ids.contains(&about.id.as_str());
     let made: HashMap<&str, &Decision> = decisions.iter().map(|it| (it.id.as_str(), it)).collect();
     let mut lines = Vec::new();
     for About { id, scope, title } in about.iter().filter(is_written) {
@@ -308,7 +308,7 @@ pub fn report(caller: Caller<'_>, outcome: &ReviewOutcome, dry_run: bool) -> Res
         0 => "",
         _ => ": nothing was written about it",
     };
-    for (id, conflict) in changed.iter().zip(conflicts) {
+    for ChangedMemory { id, conflict } in changed {
         let (id, what) = (short.shortest(id), conflict.of_one());
         let _ = writeln!(text, "  {id} {what} after you read it{consequence}");
     }

@@ -181,7 +181,7 @@ const FAULTS = {
   "change-hidden": (page) =>
     page.route("**/write", async (route) => {
       const answer = await (await route.fetch()).json();
-      await route.fulfill({ json: { ...answer, changed: [] } });
+      await route.fulfill({ json: { ...answer, conflicts: "" } });
     }),
   // The page does not notice that its server is gone.
   "end-hidden": (page) => script(page, "if (!state.over)", "if (false)"),
@@ -221,6 +221,7 @@ export async function settled(page) {
 
 export const title = (page) => page.textContent("#title");
 export const said = (page) => page.textContent("#said");
+export const alarm = (page) => page.textContent("#alarm");
 
 /** What axe-core finds wrong with the page. */
 export async function violations(page) {

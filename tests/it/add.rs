@@ -283,7 +283,14 @@ fn an_edit_is_a_decision_and_the_store_stays_as_it_is() {
     let got = ack(root.path(), &["get", "w-1", "--json"]).json();
     assert_eq!(got["title"], "Retries need jitter");
     assert_eq!(fs::read(&store).unwrap(), before);
-    decide(root.path(), &["undo"]).ok();
+    // A promoted one stays promoted, and its history says so.
+    decide(root.path(), &["approve", "w-1", "--promote"]).ok();
+    edit("s/jitter/more jitter/");
+    let history = ack(root.path(), &["get", "w-1", "--include", "history"]).ok();
+    assert_contains!(history, "edit promoted → promoted");
+    for _ in 0..3 {
+        decide(root.path(), &["undo"]).ok();
+    }
     assert_eq!(approved(root.path()), Vec::<String>::new());
     // A flagged text is said first.
     let mut command = with_token(root.path(), &["edit", "w-1"]);

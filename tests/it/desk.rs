@@ -412,7 +412,7 @@ fn a_choice_must_name_existing_memories_once_and_be_possible() {
     let summary = session.get("/summary");
     assert_eq!(summary["head"]["chosen"], 0, "{summary}");
     let twice = ask(json!([0, 1, 0, 0]), approve).json();
-    assert_eq!(twice["said"], "approved: 2 memories");
+    assert_eq!(twice["said"], "Approved: 2 memories · 1 left · u undo");
 }
 
 #[test]

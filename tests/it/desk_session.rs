@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::cli::{ack, binary};
 use crate::curate::{approved, decide, log};
-use crate::support::{Root, memory, write_file};
+use crate::support::{Root, memory, read_text, run_sql, write_file};
 use crate::terminal::Session;
 
 /// `review` of a person, line by line.
@@ -124,6 +124,44 @@ fn closing_the_terminal_saves_the_choices() {
         session.end();
         assert_eq!(saved(&root), [] as [PathBuf; 0]);
     }
+}
+
+#[test]
+fn a_file_keeps_the_decisions_that_could_not_be_applied() {
+    let root = three();
+    let mut session = Session::start(review(&root));
+    session.press("a\n4\nq\ns\n").expect("2 decisions are not written, and kept");
+    session.end();
+    let ours = saved(&root).remove(0);
+    let theirs = root.path().join("list.jsonl");
+    fs::copy(&ours, &theirs).unwrap();
+    let lines = read_text(&ours);
+    let database = root.scope_folder("alpha").join("memory.db");
+    for (file, narrative, state) in
+        [(&theirs, "New text.", "is unchanged"), (&ours, "Newer text.", "has only these now")]
+    {
+        write_file(&theirs, &lines);
+        let mut session = Session::start(review_with(&root, &["--apply", file.to_str().unwrap()]));
+        session.expect("Write 2 decisions?");
+        run_sql(
+            &database,
+            &format!("UPDATE memories SET narrative = '{narrative}' WHERE id = 'w1'"),
+        );
+        session
+            .press("y\n")
+            .expect("wrote 1 decision:")
+            .expect("w1 changed after you read it: nothing was written about it")
+            .expect(&format!("the file {state}"));
+        let (code, shown) = session.end();
+        assert_eq!(code, Some(0), "{shown}");
+        assert_eq!(verdicts(&root), [("w0".to_owned(), "approve")]);
+        decide(root.path(), &["undo"]).ok();
+        fs::remove_file(root.scope_folder("alpha").join("decisions.jsonl")).unwrap();
+        let _ = fs::remove_file(root.scope_folder("alpha").join("decisions.seal"));
+        run_sql(&database, "UPDATE memories SET narrative = NULL WHERE id = 'w1'");
+    }
+    assert_eq!(read_text(&theirs), lines);
+    assert_eq!(read_text(&ours), lines.lines().last().unwrap().to_owned() + "\n");
 }
 
 #[test]

@@ -37,17 +37,6 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The status that the verdict gives a memory, if it does not depend on anything else.
-    pub const fn status(self) -> Option<Status> {
-        match self {
-            Self::Approve | Self::Edit => Some(Status::Approved),
-            Self::Promote => Some(Status::Promoted),
-            Self::Reject => Some(Status::Rejected),
-            Self::Stage => Some(Status::Staging),
-            Self::Supersede | Self::Merge | Self::Withdraw => None,
-        }
-    }
-
     /// Whether the memory keeps the text that a curator saw, which may be an edited one.
     pub const fn keeps_text(self) -> bool {
         matches!(self, Self::Approve | Self::Promote | Self::Stage | Self::Edit)
@@ -169,6 +158,18 @@ pub enum InvalidDecision {
 }
 
 impl Decision {
+    /// The status that it gives the memory, if that does not depend on anything else.
+    pub const fn status(&self) -> Option<Status> {
+        match self.verdict {
+            Verdict::Edit if matches!(self.was, Status::Promoted) => Some(Status::Promoted),
+            Verdict::Approve | Verdict::Edit => Some(Status::Approved),
+            Verdict::Promote => Some(Status::Promoted),
+            Verdict::Reject => Some(Status::Rejected),
+            Verdict::Stage => Some(Status::Staging),
+            Verdict::Supersede | Verdict::Merge | Verdict::Withdraw => None,
+        }
+    }
+
     /// Reads one line.
     pub fn parse(line: &str) -> Result<Self, InvalidDecision> {
         let decision: Self = serde_json::from_str(line)

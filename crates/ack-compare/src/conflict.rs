@@ -9,6 +9,8 @@
 
 use std::collections::BTreeSet;
 
+use serde::Serialize;
+
 use crate::profile::Profile;
 use crate::sentence::{Sentence, dice};
 
@@ -20,7 +22,8 @@ const MIN_SHARE: f32 = 0.5;
 /// with their titles.
 const MIN_SHARE_FOR_END: f32 = 0.2;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Two statements that cannot both be true.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Conflict {
     pub newer: String,
     pub older: String,

@@ -1,32 +1,25 @@
 //! What changed between two texts, word by word.
 
+use serde::Serialize;
 use similar::{Algorithm, ChangeTag, TextDiff};
 use unicode_segmentation::UnicodeSegmentation;
 
 /// How many words of each text are compared. The rest is left out.
 const MAX_WORDS: usize = 4_000;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A part of both texts, or of one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DiffPart {
     pub side: DiffSide,
     pub text: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum DiffSide {
     Both,
     Older,
     Newer,
-}
-
-impl DiffSide {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Both => "both",
-            Self::Older => "older",
-            Self::Newer => "newer",
-        }
-    }
 }
 
 /// The difference of two texts, in reading order. Where words differ, those of the older text come

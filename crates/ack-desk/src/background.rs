@@ -2,7 +2,6 @@
 
 use parking_lot::Mutex;
 
-use super::curate::Candidate;
 use super::need::Answered;
 use super::queue::{QueueItem, QueueKind};
 use super::{Desk, groups_of};
@@ -14,8 +13,8 @@ const MAX_ADDED: usize = 2_000;
 
 /// Finds the memories that are much alike. The desk is not locked while they are compared.
 pub fn find_groups(desk: &Mutex<Desk>) {
-    let candidates: Vec<Candidate> = desk.lock().waiting().into_iter().cloned().collect();
-    let groups = groups_of(&candidates.iter().collect::<Vec<_>>());
+    let waiting = desk.lock().waiting();
+    let groups = groups_of(&waiting);
     desk.lock().set_groups(groups);
 }
 
@@ -23,8 +22,7 @@ pub fn find_groups(desk: &Mutex<Desk>) {
 pub fn find_need(desk: &Mutex<Desk>, changed: impl Fn()) {
     let (search, waiting) = {
         let desk = desk.lock();
-        let waiting: Vec<Candidate> = desk.waiting().into_iter().cloned().collect();
-        (desk.need_search(), waiting)
+        (desk.need_search(), desk.waiting())
     };
     let need = search.run(&waiting);
     let prompts = {

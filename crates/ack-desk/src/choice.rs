@@ -292,6 +292,15 @@ impl ChoiceOnMemory<'_> {
     }
 }
 
+/// What a key does to a memory.
+#[derive(Debug, Serialize)]
+pub struct Action {
+    pub key: char,
+    pub choice: Choice,
+    #[serde(flatten)]
+    pub preview: Preview,
+}
+
 /// A description of what a choice does.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Preview {

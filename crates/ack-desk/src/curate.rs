@@ -75,6 +75,9 @@ pub enum CurateError {
         /// Why the others were not.
         source: Box<CurateError>,
     },
+    /// A key of the desk that makes no sense now.
+    #[error("{0}")]
+    Refused(&'static str),
     #[error("this cannot be decided: {0}")]
     Invalid(#[from] InvalidDecision),
     #[error(transparent)]
@@ -96,6 +99,7 @@ impl Diagnostic for CurateError {
             | Self::Successor { .. }
             | Self::NothingToUndo { .. }
             | Self::OthersOnly { .. }
+            | Self::Refused(_)
             | Self::Invalid(_) => ErrorCode::InvalidArgument,
             Self::DuplicateId { .. } | Self::Unsigned { .. } => ErrorCode::DecisionRefused,
             Self::Write { .. }
@@ -168,6 +172,7 @@ impl CurateError {
                 let undo = Hint::command(format!("undo {batch}"), "undoes what was written");
                 return std::iter::once(undo).chain(source.remedies()).collect();
             }
+            Self::Refused(_) => return Vec::new(),
             Self::Store(error) => return error.hints(),
         };
         vec![next]

@@ -3,8 +3,9 @@
 
 use std::collections::HashSet;
 
-use super::Desk;
 use super::choice::Choice;
+use super::queue::ItemState;
+use super::{Desk, MadeChoice};
 use crate::curate::Candidate;
 
 /// A memory: its scope and its id.
@@ -37,24 +38,28 @@ pub fn overridden<'a>(
 }
 
 impl Desk {
-    fn last_choice(&self, memory: Key<'_>) -> LastChoice<'_> {
-        let mut last = LastChoice::None;
-        for made in &self.choices {
-            for pick in &made.picks {
-                let item = self.items.get(pick.number);
-                if item.is_some_and(|item| key(&item.candidate) == memory) {
-                    last = LastChoice::Own(&made.choice);
-                } else if replaced_by(&made.choice, pick.other.as_ref()) == Some(memory) {
-                    last = LastChoice::Replaced;
+    fn last_choice(&self, memory: Key<'_>, is_own: impl Fn(usize) -> bool) -> LastChoice<'_> {
+        for made in self.choices.iter().rev() {
+            for pick in made.picks.iter().rev() {
+                if is_own(pick.number) {
+                    return LastChoice::Own(&made.choice);
+                }
+                if replaced_by(&made.choice, pick.other.as_ref()) == Some(memory) {
+                    return LastChoice::Replaced;
                 }
             }
         }
-        last
+        LastChoice::None
     }
 
     /// Why nothing can be merged into a memory, or be replaced by it: the choices remove it.
     pub fn removal(&self, candidate: &Candidate) -> Option<&'static str> {
-        match self.last_choice(key(candidate)) {
+        let memory = key(candidate);
+        let is_own = |number: usize| {
+            let item = self.items.get(number);
+            item.is_some_and(|item| key(&item.candidate) == memory)
+        };
+        match self.last_choice(memory, is_own) {
             LastChoice::Own(choice) if choice.removes() => {
                 Some("you decided to remove that memory too")
             }
@@ -71,7 +76,12 @@ impl Desk {
         if let Some(saved) = &item.saved {
             return Some(saved.done(item.is_approved));
         }
-        match self.last_choice(key(&item.candidate)) {
+        // Most have no choice, and a screen of rows asks for each.
+        let is_replacing = |made: &MadeChoice| matches!(made.choice, Choice::Supersede { .. });
+        if item.state == ItemState::Waiting && !self.choices.iter().any(is_replacing) {
+            return None;
+        }
+        match self.last_choice(key(&item.candidate), |own| own == number) {
             LastChoice::None => None,
             LastChoice::Own(choice) => Some(choice.done(item.is_approved)),
             LastChoice::Replaced => Some("replaced"),

@@ -3,6 +3,8 @@
 //! Only the project that the process runs for has a working tree here. Memories of other projects
 //! get no result.
 
+use std::sync::Arc;
+
 use ack_api::memory::Memory;
 use ack_api::text;
 use serde::Serialize;
@@ -44,14 +46,15 @@ impl NextSession {
     pub fn of(
         service: &Service,
         candidate: &Candidate,
-        held: &[Memory],
+        held: &[Arc<Candidate>],
         text: impl Fn(&Brief) -> String,
     ) -> Option<Self> {
         let memory = candidate.memory();
         if memory.status.is_served() {
             return None;
         }
-        let memories: Vec<&Memory> = held.iter().chain([memory]).collect();
+        let held = held.iter().map(|held| held.memory());
+        let memories: Vec<&Memory> = held.chain([memory]).collect();
         let preview = service.session_preview(&candidate.scope, &memories);
         let preview = preview.ok()??;
         let lines = preview.lines();
@@ -61,19 +64,6 @@ impl NextSession {
             project: preview.project().to_owned(),
             lines,
         })
-    }
-
-    /// The memories that leave, in a line; empty if none does.
-    pub fn in_words(&self) -> String {
-        let left = self.lines.iter();
-        let left = left.filter(|line| line.change == PreviewChange::Leaves);
-        let left: Vec<String> =
-            left.map(|line| format!("{}: {}", line.id, text::line(&line.title, 80))).collect();
-        if left.is_empty() {
-            return String::new();
-        }
-        let left = left.join("; and of ");
-        format!("a session starts with it in place of {left}")
     }
 }
 

@@ -6,7 +6,7 @@
 //! another heap never includes it.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use ack_api::memory::{Memory, fold_name};
 use ack_api::number::count;
@@ -15,10 +15,11 @@ use serde::Serialize;
 
 use super::Desk;
 use super::card::age_in_days;
-use super::choice::{Choice, NO_LONGER_TRUE, ONLY_MATTERED_ONCE};
+use super::choice::{Choice, NO_LONGER_TRUE, ONLY_MATTERED_ONCE, count_text};
+use super::decide::capitalised;
 use super::held_back::HeldBack;
 use super::markdown;
-use super::queue::{ItemState, QueueItem, QueueKind, by_queue};
+use super::queue::{ItemState, QueueItem, by_queue};
 use crate::curate::CurateError;
 
 /// A memory that was written more than this many days ago is old.
@@ -27,6 +28,8 @@ const OLD_DAYS: i64 = 365;
 const SAMPLE: usize = 5;
 /// How many types of a heap are named.
 const MAX_TYPES: usize = 4;
+/// What opens a heap whose memories have to be looked at.
+pub(crate) const ONE_BY_ONE: (&str, &str) = ("Enter", "one by one");
 /// The type of a session's summary in the stores that have them.
 pub(crate) const SUMMARY: &str = "session_summary";
 
@@ -74,6 +77,15 @@ impl HeapKind {
         }
     }
 
+    /// The usual reason to reject all of it, if there is one.
+    const fn reason(&self) -> Option<&'static str> {
+        match self {
+            Self::Summaries => Some(ONLY_MATTERED_ONCE),
+            Self::Replaced => Some(NO_LONGER_TRUE),
+            _ => None,
+        }
+    }
+
     /// Whether its memories have types that tell something.
     const fn has_types(&self) -> bool {
         matches!(self, Self::Old | Self::Project(_) | Self::Elsewhere)
@@ -99,18 +111,28 @@ impl HeapKind {
     }
 }
 
+/// The plan, as every user interface shows it.
+#[derive(Debug, Default, Serialize)]
+pub struct Plan {
+    /// How many memories it has, in how many heaps.
+    pub title: String,
+    /// What is left of it, in one line.
+    pub left: String,
+    /// How many past prompts were asked again.
+    pub prompts: usize,
+    pub heaps: Vec<Heap>,
+}
+
 #[derive(Debug, Clone, Serialize)]
 pub struct Heap {
     /// Its name in a filter, after `heap:`.
     pub name: String,
     pub title: String,
-    /// What is in it, in one line.
+    /// What is in it or what was decided, and how many flagged ones are held back, in one line.
     pub about: String,
     pub waiting: usize,
     /// How many it has, decided or not.
     pub total: usize,
-    /// How many flagged memories would belong to it.
-    pub held_back: usize,
     /// How often the person's past prompts would have found one of those that are left; `None` if
     /// there are no prompts.
     pub missed: Option<usize>,
@@ -118,8 +140,9 @@ pub struct Heap {
     pub done: Option<&'static str>,
     /// Whether all of it is saved, so it can no longer be undone here.
     pub is_saved: bool,
-    /// The key of what is most likely right; `None` if each has to be looked at.
-    pub suggested: Option<char>,
+    /// The key of what is most likely right, and what it does.
+    pub key: &'static str,
+    pub does: &'static str,
     /// What the key for its types does, if it has several.
     pub split: Option<&'static str>,
     /// The reason to reject all of them, if there is a usual one.
@@ -143,8 +166,7 @@ pub struct Sample {
 impl Desk {
     /// Puts each waiting memory on its heap.
     pub fn sort_into_heaps(&mut self) {
-        let groups: HashMap<usize, usize> = group_of_each(&self.groups);
-        let twins = self.twins(&groups);
+        let twins = self.twins();
         for number in 0..self.items.len() {
             let Some(item) = self.items.get(number) else {
                 continue;
@@ -158,6 +180,7 @@ impl Desk {
                 item.heap = heap;
             }
         }
+        self.forget_known();
     }
 
     /// The heap that fits a memory, or its part if that one is split.
@@ -185,9 +208,9 @@ impl Desk {
     }
 
     /// The memories that are one of several on the heap of those.
-    fn twins(&self, groups: &HashMap<usize, usize>) -> HashSet<usize> {
+    fn twins(&self) -> HashSet<usize> {
         let mut members: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for (number, group) in groups {
+        for (number, group) in &self.group_of {
             let is_plain = self.items.get(*number).is_some_and(|item| {
                 let kind = HeapKind::of(item, true, self.now);
                 kind == HeapKind::Alike && !item.is_flagged()
@@ -200,10 +223,22 @@ impl Desk {
         several.flatten().collect()
     }
 
+    /// The plan. `turn` moves the samples of its heaps on.
+    pub fn plan(&self, turn: usize) -> Plan {
+        let heaps = self.heaps(turn);
+        let total: usize = heaps.iter().map(|heap| heap.total).sum();
+        let memories = count_text(total, "unreviewed memory", "unreviewed memories");
+        Plan {
+            title: format!("{memories}, in {}", count_text(heaps.len(), "heap", "heaps")),
+            left: self.left_of(&heaps),
+            prompts: self.past_prompts().len(),
+            heaps,
+        }
+    }
+
     /// The heaps, in the order of the plan: projects by need, then those with many memories first.
-    /// Those that are decided keep their place. `turn` moves their samples on.
-    pub fn heaps(&self, turn: usize) -> Vec<Heap> {
-        let groups = group_of_each(&self.groups);
+    /// Those that are decided keep their place.
+    fn heaps(&self, turn: usize) -> Vec<Heap> {
         let mut numbers: BTreeMap<&HeapKind, Vec<usize>> = BTreeMap::new();
         let mut held_back: HashMap<HeapKind, usize> = HashMap::new();
         for (number, item) in by_queue(&self.items).0.iter().enumerate() {
@@ -212,7 +247,7 @@ impl Desk {
             }
             numbers.entry(&item.heap).or_default().push(number);
             if item.is_flagged() {
-                let fitting = self.fitting_heap(item, groups.contains_key(&number));
+                let fitting = self.fitting_heap(item, self.group_of.contains_key(&number));
                 *held_back.entry(fitting).or_default() += 1;
             }
         }
@@ -232,13 +267,25 @@ impl Desk {
             };
             (place, whole, Reverse((self.need_of(numbers), numbers.len())))
         });
-        sorted
-            .into_iter()
-            .map(|(kind, numbers)| {
-                let held_back = held_back.get(kind).copied().unwrap_or_default();
-                self.heap(kind, &numbers, held_back, &groups, turn)
-            })
-            .collect()
+        let chosen = self.chosen();
+        let heaps = sorted.into_iter().map(|(kind, numbers)| {
+            let held_back = held_back.get(kind).copied().unwrap_or_default();
+            self.heap(kind, &numbers, held_back, &chosen, turn)
+        });
+        heaps.collect()
+    }
+
+    /// What was chosen for each memory and is not saved, as a participle.
+    fn chosen(&self) -> HashMap<usize, &'static str> {
+        let made = self.choices.iter();
+        let chosen =
+            made.flat_map(|made| made.numbers().map(|number| (number, made.choice.done(false))));
+        chosen.collect()
+    }
+
+    /// The name of the heap that a memory is on.
+    pub fn heap_of(&self, number: usize) -> Option<String> {
+        self.items.get(number).map(|item| item.heap.name())
     }
 
     /// The memories with these numbers.
@@ -255,39 +302,46 @@ impl Desk {
         kind: &HeapKind,
         numbers: &[usize],
         held_back: usize,
-        groups: &HashMap<usize, usize>,
+        chosen: &HashMap<usize, &'static str>,
         turn: usize,
     ) -> Heap {
-        let waiting = self.waiting_of(numbers);
-        let done = waiting.is_empty().then(|| self.done_with(numbers));
+        let mut waiting = numbers.to_vec();
+        waiting.retain(|number| self.waits(*number));
+        let done = waiting.is_empty().then(|| self.done_with(numbers, chosen));
         let shown = if waiting.is_empty() { numbers } else { &waiting };
         let missed = self.missed_of(shown).filter(|_| *kind != HeapKind::Flagged);
-        let (sample, sampled) = self.sample(shown, groups, turn);
-        let is_saved = |item: &QueueItem| item.state == ItemState::Written;
+        let (sample, sampled) = self.sample(shown, turn);
+        let is_saved =
+            self.items_of(numbers).all(|item: &QueueItem| item.state == ItemState::Written);
+        let (key, does) = match kind.whole() {
+            _ if is_saved => ("✓", "saved"),
+            _ if done.is_some() => ("u", "undo"),
+            HeapKind::Flagged | HeapKind::Old => ONE_BY_ONE,
+            HeapKind::Summaries | HeapKind::Replaced => ("R", "reject"),
+            HeapKind::Alike => ("g", "keep one each"),
+            // What nobody ever missed can wait.
+            HeapKind::Project(_) | HeapKind::Elsewhere if missed == Some(0) => ("h", "snooze"),
+            HeapKind::Project(_) | HeapKind::Elsewhere | HeapKind::Part(..) => ("A", "approve"),
+        };
+        let about = done.map_or_else(|| self.about_heap(kind, shown), capitalised);
+        let held_back = match held_back {
+            0 => String::new(),
+            1 => " · 1 flagged one held back".to_owned(),
+            many => format!(" · {many} flagged ones held back"),
+        };
         Heap {
             name: kind.name(),
             title: self.heap_title(kind, numbers),
-            about: self.about_heap(kind, shown, groups),
+            about: about + &held_back,
             missed,
-            is_saved: self.items_of(numbers).all(is_saved),
+            is_saved,
             waiting: waiting.len(),
             total: numbers.len(),
-            held_back,
             done,
             split: self.split_of(kind, shown),
-            suggested: match kind.whole() {
-                HeapKind::Flagged | HeapKind::Old => None,
-                HeapKind::Summaries | HeapKind::Replaced => Some('R'),
-                HeapKind::Alike => Some('g'),
-                // What nobody ever missed can wait.
-                HeapKind::Project(_) | HeapKind::Elsewhere if missed == Some(0) => Some('h'),
-                HeapKind::Project(_) | HeapKind::Elsewhere | HeapKind::Part(..) => Some('A'),
-            },
-            reason: match kind {
-                HeapKind::Summaries => Some(ONLY_MATTERED_ONCE),
-                HeapKind::Replaced => Some(NO_LONGER_TRUE),
-                _ => None,
-            },
+            key,
+            does,
+            reason: kind.reason(),
             sample,
             sampled,
         }
@@ -307,23 +361,14 @@ impl Desk {
         }
     }
 
-    /// What was chosen for some memories, in one phrase.
-    fn done_with(&self, numbers: &[usize]) -> &'static str {
-        let mut done: Vec<&'static str> =
-            numbers.iter().filter_map(|number| self.done(*number)).collect();
-        done.dedup();
-        match done.as_slice() {
-            [same] => same,
-            _ => "decided",
-        }
-    }
-
-    fn waiting_of(&self, numbers: &[usize]) -> Vec<usize> {
-        let waits = |number: &&usize| {
-            let item = self.items.get(**number);
-            item.is_some_and(|item| item.state == ItemState::Waiting)
-        };
-        numbers.iter().filter(waits).copied().collect()
+    /// What was chosen for all of some memories, or that they are decided.
+    fn done_with(&self, numbers: &[usize], chosen: &HashMap<usize, &'static str>) -> &'static str {
+        let mut done = numbers.iter().filter_map(|number| {
+            let saved = self.items.get(*number)?.saved.as_ref();
+            saved.map(|saved| saved.done(false)).or(chosen.get(number).copied())
+        });
+        let first = done.next().unwrap_or("decided");
+        if done.all(|other| other == first) { first } else { "decided" }
     }
 
     fn heap_title(&self, kind: &HeapKind, numbers: &[usize]) -> String {
@@ -340,18 +385,12 @@ impl Desk {
                 text::line(name.unwrap_or(folded), 60)
             }
             HeapKind::Part(whole, kind) => {
-                let kind = text::line(kind, 30);
-                format!("{}: {kind}", self.heap_title(whole, numbers))
+                format!("{}: {}", self.heap_title(whole, numbers), in_words(kind))
             }
         }
     }
 
-    fn about_heap(
-        &self,
-        kind: &HeapKind,
-        numbers: &[usize],
-        groups: &HashMap<usize, usize>,
-    ) -> String {
+    fn about_heap(&self, kind: &HeapKind, numbers: &[usize]) -> String {
         match kind {
             HeapKind::Flagged => {
                 let mut flagged = HeldBack::default();
@@ -363,7 +402,7 @@ impl Desk {
             HeapKind::Summaries => "what a session did, as its program wrote it".to_owned(),
             HeapKind::Replaced => "a newer memory says that it replaces these".to_owned(),
             HeapKind::Alike => {
-                let found = numbers.iter().filter_map(|number| groups.get(number));
+                let found = numbers.iter().filter_map(|number| self.group_of.get(number));
                 let found = found.collect::<HashSet<_>>().len() as u64;
                 format!("{} that say much the same", count(found, "group"))
             }
@@ -375,16 +414,20 @@ impl Desk {
 
     /// The types of some memories, the most frequent first: `discovery 40 · change 23`.
     fn types(&self, numbers: &[usize]) -> String {
-        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut written: BTreeMap<&str, usize> = BTreeMap::new();
         for item in self.items_of(numbers) {
-            *counts.entry(type_of(item.candidate.memory())).or_default() += 1;
+            *written.entry(type_of(item.candidate.memory())).or_default() += 1;
         }
-        let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
-        counts.sort_by_key(|(_, count)| usize::MAX - count);
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        for (kind, count) in written {
+            *counts.entry(fold_name(kind)).or_default() += count;
+        }
+        let mut counts: Vec<(String, usize)> = counts.into_iter().collect();
+        counts.sort_by_key(|(_, count)| Reverse(*count));
         let mut parts: Vec<String> = counts
             .iter()
             .take(MAX_TYPES)
-            .map(|(kind, count)| format!("{} {count}", text::line(kind, 30)))
+            .map(|(kind, count)| format!("{} {count}", in_words(kind)))
             .collect();
         match counts.len().saturating_sub(MAX_TYPES) {
             0 => {}
@@ -395,17 +438,12 @@ impl Desk {
 
     /// Five memories of a heap, the next five with each `turn`, and which they are: where past
     /// prompts tell, the most missed, the newest and the oldest; else from the newest to the oldest.
-    fn sample(
-        &self,
-        numbers: &[usize],
-        groups: &HashMap<usize, usize>,
-        turn: usize,
-    ) -> (Vec<Sample>, String) {
+    fn sample(&self, numbers: &[usize], turn: usize) -> (Vec<Sample>, String) {
         // Of a group, one is enough.
         let mut seen = HashSet::new();
         let mut one_each: Vec<usize> = Vec::new();
         for number in numbers.iter().rev() {
-            match groups.get(number) {
+            match self.group_of.get(number) {
                 Some(group) if !seen.insert(*group) => continue,
                 _ => {}
             }
@@ -439,7 +477,7 @@ impl Desk {
         shown.dedup();
         let sample = shown.iter().filter_map(|place| {
             let number = one_each.get(*place)?;
-            Some(self.sample_of(*number, self.items.get(*number)?, groups))
+            Some(self.sample_of(*number, self.items.get(*number)?))
         });
         let sampled = match one_each.len() == numbers.len() {
             true => format!("{} of {}: {which}", shown.len(), numbers.len()),
@@ -451,21 +489,21 @@ impl Desk {
         (sample.collect(), sampled)
     }
 
-    fn sample_of(&self, number: usize, item: &QueueItem, groups: &HashMap<usize, usize>) -> Sample {
+    fn sample_of(&self, number: usize, item: &QueueItem) -> Sample {
         let memory = item.candidate.memory();
-        let like = groups.get(&number).map(|group| {
+        let like = self.group_of.get(&number).map(|group| {
             let members = self.groups.get(*group).map_or(0, Vec::len);
             format!("{members} alike")
         });
         let place = memory.project.as_ref().unwrap_or(&item.candidate.scope.name);
         let age = age_in_days(memory, self.now).map(super::card::days);
         let missed = self.missed_of(&[number]).filter(|missed| *missed > 0);
-        let about: Vec<String> = like
-            .into_iter()
-            .chain([text::line(place, 60)])
-            .chain(age)
-            .chain(missed.map(times))
-            .collect();
+        let missed = missed.map(|missed| match missed {
+            1 => "missed once".to_owned(),
+            count => format!("missed {count} times"),
+        });
+        let about = [like, Some(text::line(place, 60)), age, missed];
+        let about: Vec<String> = about.into_iter().flatten().collect();
         let said = memory.facts.first().or(memory.subtitle.as_ref());
         Sample {
             number,
@@ -478,50 +516,63 @@ impl Desk {
         }
     }
 
-    /// Decides about all waiting memories of a heap that are not flagged, and returns how many. All
-    /// of it is undone together. Without a choice, one memory of each group is kept.
+    /// Decides about all waiting memories of a heap that are not flagged. All of it is undone
+    /// together. Without a choice, one memory of each group is kept. Returns what was decided, in a
+    /// sentence.
     ///
     /// # Errors
-    /// A choice is not possible. Then nothing is recorded.
+    /// It makes no sense for this heap, or a choice is not possible. Then nothing is recorded.
     pub fn decide_heap(
         &mut self,
         name: &str,
         choice: Option<Choice>,
-        reason: Option<String>,
-    ) -> Result<usize, CurateError> {
-        let waiting: Vec<usize> = self
-            .items
-            .iter()
-            .enumerate()
-            .filter(|(_, item)| {
-                item.state == ItemState::Waiting
-                    && item.queue() == QueueKind::Waiting
-                    && item.heap.name() == name
-                    && !item.is_flagged()
-            })
-            .map(|(number, _)| number)
-            .collect();
+    ) -> Result<String, CurateError> {
+        let kinds: BTreeSet<&HeapKind> =
+            by_queue(&self.items).0.iter().map(|item| &item.heap).collect();
+        let kind = kinds.into_iter().find(|kind| kind.name() == name).cloned();
+        let kind = kind.ok_or(CurateError::Refused("there is no such heap any more"))?;
+        let items = by_queue(&self.items).0.iter().enumerate();
+        let members = || items.clone().filter(|(_, item)| item.heap == kind && !item.is_lost());
+        let waiting = members().filter(|(_, item)| item.state == ItemState::Waiting);
+        let waiting: Vec<usize> = waiting.map(|(number, _)| number).collect();
+        let refusal = match kind {
+            HeapKind::Flagged => Some("flagged memories are decided one by one: Enter opens them"),
+            _ if waiting.is_empty() => {
+                let is_saved = members().all(|(_, item)| item.state == ItemState::Written);
+                let undo = "it is decided already; u undoes it";
+                Some(if is_saved { "it is saved already" } else { undo })
+            }
+            HeapKind::Alike => None,
+            _ => choice.is_none().then_some("there are no groups in this heap"),
+        };
+        if let Some(refusal) = refusal {
+            return Err(CurateError::Refused(refusal));
+        }
+        let numbers: Vec<usize> = members().map(|(number, _)| number).collect();
+        let title = self.heap_title(&kind, &numbers);
+        let done = choice.as_ref().map_or("kept one of each group", |choice| choice.done(false));
+        let reason = kind.reason().filter(|_| choice == Some(Choice::Reject));
         let key = self.next_key;
         let decided = match choice {
-            Some(choice) => self.choose(&waiting, choice, reason),
+            Some(choice) => self.choose(&waiting, choice, reason.map(str::to_owned)),
             None => self.keep_one_of_each(&waiting),
         };
         if let Err(error) = decided {
             self.take_back(Some(key));
             return Err(error);
         }
-        Ok(waiting.len())
+        let why = reason.map_or_else(String::new, |reason| format!(" ({reason})"));
+        Ok(self.sentence(&format!("{done}{why}: {} of {title}", waiting.len())))
     }
 
     /// Approves the fullest memory of each group, and marks the others as its duplicates. One that
     /// is like no other here is approved too.
     fn keep_one_of_each(&mut self, numbers: &[usize]) -> Result<(), CurateError> {
-        let groups = group_of_each(&self.groups);
         let mut members: BTreeMap<(&str, usize), Vec<usize>> = BTreeMap::new();
         let mut single = Vec::new();
         for number in numbers {
             let scope = self.items.get(*number).map(|item| &*item.candidate.scope.name);
-            match (scope, groups.get(number)) {
+            match (scope, self.group_of.get(number)) {
                 (Some(scope), Some(group)) => {
                     members.entry((scope, *group)).or_default().push(*number)
                 }
@@ -564,20 +615,9 @@ fn type_of(memory: &Memory) -> &str {
     memory.kind.as_deref().unwrap_or("no type")
 }
 
-/// How often a memory was missed.
-fn times(missed: usize) -> String {
-    match missed {
-        1 => "missed once".to_owned(),
-        count => format!("missed {count} times"),
-    }
-}
-
-/// The group of each memory that is in one.
-fn group_of_each(groups: &[Vec<usize>]) -> HashMap<usize, usize> {
-    let members = groups.iter().enumerate();
-    members
-        .flat_map(|(group, members)| members.iter().map(move |number| (*number, group)))
-        .collect()
+/// A folded name as words.
+fn in_words(name: &str) -> String {
+    text::line(&name.replace('-', " "), 30)
 }
 
 /// How much a memory says, in bytes.

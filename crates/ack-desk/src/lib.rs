@@ -11,6 +11,7 @@ pub mod card;
 pub mod check;
 pub mod choice;
 pub mod curate;
+pub mod decide;
 pub mod document;
 mod effective;
 pub mod evidence;
@@ -28,23 +29,25 @@ pub mod web;
 pub mod writable;
 mod write;
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use ack_api::decision::Decision;
 use ack_api::queue::QueueNumbers;
 use ack_compare::groups::{ALIKE, alike};
+use ack_store::decisions::Decisions;
 use serde::Serialize;
 
 use self::card::Card;
-use self::choice::{Choice, ChoiceOnMemory, Preview};
+use self::choice::{Action, Choice, ChoiceOnMemory, Preview, count_text};
 use self::effective::key;
 use self::heaps::HeapKind;
 use self::held_back::HeldBack;
 use self::need::Need;
 use self::progress::Pace;
-use self::queue::{Head, ItemState, QueueItem, QueueKind, QueueView, by_queue};
-pub use self::write::ReviewOutcome;
+use self::queue::{ItemState, Known, QueueItem, QueueKind, by_queue};
+pub use self::write::{ChangedMemory, ReviewOutcome};
 use crate::curate::find::{Filter, Queue, by_id, queue, short_ids};
 use crate::curate::side_effects::SideEffects;
 use crate::curate::stale::{ApprovedMemory, approved, stale};
@@ -60,12 +63,19 @@ const MEMBERS: usize = 50;
 #[derive(Debug)]
 pub struct Desk {
     service: &'static Service,
+    /// Those that wait, then the approved ones. A memory is known by its number here.
     items: Vec<QueueItem>,
-    /// The choices that are not written yet, in order.
+    /// What was counted or looked for in them since they changed.
+    known: RefCell<Known>,
+    /// The choices that are not written yet, in order. No memory is picked twice.
     choices: Vec<MadeChoice>,
+    /// How many memories were decided about and written.
+    written: usize,
     /// Groups of memories that are much alike, by number. Empty until
     /// [`Desk::find_groups`] or [`Desk::set_groups`].
     groups: Vec<Vec<usize>>,
+    /// The group of each memory that is in one.
+    group_of: HashMap<usize, usize>,
     next_key: u64,
     now: jiff::Timestamp,
     /// The statistics of the whole queue when the desk was opened.
@@ -128,8 +138,8 @@ struct Pick {
 }
 
 impl MadeChoice {
-    fn numbers(&self) -> Vec<usize> {
-        self.picks.iter().map(|pick| pick.number).collect()
+    fn numbers(&self) -> impl Iterator<Item = usize> {
+        self.picks.iter().map(|pick| pick.number)
     }
 }
 
@@ -140,14 +150,13 @@ pub struct Recent {
     /// The choice as a participle: `approved`.
     pub done: &'static str,
     pub reason: Option<String>,
-    pub numbers: Vec<usize>,
     /// The title of the memory, or the number of memories.
     pub about: String,
-    /// If there are several: the first of them.
+    /// How many memories it is about, and the first of them.
+    pub count: usize,
     pub members: Vec<Member>,
 }
 
-/// One of several memories with the same choice.
 #[derive(Debug, Clone, Serialize)]
 pub struct Member {
     pub number: usize,
@@ -180,9 +189,12 @@ impl Desk {
     ) -> Self {
         let mut desk = Self {
             items: memories.into_iter().map(QueueItem::new).collect(),
+            known: RefCell::default(),
             service,
             choices: Vec::new(),
+            written: 0,
             groups: Vec::new(),
+            group_of: HashMap::new(),
             next_key: 1,
             now,
             numbers: QueueNumbers::default(),
@@ -218,11 +230,10 @@ impl Desk {
     /// The memories that a choice for many is for, without those that it holds back.
     pub fn without_flagged(&self, numbers: &[usize]) -> (Vec<usize>, HeldBack) {
         let mut held_back = HeldBack::default();
-        let holds_back = !self.includes_flagged;
         let mut numbers = numbers.to_vec();
         numbers.retain(|number| {
-            let item = self.items.get(*number);
-            let item = item.filter(|item| holds_back && !item.is_approved);
+            let item = self.items.get(*number).filter(|item| item.is_held_back());
+            let item = item.filter(|_| !self.includes_flagged);
             !item.is_some_and(|item| held_back.add(&item.candidate.curated, &item.warnings))
         });
         (numbers, held_back)
@@ -262,6 +273,7 @@ impl Desk {
         items.retain(|item| !there.contains(&key(&item.candidate)));
         drop(there);
         self.items.extend(items);
+        self.forget_known();
     }
 
     /// Whether the approved memories were read.
@@ -275,6 +287,7 @@ impl Desk {
             item.is_approved = reason.is_some();
             item.stale = reason;
         }
+        self.forget_known();
     }
 
     pub const fn set_first_queue(&mut self, queue: QueueKind) {
@@ -290,14 +303,19 @@ impl Desk {
         self.set_groups(groups);
     }
 
-    /// The waiting memories, by number. They come before the others.
-    pub fn waiting(&self) -> Vec<&Candidate> {
-        let waiting = self.items.iter().filter(|item| item.queue() == QueueKind::Waiting);
-        waiting.map(|item| &item.candidate).collect()
+    /// The waiting memories, by number.
+    pub fn waiting(&self) -> Vec<Arc<Candidate>> {
+        let waiting = by_queue(&self.items).0.iter();
+        waiting.map(|item| Arc::clone(&item.candidate)).collect()
     }
 
     /// Sets groups that were computed elsewhere, by [`groups_of`] over [`Desk::waiting`].
     pub fn set_groups(&mut self, groups: Vec<Vec<usize>>) {
+        let members = groups
+            .iter()
+            .enumerate()
+            .flat_map(|(group, members)| members.iter().map(move |number| (*number, group)));
+        self.group_of = members.collect();
         self.groups = groups;
         self.sort_into_heaps();
     }
@@ -316,20 +334,9 @@ impl Desk {
         self.choices.iter().map(|made| made.picks.len()).sum()
     }
 
-    pub fn head(&self) -> Head {
-        let mut head = Head::of(&self.items, self.now);
-        if head.waiting > 0 {
-            head.text.push_str(&self.numbers.describe_pace());
-        }
-        match head.stale {
-            0 => {}
-            1 => head.text.push_str("\n1 approved memory may be out of date"),
-            many => {
-                let line = format!("\n{many} approved memories may be out of date");
-                head.text.push_str(&line);
-            }
-        }
-        head
+    /// How many memories were decided about and written.
+    pub const fn written(&self) -> usize {
+        self.written
     }
 
     /// Whether it has what matches a question, the best match first.
@@ -352,7 +359,7 @@ impl Desk {
             card.marks.insert(0, reason.clone());
         }
         if card.session.is_some() {
-            let Candidate { scope, curated } = &item.candidate;
+            let Candidate { scope, curated } = &*item.candidate;
             let read = scope.store.snapshot(|snapshot| snapshot.title_of_session(&curated.memory));
             // If it cannot be read, the card shows the session's name.
             card.session_title = read.ok().flatten();
@@ -372,15 +379,17 @@ impl Desk {
                 return Ok(Preview::default());
             };
             let other = self.other(&item.candidate, choice)?;
-            let chosen = self.choice_on(item, choice, other.as_ref());
+            let hidden_count = self.hidden_count(&[item], choice);
+            let chosen =
+                ChoiceOnMemory { hidden_count, ..self.choice_on(item, choice, other.as_ref()) };
             let mut preview = chosen.preview(&session)?;
             preview.add_side_effects(&side_effects(&[chosen], &session), &self.short);
             return Ok(preview);
         }
         let (numbers, held_back) = self.of_choice(numbers);
         let items: Vec<&QueueItem> = self.items_of(&numbers).collect();
-        let memories: Vec<&Candidate> = items.iter().map(|item| &item.candidate).collect();
-        let hides = items.iter().map(|item| self.replaced_count(item)).sum();
+        let memories: Vec<&Candidate> = items.iter().map(|item| &*item.candidate).collect();
+        let hides = self.hidden_count(&items, choice);
         let are_approved = items.iter().all(|item| item.is_approved);
         let mut preview = Preview::of_many(choice, &memories, hides, are_approved, &self.short);
         // Choices that name another memory never bring back what several memories replaced.
@@ -391,6 +400,42 @@ impl Desk {
         }
         preview.label = held_back.after(&preview.label);
         Ok(preview)
+    }
+
+    /// What a memory's own keys do to it: approve, reject and, if it waits, promote.
+    pub fn actions(&self, number: usize) -> Result<Vec<Action>, CurateError> {
+        let is_approved = self.items.get(number).is_some_and(|item| item.is_approved);
+        let promote = ('p', Choice::Promote);
+        let keys = [('a', Choice::Approve), ('r', Choice::Reject)].into_iter();
+        keys.chain((!is_approved).then_some(promote))
+            .map(|(key, choice)| {
+                let preview = self.preview(&[number], &choice)?;
+                Ok(Action { key, choice, preview })
+            })
+            .collect()
+    }
+
+    /// What keys do to a memory and an approved one near it, and why the first of the others cannot
+    /// do anything.
+    pub fn actions_with(&self, number: usize, other: &str) -> (Vec<Action>, Option<CurateError>) {
+        let is_approved = self.items.get(number).is_some_and(|item| item.is_approved);
+        let mut refusal = None;
+        let actions = ['m', 'd', '='].into_iter().filter_map(|key| {
+            let choice = Choice::with_other(key, other.to_owned(), is_approved);
+            match self.preview(&[number], &choice) {
+                Ok(mut preview) => {
+                    // Its id stands beside the keys.
+                    let id = format!(" {}", self.short.shortest(other));
+                    preview.label = preview.label.replacen(&id, " it", 1);
+                    Some(Action { key, choice, preview })
+                }
+                Err(error) => {
+                    refusal.get_or_insert(error);
+                    None
+                }
+            }
+        });
+        (actions.collect(), refusal)
     }
 
     /// Records a choice for some memories. It replaces their earlier choices.
@@ -419,33 +464,29 @@ impl Desk {
     ) -> Result<(), CurateError> {
         let session = preview_session(self.now);
         let (numbers, _) = self.of_choice(numbers);
-        let open = |number: &&usize| {
-            let item = self.items.get(**number);
-            item.is_some_and(|item| item.state != ItemState::Written)
-        };
         let mut picks = Vec::new();
-        for number in numbers.iter().filter(open) {
-            let Some(item) = self.items.get(*number) else {
+        for number in numbers {
+            let item = self.items.get(number);
+            let Some(item) = item.filter(|item| item.state != ItemState::Written) else {
                 continue;
             };
             let other = self.other(&item.candidate, &choice)?;
-            for candidate in std::iter::once(&item.candidate).chain(&other) {
+            for candidate in std::iter::once(&*item.candidate).chain(&other) {
                 candidate.check_single()?;
             }
             let chosen = self.choice_on(item, &choice, other.as_ref());
             for decision in chosen.decisions(&session)? {
                 decision.validate()?;
             }
-            picks.push(Pick { number: *number, other });
+            picks.push(Pick { number, other });
         }
         if picks.is_empty() {
             return Ok(());
         }
         let made = MadeChoice { key, choice, reason, picks };
-        let numbers = made.numbers();
-        self.forget(&numbers);
-        for number in &numbers {
-            self.set(*number, ItemState::Chosen);
+        self.forget(&made.numbers().collect());
+        for number in made.numbers() {
+            self.set(number, ItemState::Chosen);
         }
         self.choices.push(made);
         Ok(())
@@ -464,7 +505,7 @@ impl Desk {
                 || decision.until.is_some()
                 || curated.put_off_until.is_some()
                 || memory.superseded_by.is_some();
-            curated.is_decided && !says_more && decision.verdict.status() == Some(memory.status)
+            curated.is_decided && !says_more && decision.status() == Some(memory.status)
         };
         decisions.is_ok_and(|decisions| decisions.iter().all(is_same))
     }
@@ -475,7 +516,8 @@ impl Desk {
             return Vec::new();
         };
         let taken = self.choices.extract_if(.., |made| made.key == key);
-        let numbers: Vec<usize> = taken.flat_map(|made| made.numbers()).collect();
+        let picks = taken.flat_map(|made| made.picks);
+        let numbers: Vec<usize> = picks.map(|pick| pick.number).collect();
         for number in &numbers {
             self.set(*number, ItemState::Waiting);
         }
@@ -492,7 +534,11 @@ impl Desk {
     /// Choices that were made together.
     fn recent_one(&self, made: &[MadeChoice]) -> Option<Recent> {
         let first = made.first()?;
-        let numbers: Vec<usize> = made.iter().flat_map(MadeChoice::numbers).collect();
+        let numbers = || made.iter().flat_map(MadeChoice::numbers);
+        let members = numbers().take(MEMBERS);
+        let members: Vec<Member> =
+            members.map(|number| Member { number, title: self.title(number) }).collect();
+        let count = numbers().count();
         Some(Recent {
             key: first.key,
             done: match made.len() {
@@ -500,43 +546,20 @@ impl Desk {
                 _ => "kept one of each group",
             },
             reason: first.reason.clone(),
-            about: match numbers.as_slice() {
-                [number] => self.title(*number),
-                many => format!("{} memories", many.len()),
+            about: match members.as_slice() {
+                [member] => member.title.clone(),
+                _ => count_text(count, "memory", "memories"),
             },
-            members: self.members(&numbers),
-            numbers,
+            count,
+            members,
         })
     }
 
-    /// The first of several memories that were decided together.
-    fn members(&self, numbers: &[usize]) -> Vec<Member> {
-        if numbers.len() < 2 {
-            return Vec::new();
-        }
-        let members = numbers
-            .iter()
-            .take(MEMBERS)
-            .map(|number| Member { number: *number, title: self.title(*number) });
-        members.collect()
-    }
-
-    fn title(&self, number: usize) -> String {
+    /// The title of a memory in one line.
+    pub fn title(&self, number: usize) -> String {
         let item = self.items.get(number);
         item.map_or_else(String::new, |item| {
             ack_api::text::line(&item.candidate.memory().title, 120)
-        })
-    }
-
-    /// The next waiting memory after another one in a view, or the first one if there is none.
-    pub fn next(&self, view: &QueueView, after: usize) -> Option<usize> {
-        // Even if the other memory no longer waits, it still has a place in the order.
-        let numbers = view.with(&self.items, Some(after));
-        let mut following = numbers.iter().skip_while(|number| **number != after);
-        let next = following.nth(1).or(numbers.first()).copied();
-        next.filter(|next| {
-            let item = self.items.get(*next);
-            item.is_some_and(|item| item.state == ItemState::Waiting)
         })
     }
 
@@ -555,22 +578,32 @@ impl Desk {
             choice,
             candidate: &item.candidate,
             other,
-            hidden_count: self.replaced_count(item),
+            hidden_count: 0,
             is_approved: item.is_approved,
             stale: item.stale.as_deref(),
             short: &self.short,
         }
     }
 
+    /// How many other memories agents stop seeing once they see these.
+    fn hidden_count(&self, items: &[&QueueItem], choice: &Choice) -> usize {
+        let mut logs: HashMap<&str, Arc<Decisions>> = HashMap::new();
+        let serving = items.iter().filter(|item| choice.serves() && !item.is_approved);
+        let counts = serving.map(|item| {
+            let scope = &item.candidate.scope;
+            let log = logs
+                .entry(&scope.name)
+                .or_insert_with(|| scope.store.decisions().unwrap_or_default());
+            self.replaced_count(&item.candidate, log)
+        });
+        counts.sum()
+    }
+
     /// How many served memories this one would replace, according to the store or a decision. Of
     /// several rows with an id, only the one that owns it counts.
-    fn replaced_count(&self, item: &QueueItem) -> usize {
-        if item.is_approved {
-            return 0;
-        }
-        let Candidate { scope, .. } = &item.candidate;
-        let id = &item.candidate.memory().id;
-        let decisions = scope.store.decisions().unwrap_or_default();
+    fn replaced_count(&self, candidate: &Candidate, decisions: &Decisions) -> usize {
+        let Candidate { scope, .. } = candidate;
+        let id = &candidate.memory().id;
         let stored = self.replaced.get(&(scope.name.clone(), id.clone()));
         let older = decisions.replaced_by(id).iter();
         let older: BTreeSet<&String> = older.chain(stored.into_iter().flatten()).collect();
@@ -597,7 +630,7 @@ impl Desk {
     }
 
     /// Drops the choices for these memories.
-    fn forget(&mut self, numbers: &[usize]) {
+    fn forget(&mut self, numbers: &HashSet<usize>) {
         for made in &mut self.choices {
             made.picks.retain(|pick| !numbers.contains(&pick.number));
         }
@@ -629,7 +662,7 @@ impl Desk {
 
 /// The memories that are much alike, by their positions: fifty are often five lessons. Groups are in
 /// the order of their first members; a memory that is like no other is in none.
-pub fn groups_of(memories: &[&Candidate]) -> Vec<Vec<usize>> {
+pub fn groups_of(memories: &[Arc<Candidate>]) -> Vec<Vec<usize>> {
     let memories: Vec<_> = memories.iter().map(|candidate| candidate.memory()).collect();
     let mut groups = alike(&memories, ALIKE);
     groups.retain(|members| members.len() > 1);

@@ -2,10 +2,13 @@
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use ack_api::RelationKind;
 use ack_api::memory::Memory;
-use ack_compare::diff::{DiffPart, DiffSide, words};
+pub use ack_compare::Conflict;
+use ack_compare::diff::words;
+pub use ack_compare::diff::{DiffPart, DiffSide};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::Serialize;
 
@@ -42,37 +45,23 @@ pub struct Near {
     pub conflict: Option<Conflict>,
     /// The word-by-word diff from its text to the waiting one, if they share enough to read it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub diff: Option<Vec<ShownPart>>,
+    pub diff: Option<Vec<DiffPart>>,
     /// Its own text, otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
 
-/// Two statements that cannot both be true.
-#[derive(Debug, Clone, Serialize)]
-pub struct Conflict {
-    pub newer: String,
-    pub older: String,
-}
-
-/// A part of both texts, or of one.
-#[derive(Debug, Clone, Serialize)]
-pub struct ShownPart {
-    /// `both`, `newer` (the waiting one) or `older` (the approved one).
-    pub side: &'static str,
-    pub text: String,
-}
-
 /// The approved memories of its scope nearest to a candidate, at most three; empty if they cannot
 /// be read. Those that it repeats or contradicts come first. `held` are memories of the scope whose
-/// approval is not saved yet ([`Desk::held_like`]).
+/// approval is not saved yet ([`Desk::held`]).
 pub fn neighbours(
     service: &'static Service,
     candidate: &Candidate,
-    held: &[Memory],
+    held: &[Arc<Candidate>],
     now: jiff::Timestamp,
 ) -> Vec<Near> {
     let memory = candidate.memory();
+    let held = &like(memory, held);
     let found = service.nearest_approved(memory, &candidate.scope.name, held);
     let found = found.unwrap_or_default().into_par_iter();
     let approved = found.map(|found| {
@@ -88,44 +77,42 @@ pub fn neighbours(
             title: found.memory.title,
             relation: found.relation.kind,
             label: found.relation.kind.as_str(),
-            conflict: found
-                .relation
-                .conflict
-                .map(|conflict| Conflict { newer: conflict.newer, older: conflict.older }),
+            conflict: found.relation.conflict,
         }
     });
     approved.collect()
 }
 
 impl Desk {
-    /// The memories of the same scope that were approved and are not saved yet, as they will be.
-    pub fn held(&self, candidate: &Candidate) -> impl Iterator<Item = &Memory> {
+    /// The other memories of the same scope that were approved and are not saved yet.
+    pub fn held(&self, candidate: &Candidate) -> Vec<Arc<Candidate>> {
         let (scope, id) = (&candidate.scope.name, &candidate.memory().id);
         let replaced = self.choices.iter().filter_map(|made| match &made.choice {
-            Choice::Supersede { older } => Some(older.as_str()),
+            Choice::Supersede { older } => Some(older),
             _ => None,
         });
-        let replaced: HashSet<&str> = replaced.collect();
+        let left_out: HashSet<&String> = replaced.chain([id]).collect();
         let made = self.choices.iter().filter(|made| made.choice.serves());
         let picks = made.flat_map(|made| &made.picks);
         let held = picks.filter_map(|pick| self.items.get(pick.number));
-        let held = held.map(|item| &item.candidate);
-        let held = held.filter(move |held| held.scope.name == *scope && held.memory().id != *id);
-        held.map(Candidate::memory).filter(move |memory| !replaced.contains(memory.id.as_str()))
+        let held = held
+            .map(|item| &item.candidate)
+            .filter(|held| held.scope.name == *scope && !left_out.contains(&held.memory().id));
+        held.cloned().collect()
     }
+}
 
-    /// Those that share the most words with a memory.
-    pub fn held_like(&self, candidate: &Candidate) -> Vec<Memory> {
-        let own = words_of(candidate.memory());
-        let shared = self.held(candidate).map(|held| {
-            let words = words_of(held);
-            (own.intersection(&words).count(), held)
-        });
-        let mut like: Vec<(usize, &Memory)> = shared.filter(|(shared, _)| *shared > 1).collect();
-        like.sort_by_key(|(shared, _)| Reverse(*shared));
-        like.truncate(MAX_HELD);
-        like.into_iter().map(|(_, held)| held.clone()).collect()
-    }
+/// Those that share the most words with a memory, as they will be.
+fn like(memory: &Memory, held: &[Arc<Candidate>]) -> Vec<Memory> {
+    let own = words_of(memory);
+    let shared = held.iter().map(|held| {
+        let words = words_of(held.memory());
+        (own.intersection(&words).count(), held)
+    });
+    let mut like: Vec<_> = shared.filter(|(shared, _)| *shared > 1).collect();
+    like.sort_by_key(|(shared, _)| Reverse(*shared));
+    like.truncate(MAX_HELD);
+    like.into_iter().map(|(_, held)| held.memory().clone()).collect()
 }
 
 /// The longer words of the title and the facts.
@@ -154,7 +141,7 @@ fn comparison_text(memory: &Memory) -> String {
 }
 
 /// The diff in readable parts: alternating short changes become one change.
-fn parts(diff: &[DiffPart]) -> Vec<ShownPart> {
+fn parts(diff: &[DiffPart]) -> Vec<DiffPart> {
     let mut parts = Vec::new();
     let (mut older, mut newer) = (String::new(), String::new());
     let mut rest = diff.iter().peekable();
@@ -170,7 +157,7 @@ fn parts(diff: &[DiffPart]) -> Vec<ShownPart> {
                     continue;
                 }
                 flush(&mut parts, &mut older, &mut newer);
-                parts.push(ShownPart { side: DiffSide::Both.as_str(), text: part.text.clone() });
+                parts.push(part.clone());
             }
         }
     }
@@ -178,18 +165,18 @@ fn parts(diff: &[DiffPart]) -> Vec<ShownPart> {
     parts
 }
 
-fn flush(parts: &mut Vec<ShownPart>, older: &mut String, newer: &mut String) {
+fn flush(parts: &mut Vec<DiffPart>, older: &mut String, newer: &mut String) {
     for (side, text) in [(DiffSide::Older, older), (DiffSide::Newer, newer)] {
         if !text.is_empty() {
-            parts.push(ShownPart { side: side.as_str(), text: std::mem::take(text) });
+            parts.push(DiffPart { side, text: std::mem::take(text) });
         }
     }
 }
 
 /// Whether two texts have so much in common that their difference can be read.
-fn is_readable(parts: &[ShownPart]) -> bool {
+fn is_readable(parts: &[DiffPart]) -> bool {
     let length = |side: DiffSide| -> u32 {
-        let of_side = parts.iter().filter(|part| part.side == side.as_str());
+        let of_side = parts.iter().filter(|part| part.side == side);
         let length: usize = of_side.map(|part| part.text.len()).sum();
         u32::try_from(length).unwrap_or(u32::MAX)
     };
@@ -204,24 +191,17 @@ fn is_readable(parts: &[ShownPart]) -> bool {
 mod tests {
     use super::*;
 
-    fn diff_of(older: &str, newer: &str) -> Vec<(&'static str, String)> {
-        let parts = parts(&words(older, newer)).into_iter();
-        parts.map(|part| (part.side, part.text)).collect()
-    }
-
     #[test]
     fn dense_changes_are_merged() {
-        let parts = diff_of(
+        let parts = parts(&words(
             "the limit of the worker is 512 Mi and it was raised once",
             "the limit of the worker was not 768 Mi and it was raised once",
-        );
-        let sides: Vec<&str> = parts.iter().map(|(side, _)| *side).collect();
-        assert_eq!(sides, ["both", "older", "newer", "both"], "{parts:?}");
-        let older: String = parts
-            .iter()
-            .filter(|(side, _)| *side != "newer")
-            .map(|(_, text)| text.as_str())
-            .collect();
+        ));
+        let sides: Vec<DiffSide> = parts.iter().map(|part| part.side).collect();
+        let expected = [DiffSide::Both, DiffSide::Older, DiffSide::Newer, DiffSide::Both];
+        assert_eq!(sides, expected, "{parts:?}");
+        let older = parts.iter().filter(|part| part.side != DiffSide::Newer);
+        let older: String = older.map(|part| part.text.as_str()).collect();
         assert_eq!(older, "the limit of the worker is 512 Mi and it was raised once");
     }
 

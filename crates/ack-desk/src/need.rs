@@ -15,6 +15,7 @@ use ack_store::prompts::Prompt;
 use serde::Serialize;
 
 use super::Desk;
+use super::choice::count_text;
 use super::heaps::SUMMARY;
 use crate::curate::Candidate;
 
@@ -43,9 +44,8 @@ pub struct Need {
 /// How often a memory was missed, as its card says.
 #[derive(Debug, Serialize)]
 pub struct Missed {
-    pub count: usize,
-    /// How many prompts were asked again.
-    pub prompts: usize,
+    /// How often, in a sentence.
+    pub said: String,
     /// Some of the prompts that would have found it, each with its day, the newest first.
     pub examples: Vec<PastPrompt>,
 }
@@ -74,7 +74,7 @@ pub struct NeedSearch {
 impl NeedSearch {
     /// Asks the newest prompts again. Stores that cannot be read have none. `waiting` are the
     /// memories that wait, by number.
-    pub fn run(&self, waiting: &[Candidate]) -> Need {
+    pub fn run(&self, waiting: &[Arc<Candidate>]) -> Need {
         let prompts = self.prompts();
         if prompts.is_empty() {
             let memories = waiting.iter();
@@ -178,6 +178,7 @@ impl Desk {
             item.need = if is_ordered { 0 } else { need };
         }
         self.need = need;
+        self.forget_known();
     }
 
     /// The prompts that were asked again; none before they were.
@@ -202,15 +203,23 @@ impl Desk {
         (!self.need.prompts.is_empty()).then(|| found.map(Vec::len).sum())
     }
 
-    /// How often past prompts would have found a memory; `None` if there are no prompts.
+    /// How often past prompts would have found a memory that waits; `None` if there are no prompts.
     pub fn missed(&self, number: usize) -> Option<Missed> {
+        self.items.get(number).filter(|item| !item.is_approved)?;
         let count = self.missed_of(&[number])?;
+        let asked =
+            format!("Your last {}", count_text(self.need.prompts.len(), "prompt", "prompts"));
+        let said = match count {
+            0 => format!("{asked} would not have found this one: it may wait."),
+            1 => format!("{asked} would have found this one once."),
+            times => format!("{asked} would have found this one {times} times."),
+        };
         let found = self.need.found_by.get(&number).into_iter().flatten();
         let prompts = found.filter_map(|position| self.need.prompts.get(*position));
         let examples = prompts.take(SHOWN_PROMPTS).map(|prompt| PastPrompt {
             text: text::line(&prompt.text, 120),
             day: prompt.asked.map(time::to_date),
         });
-        Some(Missed { count, prompts: self.need.prompts.len(), examples: examples.collect() })
+        Some(Missed { said, examples: examples.collect() })
     }
 }

@@ -7,7 +7,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::Desk;
-use super::heaps::Heap;
+use super::choice::{DUPLICATE, count_text};
+use super::heaps::{Heap, ONE_BY_ONE};
 use super::queue::{ItemState, QueueItem, by_queue};
 
 const SECONDS_A_CARD: f64 = 6.0;
@@ -86,14 +87,10 @@ pub struct Progress {
     pub text: String,
 }
 
-/// What is left of a plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Left {
-    /// The heaps that one key decides.
-    pub keys: usize,
-    /// The memories that are decided one by one.
-    pub cards: usize,
-    pub minutes: usize,
+impl Progress {
+    pub const fn left(&self) -> usize {
+        self.total - self.decided
+    }
 }
 
 /// What a review changed, for its last screen.
@@ -101,10 +98,10 @@ pub struct Left {
 pub struct Closing {
     /// How many memories agents see that they did not see before.
     pub learned: usize,
+    /// The same in a sentence, with how many are decided and left as long as some are.
+    pub text: String,
     /// What was saved, as participles, the most frequent first.
     pub saved: Vec<Count>,
-    /// How many memories are decided, and how many are left.
-    pub decided: usize,
     pub left: usize,
     /// What agents learned in each project, where they learned most first.
     pub projects: Vec<Learned>,
@@ -151,13 +148,24 @@ impl Desk {
         }
     }
 
-    /// What is left of a plan, at this person's pace.
-    pub fn left(&self, heaps: &[Heap]) -> Left {
+    /// What is left of a plan, and how long that takes at this person's pace.
+    pub(crate) fn left_of(&self, heaps: &[Heap]) -> String {
         let open = || heaps.iter().filter(|heap| heap.waiting > 0);
-        let keys = open().filter(|heap| heap.suggested.is_some()).count();
-        let by_card = open().filter(|heap| heap.suggested.is_none());
+        let keys = open().filter(|heap| heap.key != ONE_BY_ONE.0).count();
+        let by_card = open().filter(|heap| heap.key == ONE_BY_ONE.0);
         let cards = by_card.map(|heap| heap.waiting).sum();
-        Left { minutes: self.pace.minutes(keys, cards), keys, cards }
+        let counts = [(keys, "key", "keys"), (cards, "card", "cards")];
+        let counts = counts.into_iter().filter(|(count, ..)| *count > 0);
+        let counts = counts.map(|(count, one, many)| count_text(count, one, many));
+        let counts: Vec<String> = counts.collect();
+        let minutes = self.pace.minutes(keys, cards).max(1);
+        match counts.is_empty() {
+            false => format!("{} left, about {minutes} min", counts.join(" and ")),
+            true if self.unwritten() > 0 => {
+                "every heap is decided: c saves the decisions".to_owned()
+            }
+            true => "nothing is unreviewed any more".to_owned(),
+        }
     }
 
     pub fn closing(&self) -> Closing {
@@ -173,17 +181,36 @@ impl Desk {
                 learned.entry(project).or_default().push(item);
             }
         }
-        let counts = counts.into_iter().map(|(done, count)| Count { done, count });
+        let counts = counts.into_iter().map(|(done, count)| Count {
+            done: match done {
+                DUPLICATE if count == 1 => "duplicate",
+                DUPLICATE => "duplicates",
+                done => done,
+            },
+            count,
+        });
         let mut saved: Vec<Count> = counts.collect();
         saved.sort_by_key(|entry| std::cmp::Reverse(entry.count));
         let projects = learned.into_iter().map(|(project, items)| Learned::of(project, items));
         let mut projects: Vec<Learned> = projects.collect();
         projects.sort_by_key(|learned| std::cmp::Reverse(learned.count));
+        let learned = projects.iter().map(|learned| learned.count).sum();
+        let more = match learned {
+            0 => "Nothing new.".to_owned(),
+            learned => format!(
+                "{} more than before. Agents see them from their next request on.",
+                count_text(learned, "memory", "memories")
+            ),
+        };
+        let left = progress.left();
         Closing {
-            learned: projects.iter().map(|learned| learned.count).sum(),
+            learned,
+            text: match left {
+                0 => more,
+                _ => format!("{} decided, {left} left. {more}", progress.decided),
+            },
             saved,
-            decided: progress.decided,
-            left: progress.total - progress.decided,
+            left,
             projects,
             unchanged: self.unchanged(),
         }
@@ -203,8 +230,7 @@ impl Desk {
 
     /// The number of approved memories that were read, less those that were decided about since.
     pub fn approved(&self) -> usize {
-        let read = by_queue(&self.items).1.iter();
-        read.filter(|item| item.state != ItemState::Written).count()
+        self.approved_count().all
     }
 }
 

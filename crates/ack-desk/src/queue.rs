@@ -1,11 +1,14 @@
 //! The memories on the desk: their order, the filter, and the header of the queue.
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 use ack_api::Warning;
 use ack_api::memory::nearest;
+use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 use serde::{Deserialize, Serialize};
 
+use super::Desk;
 use super::card::{age_in_days, days};
 use super::choice::Choice;
 use super::heaps::HeapKind;
@@ -26,7 +29,7 @@ pub enum ItemState {
 #[derive(Debug, Clone)]
 pub struct QueueItem {
     /// The memory as it was read.
-    pub candidate: Candidate,
+    pub candidate: Arc<Candidate>,
     pub state: ItemState,
     /// Whether it was approved when it was read.
     pub is_approved: bool,
@@ -70,7 +73,7 @@ impl QueueItem {
             stale: None,
             saved: None,
             need: 0,
-            candidate,
+            candidate: Arc::new(candidate),
         }
     }
 
@@ -79,10 +82,15 @@ impl QueueItem {
         Self { is_approved: true, stale: memory.stale, ..Self::new(memory.candidate) }
     }
 
-    /// Whether a bulk decision must leave it out.
+    /// Whether a person should look at it before others rely on it.
     pub fn is_flagged(&self) -> bool {
         let contradicts = self.candidate.curated.contradicts.is_some();
         contradicts || self.warnings.iter().any(|warning| warning.is_flag())
+    }
+
+    /// Whether a choice for many leaves it out: it is flagged, and waits.
+    pub fn is_held_back(&self) -> bool {
+        self.is_flagged() && !self.is_approved
     }
 
     /// Whether it left the queue without being decided here: somebody else decided, or it is gone.
@@ -110,10 +118,6 @@ impl QueueItem {
 
     fn has_id(&self, id: &str) -> bool {
         self.candidate.memory().id.eq_ignore_ascii_case(id)
-    }
-
-    pub const fn queue(&self) -> QueueKind {
-        if self.is_approved { QueueKind::Approved } else { QueueKind::Waiting }
     }
 }
 
@@ -165,27 +169,8 @@ impl QueueView {
         })
     }
 
-    /// The numbers of the memories in this view without a choice.
-    pub fn of(&self, items: &[QueueItem]) -> Vec<usize> {
-        self.with(items, None)
-    }
-
-    /// The same plus one more memory, waiting or not.
-    pub fn with(&self, items: &[QueueItem], one_more: Option<usize>) -> Vec<usize> {
-        self.numbers(items, one_more, &[ItemState::Waiting])
-    }
-
-    /// The numbers of those in this view that are not written yet, with a choice or without one.
-    pub fn with_chosen(&self, items: &[QueueItem]) -> Vec<usize> {
-        self.numbers(items, None, &[ItemState::Waiting, ItemState::Chosen])
-    }
-
-    fn numbers(
-        &self,
-        items: &[QueueItem],
-        one_more: Option<usize>,
-        states: &[ItemState],
-    ) -> Vec<usize> {
+    /// The numbers of all that fit, in the order of the view.
+    fn numbers(&self, items: &[QueueItem]) -> Vec<usize> {
         let filter = self.filter.to_lowercase();
         let (waiting, approved) = by_queue(items);
         let (first, items) = match self.queue {
@@ -194,37 +179,139 @@ impl QueueView {
         };
         let words = filter.split_whitespace().map(|word| {
             // A whole id means that memory alone, also where others begin with it.
-            let id = word.strip_prefix("id:").unwrap_or_default();
-            match items.iter().any(|item| item.has_id(id)) {
-                true => format!("id:{WHOLE}{id}"),
-                false => word.to_owned(),
+            let is_whole = |id: &str| items.iter().any(|item| item.has_id(id));
+            match word.strip_prefix("id:").filter(|id| is_whole(id)) {
+                Some(id) => format!("id:{WHOLE}{id}"),
+                None => word.to_owned(),
             }
         });
         let words: Vec<String> = words.collect();
-        let mut found: Vec<(usize, &QueueItem)> = (first..)
-            .zip(items)
-            .filter(|(number, item)| {
-                let is_open = states.contains(&item.state);
-                let fits = is_open && words.iter().all(|word| item.fits(word));
-                fits || one_more == Some(*number)
-            })
-            .collect();
+        let fits = |item: &QueueItem| words.iter().all(|word| item.fits(word));
+        let numbered = items.par_iter().enumerate();
+        let found = numbered.filter(|(_, item)| fits(item));
+        let mut found: Vec<(usize, &QueueItem)> =
+            found.map(|(place, item)| (first + place, item)).collect();
         match self.queue {
             QueueKind::Waiting => found.sort_by_key(|(_, item)| Reverse(item.need)),
             QueueKind::Approved if self.last_decided => {
-                found.sort_by_cached_key(|(_, item)| Reverse(item.candidate.memory().reviewed_at));
+                found.sort_by_key(|(_, item)| Reverse(item.candidate.memory().reviewed_at));
             }
             // Those that were just saved were added last.
-            QueueKind::Approved => found.sort_by_cached_key(|(_, item)| {
+            QueueKind::Approved => found.sort_by_key(|(_, item)| {
                 let is_valid = item.stale.is_none();
                 let decided = is_valid.then(|| item.candidate.memory().reviewed_at);
                 (is_valid, Reverse(decided))
             }),
         }
-        let is_missing = |number: &usize| !found.iter().any(|(known, _)| known == number);
-        let elsewhere = one_more.filter(is_missing);
-        let numbers = found.iter().map(|(number, _)| *number);
-        numbers.chain(elsewhere).collect()
+        found.into_iter().map(|(number, _)| number).collect()
+    }
+}
+
+/// Where a memory stands among the undecided ones of a view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Place {
+    /// From 1; `None` if it is decided itself.
+    pub position: Option<usize>,
+    pub total: usize,
+    /// The numbers of those before and after it.
+    pub previous: Option<usize>,
+    pub next: Option<usize>,
+}
+
+/// What is known of the memories until they, their order or what a filter finds changes. A key asks
+/// for it several times.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    fitting: Option<Fitting>,
+    approved: Option<ApprovedCount>,
+}
+
+/// All that fit a view, by number and in its order, whatever was chosen for them.
+#[derive(Debug)]
+struct Fitting {
+    view: QueueView,
+    numbers: Arc<[usize]>,
+}
+
+/// How many approved memories there are without those that were decided about and saved, and how
+/// many of them may be out of date.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ApprovedCount {
+    pub all: usize,
+    pub stale: usize,
+}
+
+impl Desk {
+    pub(crate) fn forget_known(&mut self) {
+        self.known.take();
+    }
+
+    fn fitting(&self, view: &QueueView) -> Arc<[usize]> {
+        let mut known = self.known.borrow_mut();
+        match &known.fitting {
+            Some(Fitting { view: last, numbers }) if last == view => Arc::clone(numbers),
+            _ => {
+                let numbers: Arc<[usize]> = view.numbers(&self.items).into();
+                known.fitting = Some(Fitting { view: view.clone(), numbers: Arc::clone(&numbers) });
+                numbers
+            }
+        }
+    }
+
+    pub(crate) fn approved_count(&self) -> ApprovedCount {
+        let mut known = self.known.borrow_mut();
+        *known.approved.get_or_insert_with(|| {
+            let approved = by_queue(&self.items).1.iter();
+            let unsaved = approved.filter(|item| item.state != ItemState::Written);
+            unsaved.fold(ApprovedCount::default(), |count, item| ApprovedCount {
+                all: count.all + 1,
+                stale: count.stale + usize::from(item.stale.is_some()),
+            })
+        })
+    }
+
+    /// The numbers of the memories in a view that have no choice.
+    pub fn undecided(&self, view: &QueueView) -> Vec<usize> {
+        self.with_state(view, |state| state == ItemState::Waiting)
+    }
+
+    /// The numbers of the memories in a view that are not saved, with a choice or without one.
+    pub fn unsaved(&self, view: &QueueView) -> Vec<usize> {
+        self.with_state(view, |state| state != ItemState::Written)
+    }
+
+    fn with_state(&self, view: &QueueView, wanted: impl Fn(ItemState) -> bool) -> Vec<usize> {
+        let mut numbers = self.fitting(view).to_vec();
+        numbers.retain(|number| self.items.get(*number).is_some_and(|item| wanted(item.state)));
+        numbers
+    }
+
+    /// The place of a memory in a view. One that does not fit stands behind the others.
+    pub fn place(&self, view: &QueueView, number: usize) -> Place {
+        let fitting = self.fitting(view);
+        let mut parts = fitting.split(|other| *other == number);
+        let before = parts.next().unwrap_or_default();
+        let following = parts.next().unwrap_or_default();
+        let count = |part: &[usize]| part.iter().filter(|other| self.waits(**other)).count();
+        let position = count(before) + 1;
+        Place {
+            position: self.waits(number).then_some(position),
+            total: position + count(following),
+            previous: before.iter().rev().copied().find(|other| self.waits(*other)),
+            next: following.iter().copied().find(|other| self.waits(*other)),
+        }
+    }
+
+    /// The next undecided memory of a view after another one; after the last one, the first.
+    pub fn next(&self, view: &QueueView, after: usize) -> Option<usize> {
+        let fitting = self.fitting(view);
+        let place = fitting.iter().position(|number| *number == after);
+        let (before, following) = fitting.split_at_checked(place.map_or(0, |place| place + 1))?;
+        following.iter().chain(before).copied().find(|number| self.waits(*number))
+    }
+
+    pub(crate) fn waits(&self, number: usize) -> bool {
+        self.items.get(number).is_some_and(|item| item.state == ItemState::Waiting)
     }
 }
 
@@ -237,48 +324,47 @@ pub(crate) fn by_queue(items: &[QueueItem]) -> (&[QueueItem], &[QueueItem]) {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Head {
     pub waiting: usize,
-    /// How many approved memories may be out of date.
-    pub stale: usize,
     /// How many decisions are not written yet.
     pub chosen: usize,
-    /// How many were written.
-    pub written: usize,
-    /// The median age of the waiting memories.
-    pub median_age_days: Option<i64>,
-    pub oldest_age_days: Option<i64>,
-    /// All of it in one line.
+    /// How many approved memories may be out of date and have no choice.
+    pub stale: usize,
+    /// How many wait and how old they are, in words; then what else there is to know.
     pub text: String,
 }
 
-impl Head {
-    pub fn of(items: &[QueueItem], now: jiff::Timestamp) -> Self {
-        let count = |state| items.iter().filter(|item| item.state == state).count();
-        let (waiting, approved) = by_queue(items);
-        let is_open = |item: &&QueueItem| item.state == ItemState::Waiting;
-        let waiting = || waiting.iter().filter(is_open);
-        let stale = approved.iter().filter(|item| item.stale.is_some());
-        let saved = items.iter().filter(|item| item.saved.is_some());
-        let ages = waiting().filter_map(|item| age_in_days(item.candidate.memory(), now));
+impl Desk {
+    pub fn head(&self) -> Head {
+        let waiting =
+            by_queue(&self.items).0.iter().filter(|item| item.state == ItemState::Waiting);
+        let waiting: Vec<&QueueItem> = waiting.collect();
+        let ages = waiting.iter().filter_map(|item| age_in_days(item.candidate.memory(), self.now));
         let mut ages: Vec<i64> = ages.collect();
         ages.sort_unstable();
-        let median_age_days = ages.get(ages.len() / 2).copied();
-        let oldest_age_days = ages.last().copied();
-        let waiting = waiting().count();
-        let age = match (median_age_days, oldest_age_days) {
+        let age = match (ages.get(ages.len() / 2), ages.last()) {
             (Some(median), Some(oldest)) => {
-                format!("; median age {}, oldest {}", days(median), days(oldest))
+                format!("; median age {}, oldest {}", days(*median), days(*oldest))
             }
             _ => String::new(),
         };
-        let wait = if waiting == 1 { "memory waits" } else { "memories wait" };
-        Self {
-            waiting,
-            stale: stale.filter(is_open).count(),
-            chosen: count(ItemState::Chosen),
-            written: saved.count(),
-            median_age_days,
-            oldest_age_days,
-            text: format!("{waiting} {wait} for review{age}"),
+        let count = waiting.len();
+        let wait = if count == 1 { "memory waits" } else { "memories wait" };
+        let mut text = format!("{count} {wait} for review{age}");
+        if count > 0 {
+            text.push_str(&self.numbers.describe_pace());
         }
+        let stale = self.stale();
+        match stale {
+            0 => {}
+            1 => text.push_str("\n1 approved memory may be out of date"),
+            many => text.push_str(&format!("\n{many} approved memories may be out of date")),
+        }
+        Head { waiting: count, chosen: self.unwritten(), stale, text }
+    }
+
+    /// How many approved memories may be out of date and have no choice.
+    fn stale(&self) -> usize {
+        let picks = self.choices.iter().flat_map(|made| &made.picks);
+        let chosen = picks.filter_map(|pick| self.items.get(pick.number));
+        self.approved_count().stale - chosen.filter(|item| item.stale.is_some()).count()
     }
 }

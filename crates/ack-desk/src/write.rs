@@ -11,7 +11,6 @@ use ack_api::decision::{Decision, Edit, Verdict};
 use ack_api::memory::Status;
 use ack_store::READ_TIMEOUT;
 use ack_store::read::CuratedMemory;
-use serde::Serialize;
 
 use super::Desk;
 use super::choice::{Choice, ChoiceOnMemory};
@@ -23,22 +22,25 @@ use crate::curate::{Candidate, CurateError, ReviewSession, log, merge_edits};
 use ack_service::scope::Scope;
 use ack_service::short_id::ShortIds;
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default)]
 pub struct ReviewOutcome {
     /// The batch, for `undo`.
     pub batch: String,
     pub written: usize,
-    /// The ids of memories that have changed since they were read. Nothing was decided about them.
-    pub changed: Vec<String>,
-    /// What became of these, in the same order.
-    #[serde(skip)]
-    pub conflicts: Vec<Conflict>,
+    /// The memories that changed since they were read. Nothing was decided about them.
+    pub changed: Vec<ChangedMemory>,
     pub decisions: Vec<Decision>,
     /// The memories that had a choice, and others that were decided about because of one.
     pub about: Vec<About>,
     /// What else changed.
-    #[serde(flatten)]
     pub side_effects: SideEffects,
+}
+
+/// A memory whose decision was not written.
+#[derive(Debug)]
+pub struct ChangedMemory {
+    pub id: String,
+    pub conflict: Conflict,
 }
 
 /// What became of a memory whose decision was not written.
@@ -72,7 +74,7 @@ impl ReviewOutcome {
             (Conflict::Gone, "deleted meanwhile"),
         ];
         let counted = kinds.iter().filter_map(|(kind, what)| {
-            let count = self.conflicts.iter().filter(|it| *it == kind).count();
+            let count = self.changed.iter().filter(|it| it.conflict == *kind).count();
             (count > 0).then(|| format!("{count} {what}"))
         });
         counted.collect::<Vec<_>>().join(", ")
@@ -84,7 +86,7 @@ struct PlannedChoice {
     number: usize,
     choice: Choice,
     reason: Option<String>,
-    candidate: Candidate,
+    candidate: Arc<Candidate>,
     other: Option<Candidate>,
     is_approved: bool,
     /// Why the memory may be out of date, if it is approved.
@@ -139,7 +141,7 @@ impl Desk {
     ) -> Result<(), CurateError> {
         let ids: Vec<&str> = choices.iter().flat_map(PlannedChoice::ids).collect();
         let (mut broken, mut made) = (Vec::new(), 0);
-        let outcome_of_write = log::write_with(scope, &ids, |now| {
+        let outcome_of_write = log::append(scope, &ids, false, |now| {
             let (unchanged, other): (Vec<&PlannedChoice>, Vec<&PlannedChoice>) =
                 choices.iter().partition(|planned| planned.is_unchanged(now));
             broken = other;
@@ -160,7 +162,8 @@ impl Desk {
         outcome.decisions.extend(outcome_of_write.decisions);
         outcome.side_effects.add(outcome_of_write.side_effects);
         outcome.about.extend(about);
-        let broken: Vec<usize> = broken.iter().map(|planned| planned.number).collect();
+        let broken: HashSet<usize> = broken.iter().map(|planned| planned.number).collect();
+        self.forget(&choices.iter().map(|planned| planned.number).collect());
         for planned in choices {
             self.update_item(planned, broken.contains(&planned.number), outcome);
         }
@@ -192,7 +195,7 @@ impl Desk {
                 let Some(item) = self.items.get(pick.number) else {
                     continue;
                 };
-                let candidate = item.candidate.clone();
+                let candidate = Arc::clone(&item.candidate);
                 let scope = Arc::clone(&candidate.scope);
                 let entry = by_scope.entry(scope.name.clone());
                 let (_, choices) = entry.or_insert_with(|| (scope, Vec::new()));
@@ -217,20 +220,19 @@ impl Desk {
         is_broken: bool,
         outcome: &mut ReviewOutcome,
     ) {
-        self.forget(&[planned.number]);
         let Some(item) = self.items.get_mut(planned.number) else {
             return;
         };
         item.state = ItemState::Written;
         if !is_broken {
             item.saved = Some(planned.choice.clone());
+            self.written += 1;
             return;
         }
-        outcome.changed.push(planned.id().to_owned());
         let status = planned.candidate.memory().status;
         let now = present(&planned.candidate.scope, std::iter::once(planned.id())).pop();
         // A memory that is gone, or that someone else decided about, no longer waits.
-        outcome.conflicts.push(match now {
+        let conflict = match now {
             None => Conflict::Gone,
             Some(now) if now.memory().status != status => Conflict::Decided,
             Some(now) => {
@@ -242,7 +244,8 @@ impl Desk {
                 item.was_put_back = true;
                 Conflict::CameBack
             }
-        });
+        };
+        outcome.changed.push(ChangedMemory { id: planned.id().to_owned(), conflict });
     }
 }
 
@@ -265,13 +268,13 @@ impl PlannedChoice {
 
     /// The ids of the memories it names.
     fn ids(&self) -> impl Iterator<Item = &str> {
-        let both = std::iter::once(&self.candidate).chain(&self.other);
+        let both = std::iter::once(&*self.candidate).chain(&self.other);
         both.map(|candidate| candidate.memory().id.as_str())
     }
 
     /// Whether all of them are unchanged since they were read.
     fn is_unchanged(&self, now: &HashMap<String, CuratedMemory>) -> bool {
-        let mut both = std::iter::once(&self.candidate).chain(&self.other);
+        let mut both = std::iter::once(&*self.candidate).chain(&self.other);
         both.all(|read| {
             let now = now.get(&read.memory().id);
             now.is_some_and(|now| {
@@ -308,7 +311,7 @@ fn decisions(
     let mut edits = HashMap::<String, Edit>::new();
     let overridden = overridden(choices.iter().map(|planned| {
         let other = planned.other.as_ref();
-        (&planned.choice, &planned.candidate, other)
+        (&planned.choice, &*planned.candidate, other)
     }));
     for (position, planned) in choices.iter().enumerate() {
         let is_overridden = overridden.contains(&position);

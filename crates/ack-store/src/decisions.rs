@@ -310,7 +310,7 @@ impl Decisions {
     /// Whether the newest decision about a memory approved it.
     pub fn approves(&self, id: &str) -> bool {
         let last = self.by_id.get(id).and_then(LoggedDecisions::last);
-        last.is_some_and(|last| matches!(last.verdict.status(), Some(status) if status.is_served()))
+        last.and_then(Decision::status).is_some_and(Status::is_served)
     }
 
     /// The memories that this one replaces, by their newest decisions.
@@ -457,21 +457,14 @@ impl<'a> StatusRule<'a> {
         if last.digest != digests.whole {
             return outdated;
         }
-        let status = match last.verdict {
+        let status = match (last.status(), last.was) {
             // The store rejected it after the decision.
-            _ if stored == Status::Rejected && last.was != Status::Rejected => Status::Rejected,
-            Verdict::Edit if last.was == Status::Promoted => Status::Promoted,
-            Verdict::Approve | Verdict::Edit => Status::Approved,
-            Verdict::Promote => Status::Promoted,
-            Verdict::Reject => Status::Rejected,
-            Verdict::Stage => Status::Staging,
-            // It stays visible as long as its successor is missing. A memory that was never
-            // approved does not become visible by being replaced.
-            Verdict::Supersede | Verdict::Merge => match last.was {
-                Status::Approved | Status::Promoted => last.was,
-                Status::Staging | Status::Rejected => Status::Rejected,
-            },
-            Verdict::Withdraw => stored,
+            (_, was) if stored == Status::Rejected && was != Status::Rejected => Status::Rejected,
+            (Some(status), _) => status,
+            // Another memory took its place. It stays visible as long as that one is missing. A
+            // memory that was never approved does not become visible by being replaced.
+            (None, Status::Approved | Status::Promoted) => last.was,
+            (None, Status::Staging | Status::Rejected) => Status::Rejected,
         };
         JoinedStatus { status, decision: Some(last), ..JoinedStatus::undecided(stored) }
     }

@@ -264,7 +264,7 @@ impl Snapshot<'_> {
 fn history_entry(decision: &Decision, id: &str, is_foreign: bool) -> HistoryEntry {
     let line = |text: &str| text::line(text, 500);
     let about_other = format!("about `{}`, which has the same text", decision.id);
-    let new_status = decision.verdict.status();
+    let new_status = decision.status();
     HistoryEntry {
         action: decision.verdict.as_str().to_owned(),
         previous_status: Some(decision.was.as_str().to_owned()),

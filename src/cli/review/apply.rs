@@ -90,9 +90,16 @@ pub fn run(
     let items = desk.items();
     let is_left = |number: usize| items.get(number).is_some_and(|item| item.saved.is_none());
     let rest = raw.iter().enumerate().filter(|(number, _)| is_left(*number));
-    let rest: String = rest.map(|(_, line)| format!("{line}\n")).collect();
-    unwritten::keep_rest(file, &rest).map_err(CliError::io("write", file))?;
-    report(caller, &outcome?, false)
+    let rest: Vec<&str> = rest.map(|(_, line)| *line).collect();
+    let is_ours = unwritten::keep_rest(file, &rest).map_err(CliError::io("write", file))?;
+    report(caller, &outcome?, false)?;
+    if !rest.is_empty() && file.as_os_str() != "-" {
+        let count = count_text(rest.len(), "decision", "decisions");
+        let state = if is_ours { "has only these now" } else { "is unchanged" };
+        let file = text::line(&file.display().to_string(), 200);
+        write_err(&format!("note: {count} of `{file}` not written; the file {state}\n"));
+    }
+    Ok(())
 }
 
 /// What a file decides: a line for each decision, and below it the text that it changes.

@@ -64,7 +64,7 @@ pub fn show(caller: Caller<'_>, desk: Desk, session: &ReviewSession) -> Result<(
         let places = unwritten::candidate_folders(caller.config);
         write_err(&unwritten::save(&places, &mut desk, session));
     }
-    match desk.head().written {
+    match desk.written() {
         0 => write_plain("nothing was decided\n"),
         written => {
             let memories = count_text(written, "memory was", "memories were");

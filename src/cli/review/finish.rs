@@ -51,7 +51,7 @@ pub fn finish(
 }
 
 pub fn leave_undecided(desk: &Mutex<Desk>) -> Result<LeaveOutcome, CliError> {
-    let message = match desk.lock().head().written {
+    let message = match desk.lock().written() {
         0 => "nothing was decided\n",
         _ => "nothing else was decided\n",
     };

@@ -12,7 +12,7 @@ mod walk;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ack_api::Diagnostic;
 use parking_lot::Mutex;
@@ -39,6 +39,8 @@ const UNWRITTEN: &str = "decisions of an earlier review were not written; the co
 const TICK: Duration = Duration::from_millis(100);
 /// The same while something is looked for.
 const SHORT_TICK: Duration = Duration::from_millis(15);
+/// Who goes through the cards faster does not look at what is near them.
+const UNHURRIED: Duration = Duration::from_millis(60);
 
 #[derive(Debug, Clone, Copy)]
 pub struct TerminalView {
@@ -90,14 +92,19 @@ fn on_screen(
     let helper = Helper::start(desk);
     let interrupts = Interrupts::default();
     interrupts.catch();
-    let mut wanted = None;
+    let mut asked = None;
     let wish = loop {
-        if walk.wanted() != wanted {
-            wanted = walk.wanted();
-            helper.search(wanted);
-        }
         device.draw(|screen| draw::draw(&mut walk, screen));
-        let wish = match next_event(&mut device, &helper, &interrupts) {
+        let wanted = walk.wanted();
+        // What is shown for a second time is asked for again.
+        asked = asked.filter(|_| asked == wanted);
+        let is_due = wanted.is_some() && asked.is_none();
+        let wish = match next_event(&mut device, &helper, &interrupts, is_due) {
+            Event::Pause => {
+                asked = wanted;
+                helper.search(wanted);
+                Wish::Nothing
+            }
             Event::Key(Key::Suspend) => {
                 device.suspend();
                 Wish::Nothing
@@ -140,13 +147,21 @@ fn on_screen(
 
 enum Event {
     Key(Key),
+    /// No key has come for a moment.
+    Pause,
     Found(Found),
     /// The groups or the approved memories that may be out of date are known now.
     Changed,
     Resized,
 }
 
-fn next_event(device: &mut Device, helper: &Helper, interrupts: &Interrupts) -> Event {
+fn next_event(
+    device: &mut Device,
+    helper: &Helper,
+    interrupts: &Interrupts,
+    is_pause_awaited: bool,
+) -> Event {
+    let began = Instant::now();
     loop {
         if let Ok(event) = helper.events.try_recv() {
             return event;
@@ -158,8 +173,12 @@ fn next_event(device: &mut Device, helper: &Helper, interrupts: &Interrupts) -> 
             return Event::Resized;
         }
         let is_busy = Arc::strong_count(&helper.is_busy) > 1;
-        if let Some(key) = device.key(if is_busy { SHORT_TICK } else { TICK }) {
+        let tick = if is_busy || is_pause_awaited { SHORT_TICK } else { TICK };
+        if let Some(key) = device.key(tick) {
             return Event::Key(key);
+        }
+        if is_pause_awaited && began.elapsed() >= UNHURRIED {
+            return Event::Pause;
         }
     }
 }

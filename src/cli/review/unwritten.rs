@@ -90,18 +90,21 @@ fn create(file: &Path, lines: &str) -> std::io::Result<()> {
     result
 }
 
-/// Leaves in a file of [`save`] what was not written of it. Other files stay as they are.
-pub fn keep_rest(file: &Path, rest: &str) -> std::io::Result<()> {
+/// Leaves in a file of [`save`] the lines that were not written. Other files stay as they are.
+/// Returns whether it is such a file.
+pub fn keep_rest(file: &Path, rest: &[&str]) -> std::io::Result<bool> {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     if !name.starts_with(PREFIX) || !is_private(file) {
-        return Ok(());
+        return Ok(false);
     }
-    if !rest.is_empty() {
+    if rest.is_empty() {
+        std::fs::remove_file(file)?;
+    } else {
         let new = file.with_extension("new");
-        create(&new, rest)?;
-        return std::fs::rename(&new, file);
+        create(&new, &(rest.join("\n") + "\n"))?;
+        std::fs::rename(&new, file)?;
     }
-    std::fs::remove_file(file)
+    Ok(true)
 }
 
 /// Names the files of earlier reviews. Returns whether there are any.

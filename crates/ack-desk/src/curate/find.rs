@@ -35,13 +35,8 @@ pub struct Filter {
 
 impl Filter {
     /// Whether it matches everything.
-    pub const fn is_empty(&self) -> bool {
-        self.kind.is_none()
-            && self.project.is_none()
-            && self.tag.is_none()
-            && self.session.is_none()
-            && !self.flagged
-            && self.only.is_none()
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
     }
 
     pub fn allows(&self, curated: &CuratedMemory) -> bool {

@@ -54,15 +54,6 @@ pub fn write_scopes<S: AsRef<Scope>>(
     Ok(())
 }
 
-/// Appends earlier decisions again. They apply to whatever the memories hold now.
-///
-/// # Errors
-/// The log cannot be written. Then nothing is decided.
-pub fn append_again(scope: &Scope, decisions: &[Decision]) -> Result<SideEffects, CurateError> {
-    let made = append_decided(scope, &[], true, |_| Ok(decisions.to_vec()))?;
-    Ok(made.side_effects)
-}
-
 /// What else would change with these decisions.
 pub fn side_effects_of(
     scope: &Scope,
@@ -77,20 +68,13 @@ pub fn side_effects_of(
 }
 
 /// Decides about memories as they are now: `decide` gets those of `ids` that exist, and no other
-/// process can write to the log until its decisions are written.
+/// process can write to the log until its decisions are written. `is_undo`: they are earlier ones
+/// again, for whatever the memories hold now.
 ///
 /// # Errors
 /// The store or the log cannot be read, the log cannot be written, or `decide` fails. Then nothing
 /// is decided.
-pub fn write_with(
-    scope: &Scope,
-    ids: &[&str],
-    decide: impl FnOnce(&HashMap<String, CuratedMemory>) -> Result<Vec<Decision>, CurateError>,
-) -> Result<WrittenDecisions, CurateError> {
-    append_decided(scope, ids, false, decide)
-}
-
-fn append_decided(
+pub fn append(
     scope: &Scope,
     ids: &[&str],
     is_undo: bool,
@@ -191,7 +175,7 @@ fn waiting_again(scope: &Scope, decisions: &[Decision]) -> Result<Vec<Decision>,
     Ok(released)
 }
 
-pub fn release(rejection: &Decision, curated: CuratedMemory) -> Decision {
+fn release(rejection: &Decision, curated: CuratedMemory) -> Decision {
     Decision {
         id: curated.memory.id,
         digest: curated.digest,

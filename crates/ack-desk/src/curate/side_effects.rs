@@ -109,8 +109,7 @@ pub fn of_decisions(
     is_undo: bool,
 ) -> Result<SideEffects, StoreError> {
     let decided: HashSet<&str> = decisions.iter().map(|it| it.id.as_str()).collect();
-    let all = [decisions, released].concat();
-    let after = before.with_decisions(before.decisions.followed_by(&all));
+    let is_notes = before.layout.profile.is_notes();
     let mut leaving = HashSet::new();
     for decision in decisions.iter().filter(|decision| may_leave(decision)) {
         let memory = before.by_id(&decision.id)?;
@@ -118,12 +117,18 @@ pub fn of_decisions(
             leaving.insert(decision.id.as_str());
         }
     }
+    if leaving.is_empty() && released.is_empty() && !is_notes && !is_undo {
+        // So it is for most of what waits. The log need not be copied.
+        return Ok(SideEffects::default());
+    }
+    let all = [decisions, released].concat();
+    let after = before.with_decisions(before.decisions.followed_by(&all));
     let mut concerned: Vec<String> = Vec::new();
     if !leaving.is_empty() {
         let older = before.replaced_by(&leaving)?;
         concerned.extend(older.into_iter().map(|memory| memory.id));
     }
-    if before.layout.profile.is_notes() {
+    if is_notes {
         concerned.extend(before.decided_as(&decided)?);
         concerned.extend(after.decided_as(&decided)?);
     }
@@ -158,7 +163,7 @@ pub fn of_decisions(
 /// Whether agents may no longer see a memory after a decision.
 fn may_leave(decision: &Decision) -> bool {
     decision.verdict == Verdict::Withdraw
-        || decision.verdict.status().is_some_and(|status| !status.is_served())
+        || decision.status().is_some_and(|status| !status.is_served())
 }
 
 fn standing(memory: &Memory, snapshot: &Snapshot<'_>) -> Result<Standing, StoreError> {

@@ -36,7 +36,8 @@ impl AsRef<Scope> for UndoStep {
 impl UndoStep {
     /// Writes the step.
     pub fn write(&self) -> Result<SideEffects, CurateError> {
-        log::append_again(&self.scope, &self.decisions)
+        let written = log::append(&self.scope, &[], true, |_| Ok(self.decisions.clone()))?;
+        Ok(written.side_effects)
     }
 
     /// What [`UndoStep::write`] would do. Writes nothing.

@@ -49,7 +49,7 @@ function showQueue() {
   by("place").textContent = `${range}${total}${filtered}${selected}`;
   const rows = entries.map((entry) => {
     const when = entry.decided ? [entry.decided] : [entry.type, days(entry.age_days)];
-    const about = [entry.place, ...when].filter(Boolean).join(" · ");
+    const about = joined([entry.place, ...when]);
     const stale = entry.stale ? element("span", { class: "marked" }, ` · stale: ${entry.stale}`) : null;
     const mark = entry.flagged ? element("span", { class: "marked" }, " · flagged") : stale;
     return element(
@@ -153,27 +153,13 @@ function textNodes() {
 }
 
 /** How often the person's past prompts would have found it. */
-function missedBy() {
-  const { missed } = state.shown;
-  if (!missed) {
-    return "";
-  }
-  const prompts = counted(missed.prompts, "prompt", "prompts");
-  const times = missed.count === 1 ? "once" : counted(missed.count, "time", "times");
-  const said =
-    missed.count > 0
-      ? `Your last ${prompts} would have found this one ${times}.`
-      : `Your last ${prompts} would not have found this one: it may wait.`;
-  const examples = missed.examples.map(({ text, day }) =>
-    element("li", {}, `“${text}”`, day ? ` · ${day}` : null),
-  );
-  return element("div", { class: "missed-by" }, element("p", {}, said), element("ul", {}, ...examples));
+function missedBy({ said, examples }) {
+  const entries = examples.map(({ text, day }) => joined([`“${text}”`, day]));
+  return element("div", { class: "missed-by" }, element("p", {}, said), listOf(entries));
 }
 
-const isFlagged = (card) => card.warnings.some((warning) => warning in FLAGS);
-
 function showCard() {
-  const { card, text, position, total, chosen } = state.shown;
+  const { card, text, position, total, chosen, flagged, missed } = state.shown;
   const place = position ? `${position} of ${total}` : "decided";
   const meta = [card.id, card.type, card.age_days === null ? null : `${days(card.age_days)} old`];
   const confidence = card.confidence === undefined ? "" : `${Math.round(card.confidence * 100)} %`;
@@ -190,7 +176,6 @@ function showCard() {
     parts.push(element("p", { class: "choice" }, `You ${chosen} it; not saved yet.`));
   }
   if (card.marks.length > 0) {
-    const flagged = isFlagged(card);
     const marks = listOf(card.marks, { class: flagged ? "marks flagged" : "marks" });
     if (flagged) {
       const meaning =
@@ -214,7 +199,7 @@ function showCard() {
       ["served", card.served],
     ]),
   );
-  parts.push(missedBy(), element("dl", { id: "evidence", hidden: true }));
+  parts.push(missed ? missedBy(missed) : "", element("dl", { id: "evidence", hidden: true }));
   by("card").replaceChildren(...parts);
   showEvidence();
   showGroup();
@@ -299,15 +284,11 @@ function fold(id, name, about, ...content) {
 function nearEntry(near, position) {
   const isMarked = position === state.current;
   const age = near.age_days === null ? null : `${days(near.age_days)} old`;
-  const about = [near.held ? "approved, not saved yet" : null, near.id, age];
-  const actions = (near.actions ?? []).map((action) =>
-    button(
-      // Its id stands above.
-      action.label.replace(near.id, "it"),
-      action.key,
-      () => inTurn(() => nearAction(action.key)),
-      { title: action.effects.join("\n") },
-    ),
+  const about = joined([near.held ? "approved, not saved yet" : null, near.id, age]);
+  const actions = near.actions.map((action) =>
+    button(action.label, action.key, () => inTurn(() => nearAction(action.key)), {
+      title: action.effects.join("\n"),
+    }),
   );
   const mark = button("Mark", position === nextNear() ? "o" : null, () =>
     inTurn(() => markNext(position)),
@@ -319,7 +300,7 @@ function nearEntry(near, position) {
       "summary",
       {},
       element("span", { class: "title" }, near.title),
-      element("span", { class: "small" }, relation(near), ` ${about.filter(Boolean).join(" · ")}`),
+      element("span", { class: "small" }, relation(near), ` ${about}`),
     ),
     comparison(near),
   );
@@ -407,7 +388,7 @@ const change = (number, title) =>
 
 /** The memories of one decision about several. */
 function members(made) {
-  const more = made.numbers.length - made.members.length;
+  const more = made.count - made.members.length;
   const list = element(
     "ul",
     { class: "members" },
@@ -416,22 +397,21 @@ function members(made) {
     ),
     more > 0 ? element("li", {}, `and ${more} more`) : null,
   );
-  const open = made.numbers.length <= UNFOLDED_MEMBERS;
+  const open = made.count <= UNFOLDED_MEMBERS;
   return element("details", { open }, element("summary", {}, "one by one"), list);
 }
 
 function showRecent() {
   const { recent } = state.summary;
   const entries = recent.map((made) => {
-    const first = made.numbers[0];
     const why = made.reason ? ` (${made.reason})` : "";
     return element(
       "li",
       {},
       element("p", {}, element("strong", {}, made.done), `${why}: ${made.about}`),
-      made.members.length > 0 ? members(made) : null,
+      made.count > 1 ? members(made) : null,
       buttons(
-        made.numbers.length === 1 ? change(first, made.about) : null,
+        made.count === 1 ? change(made.members[0].number, made.about) : null,
         button("Take back", null, () => inTurn(() => takeBack(made.key)), {
           class: "plain",
           "aria-label": `Take back: ${made.about}`,
@@ -448,7 +428,7 @@ function showRecent() {
 }
 
 function showActions() {
-  const { actions, card, approved } = state.shown;
+  const { actions, card, approved, flagged } = state.shown;
   const why = card.warnings.includes("addresses_agent") ? "8" : "7";
   const offered = ["addresses_agent", "secret"].some((flag) => card.warnings.includes(flag))
     ? state.reasons[Number(why) - 1]
@@ -463,10 +443,10 @@ function showActions() {
       () => inTurn(() => (action.key === "r" ? askReason() : choose(action.choice))),
       { title: action.effects.join("\n"), ...attributes },
     );
-  const many = state.selected.size > 0 ? several().picked.length : 0;
+  const { count: many } = state.selection;
   by("actions").replaceChildren(
     ...[
-      act(approve, { class: isFlagged(card) ? "good" : "main" }),
+      act(approve, { class: flagged ? "good" : "main" }),
       act(find("r"), { class: "bad" }),
       offered ? button(`Reject: ${offered}`, why, () => inTurn(() => reject(offered))) : null,
       button("Edit and approve", "e", () => inTurn(askEdit)),

@@ -11,21 +11,13 @@ async function openClosing() {
   by("closing").hidden = false;
   by("closing").replaceChildren(
     element("h2", { id: "closing-title", tabindex: "-1" }, "What your agents know since today"),
-    element("p", { class: "lead" }, learnedText(found)),
+    element("p", { class: "lead" }, found.text),
     element("div", { class: "columns" }, closingKnowledge(found), closingTotals(found)),
   );
   by("closing-title").focus({ preventScroll: true });
   window.scrollTo(0, 0);
   // It takes longer than a key may.
   ask("answered").then(showAnswered).catch(() => undefined);
-}
-
-function learnedText({ learned, decided, left }) {
-  const more =
-    learned > 0
-      ? `${counted(learned, "memory", "memories")} more than before. They see them from their next request on.`
-      : "Nothing new.";
-  return left > 0 ? `${decided} decided, ${left} left. ${more}` : more;
 }
 
 function closingKnowledge({ projects }) {

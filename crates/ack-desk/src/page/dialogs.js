@@ -189,23 +189,20 @@ function askEdit() {
   };
 }
 
-/** Those that are selected, or else the memory and those that are much alike, less the flagged. */
+/** Those that are selected, or else the memory and those that are much alike. */
 function several() {
   const alike = state.shown?.group.length > 0 ? [state.shown, ...state.shown.group] : [];
-  const chosen = [...state.selected];
-  const all = chosen.length > 0 ? chosen : alike.map(({ number, flagged }) => [number, flagged]);
-  const picked = all.filter(([, isFlagged]) => !isFlagged).map(([number]) => number);
-  return { picked, held: all.length - picked.length };
+  return state.selected.size > 0 ? [...state.selected] : alike.map(({ number }) => number);
 }
 
 async function askMany(what) {
-  const { picked: numbers, held } = several();
+  const numbers = several();
   if (numbers.length === 0) {
-    return say(held > 0 ? "What is flagged is decided one by one, with a or r." : NO_SIMILAR);
+    return say(NO_SIMILAR);
   }
   const choice = { do: what };
-  const preview = await ask("preview", { numbers, choice });
-  const name = `${[preview.label, heldBack(held)].filter(Boolean).join("; ")}?`;
+  const preview = await ask("preview", { numbers, choice, together: true });
+  const name = `${preview.label}?`;
   if (what === "reject") {
     return askReason(numbers, name, preview.effects);
   }

@@ -85,17 +85,12 @@ async function choose(choice, { numbers = [state.shown.number], reason } = {}) {
     // Nothing that it shows depends on what was chosen for another one.
     prefetched.set(answer.next, next);
   }
-  for (const number of numbers) {
-    state.selected.delete(number);
+  if (state.selected.size > 0) {
+    numbers.forEach((number) => state.selected.delete(number));
+    await countSelected();
   }
-  sayDone(answer.said);
+  say(answer.said);
   return show(answer.next, { keepMessage: true });
-}
-
-/** Says what was decided, and how much is left. */
-function sayDone(done) {
-  const { total, decided } = state.summary.progress;
-  say(`${capitalised(done)} · ${total - decided} left · u undo`);
 }
 
 async function takeBack(key) {
@@ -108,7 +103,8 @@ async function takeBack(key) {
   }
   say("Undone.");
   if (plan.isOpen) {
-    return backOnPlan();
+    await openPlan({ keepMessage: true });
+    return moveTo(plan.heaps.findIndex(({ name }) => name === answer.heap));
   }
   return show(answer.numbers[0], { keepMessage: true });
 }
@@ -122,45 +118,49 @@ async function move(step) {
 }
 
 /** Approves the memory that is shown; those that are much alike become its duplicates. */
-function keepOne() {
-  const { number, group } = state.shown;
-  return group.length > 0 ? choose(null, { numbers: [number] }) : say(NO_SIMILAR);
-}
+const keepOne = () => choose(null);
 
 /** Selects the memory and goes on, or takes it out of the selection. */
 async function select() {
-  const { number, next, flagged } = state.shown;
+  const { number, next } = state.shown;
   if (!state.selected.delete(number)) {
-    state.selected.set(number, flagged);
+    state.selected.add(number);
     if (next !== null) {
       await show(next);
     }
   }
-  showSelection();
+  return showSelection();
 }
 
 /** Selects all that the view shows. */
 async function selectAll() {
-  const { numbers, held_back: held } = await ask("matching", state.view);
-  state.selected = new Map(numbers.map((number) => [number, false]));
-  held.forEach((number) => state.selected.set(number, true));
-  showSelection();
+  const { numbers } = await ask("matching", { view: state.view });
+  state.selected = new Set(numbers);
+  return showSelection();
+}
+
+function deselect() {
+  state.selected.clear();
+  state.selection = NOTHING_SELECTED;
 }
 
 function clearSelection() {
-  state.selected.clear();
-  showSelection();
+  deselect();
+  return showSelection();
 }
 
-const heldBack = (count) => (count > 0 ? `${count} flagged held back` : null);
+/** Asks what A and R would decide about: what is flagged is decided one by one. */
+async function countSelected() {
+  const numbers = [...state.selected];
+  state.selection = numbers.length > 0 ? await ask("selection", { numbers }) : NOTHING_SELECTED;
+}
 
-/** Says what A and R would decide about: what is flagged is decided one by one. */
-function showSelection() {
-  const { picked, held } = several();
-  const count = state.selected.size;
-  const parts = [`${count} selected`, heldBack(held)].filter(Boolean).join(", ");
-  const many = `${parts}. A and R decide about ${picked.length}, Esc clears.`;
-  say(count > 0 ? many : "Nothing is selected.");
+async function showSelection() {
+  await countSelected();
+  const { count, held_back: held } = state.selection;
+  const about = `A and R decide about ${count}${held ? `; ${held}` : ""}`;
+  const size = state.selected.size;
+  say(size > 0 ? `${size} selected. ${about}. Esc clears.` : "Nothing is selected.");
   if (state.shown) {
     showActions();
   }
@@ -201,7 +201,7 @@ const reject = (reason) => choose({ do: "reject" }, { reason });
 /** Does what a key does to the approved memory that is marked. */
 function nearAction(key) {
   const marked = state.near?.[state.current];
-  const action = marked?.actions?.find((action) => action.key === key);
+  const action = marked?.actions.find((action) => action.key === key);
   if (!action) {
     const reason =
       state.near === null
@@ -214,34 +214,28 @@ function nearAction(key) {
 }
 
 async function write_() {
-  complain("");
   const answer = await ask("write");
   setSummary(answer.summary);
   closing.wasSeen = false;
+  const { conflicts } = answer;
   const undo = answer.written > 0 ? ` \`ack-memory undo ${answer.batch}\` takes it back.` : "";
-  const changed =
-    answer.changed.length > 0
-      ? ` Put back, because it changed since you read it: ${answer.changed.join(", ")}.`
-      : "";
   const back = answer.side_effects.map((line) => ` ${capitalised(line)}.`).join("");
-  say(`Saved ${counted(answer.written, "decision", "decisions")}.${back}${undo}${changed}`);
-  if (changed) {
-    complain(`Not saved, because it changed since you read it: ${answer.changed.join(", ")}.`);
-  }
+  say(`Saved ${counted(answer.written, "decision", "decisions")}.${back}${undo}`);
+  complain(conflicts ? `Not saved: ${conflicts}.` : "");
   prefetched.clear();
   const isEnd = plan.isOpen || answer.summary.head.waiting === 0;
-  if (isEnd && !changed && answer.written > 0) {
+  if (isEnd && !conflicts && answer.written > 0) {
     await openClosing();
     return true;
   }
   if (plan.isOpen) {
     await openPlan({ keepMessage: true });
-    return !changed;
+    return !conflicts;
   }
   const around = state.shown?.number ?? null;
   const first = await ask("queue", { view: state.view, around, count: 1 });
   await show(first.entries[0]?.number ?? null, { keepMessage: true });
-  return !changed;
+  return !conflicts;
 }
 
 async function finish(discard) {
@@ -258,7 +252,7 @@ async function finish(discard) {
 async function changeView(view) {
   closing.isOpen = false;
   if (view.queue !== undefined && view.queue !== state.view.queue) {
-    state.selected.clear();
+    deselect();
   }
   state.view = { ...state.view, ...view };
   prefetched.clear();

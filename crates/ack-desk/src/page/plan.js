@@ -4,7 +4,7 @@
 const MIN_PLANNED = 12;
 const WEEK = 7;
 
-const plan = { heaps: [], left: null, prompts: 0, at: 0, turn: 0, isOpen: false };
+const plan = { title: "", left: "", prompts: 0, heaps: [], at: 0, turn: 0, isOpen: false };
 
 const heapAt = () => plan.heaps[plan.at];
 
@@ -19,7 +19,7 @@ async function openPlan({ keepMessage = false } = {}) {
   }
   plan.isOpen = true;
   state.view.queue = "waiting";
-  state.selected.clear();
+  deselect();
   state.view.filter = by("filter").value = "";
   document.body.dataset.screen = "plan";
   if (!keepMessage) {
@@ -35,9 +35,10 @@ async function openPlan({ keepMessage = false } = {}) {
 /** Fetches the heaps. The chosen one stays chosen, wherever it stands now. */
 async function loadPlan(split = null) {
   const chosen = heapAt()?.name;
-  const { heaps, left, prompts, summary } = await ask("plan", { turn: plan.turn, split });
-  Object.assign(plan, { heaps, left, prompts });
+  const { plan: found, summary } = await ask("plan", { turn: plan.turn, split });
+  Object.assign(plan, found);
   setSummary(summary);
+  const { heaps } = plan;
   const place = heaps.findIndex(
     ({ name }) => name === chosen || (split && chosen.startsWith(`${name}:`)),
   );
@@ -54,18 +55,6 @@ async function closePlan(filter = "", queue = "waiting") {
 }
 
 function heapRow(heap, position) {
-  const held =
-    heap.held_back > 0 ? ` · ${counted(heap.held_back, "flagged one", "flagged ones")} held back` : "";
-  const about = heap.done ? `${capitalised(heap.done)}${held}` : `${heap.about}${held}`;
-  const key = heap.is_saved ? "✓" : heap.done ? "u" : heap.suggested;
-  const suggestion = {
-    A: "approve",
-    R: "reject",
-    g: "keep one each",
-    h: "snooze",
-    u: "undo",
-    "✓": "saved",
-  }[key];
   return element(
     "li",
     {},
@@ -82,14 +71,14 @@ function heapRow(heap, position) {
         "span",
         { class: "what" },
         element("span", { class: "title" }, heap.title),
-        element("span", { class: "of" }, about),
+        element("span", { class: "of" }, heap.about),
       ),
       plan.prompts > 0 ? missedCell(heap) : null,
       element(
         "span",
         { class: "suggested" },
-        suggestion ?? "one by one",
-        element("kbd", { "aria-hidden": "true" }, key ?? "Enter"),
+        heap.does,
+        element("kbd", { "aria-hidden": "true" }, heap.key),
       ),
     ),
   );
@@ -111,29 +100,14 @@ function missedCell({ missed, done }) {
 
 /** What is left, and the order of the heaps, in two sentences. */
 function aboutPlan() {
-  const { keys, cards, minutes } = plan.left;
-  const parts = [
-    keys > 0 ? counted(keys, "key", "keys") : null,
-    cards > 0 ? counted(cards, "card", "cards") : null,
-  ].filter(Boolean);
-  const left =
-    parts.length > 0
-      ? `${parts.join(" and ")} left, about ${Math.max(1, minutes)} min.`
-      : state.summary.head.chosen > 0
-        ? "Every heap is decided: c saves the decisions."
-        : "Nothing is unreviewed any more.";
-  const order =
-    plan.prompts > 0
-      ? ` Projects are in order of need: how often your last ${counted(plan.prompts, "prompt", "prompts")}, asked again, would have found one of these.`
-      : "";
-  return left + order;
+  const asked = `how often your last ${counted(plan.prompts, "prompt", "prompts")}, asked again`;
+  const order = `Projects are in order of need: ${asked}, would have found one of these.`;
+  return `${capitalised(plan.left)}. ${plan.prompts > 0 ? order : ""}`;
 }
 
 function showPlan() {
   const heap = heapAt();
-  const total = plan.heaps.reduce((sum, heap) => sum + heap.total, 0);
-  by("plan-title").textContent =
-    `${counted(total, "unreviewed memory", "unreviewed memories")}, in ${counted(plan.heaps.length, "heap", "heaps")}`;
+  by("plan-title").textContent = plan.title;
   by("plan-about").textContent = aboutPlan();
   const list = by("heaps");
   const held = list.contains(document.activeElement);
@@ -169,6 +143,7 @@ function heapButtons(heap) {
   if (heap.done) {
     return [button("Undo", "u", () => inTurn(() => takeBack()))];
   }
+  const isMain = (key) => (key === heap.key ? { class: "main" } : {});
   const count = heap.waiting;
   const why = heap.reason ? `: ${heap.reason}` : "";
   const bulk = {
@@ -178,15 +153,14 @@ function heapButtons(heap) {
     h: ["Snooze for a week", () => putOffHeap()],
   };
   const keys = heap.name === "flagged" ? [] : Object.keys(bulk);
-  const shown = keys.filter((key) => key !== "g" || heap.suggested === "g");
-  shown.sort((one, other) => (other === heap.suggested) - (one === heap.suggested));
+  const shown = keys.filter((key) => key !== "g" || heap.key === "g");
+  shown.sort((one, other) => (other === heap.key) - (one === heap.key));
   return [
     ...shown.map((key) => {
       const [label, act] = bulk[key];
-      const main = key === heap.suggested ? { class: "main" } : {};
-      return button(label, key, () => inTurn(act), main);
+      return button(label, key, () => inTurn(act), isMain(key));
     }),
-    button("One by one", "Enter", () => inTurn(openHeap), heap.suggested ? {} : { class: "main" }),
+    button("One by one", "Enter", () => inTurn(openHeap), isMain("Enter")),
     heap.split ? button(capitalised(heap.split), "→", () => inTurn(splitHeap)) : "",
     button("All cards", "o", () => inTurn(() => closePlan())),
   ];
@@ -198,19 +172,11 @@ function moveTo(position) {
 }
 
 async function decideHeap(choice) {
-  const heap = heapAt();
-  if (heap.done) {
-    return say(heap.is_saved ? "It is saved already." : "It is decided already; u undoes it.");
-  }
-  if (heap.name === "flagged") {
-    return say("Flagged memories are decided one by one: Enter opens them.");
-  }
   complain("");
-  const reason = choice?.do === "reject" ? heap.reason : null;
-  const answer = await ask("heap", { name: heap.name, choice, reason });
+  const answer = await ask("heap", { name: heapAt().name, choice });
   setSummary(answer.summary);
   prefetched.clear();
-  sayDone(`${answer.done}${reason ? ` (${reason})` : ""}: ${answer.count} of ${heap.title}`);
+  say(answer.said);
   await openPlan({ keepMessage: true });
   toNextHeap();
   return showPlan();
@@ -221,14 +187,6 @@ function toNextHeap() {
   const isOpen = (heap) => !heap.done;
   const next = plan.heaps.findIndex((heap, position) => position > plan.at && isOpen(heap));
   plan.at = Math.max(next < 0 ? plan.heaps.findIndex(isOpen) : next, 0);
-}
-
-/** Shows the heap whose decision was undone. */
-async function backOnPlan() {
-  const before = new Set(plan.heaps.filter((heap) => heap.done).map((heap) => heap.name));
-  await openPlan({ keepMessage: true });
-  const back = plan.heaps.findIndex((heap) => before.has(heap.name) && !heap.done);
-  moveTo(back < 0 ? plan.at : back);
 }
 
 const putOffHeap = () => decideHeap({ do: "put_off", until: dayIn(WEEK) });
@@ -260,7 +218,7 @@ const PLAN_KEYS = {
   ">": () => splitHeap(),
   A: () => decideHeap({ do: "approve" }),
   R: () => decideHeap({ do: "reject" }),
-  g: () => (heapAt().suggested === "g" ? decideHeap(null) : say("There are no groups in it.")),
+  g: () => decideHeap(null),
   h: () => putOffHeap(),
   n: () => othersOfHeap(),
   o: () => closePlan(),

@@ -3,6 +3,8 @@
 const TOKEN = "ack-memory-desk";
 const WINDOW = 60;
 
+const NOTHING_SELECTED = { count: 0, held_back: "" };
+
 const state = {
   view: { filter: "", queue: "waiting", last_decided: false },
   shown: null,
@@ -15,8 +17,9 @@ const state = {
   // What changes for agents: undefined while it is looked for, null if that is not known.
   next: undefined,
   isWithout: false,
-  // The selected memories, each with whether it is flagged.
-  selected: new Map(),
+  // The numbers of the selected memories, and what A and R would decide about.
+  selected: new Set(),
+  selection: NOTHING_SELECTED,
   reasons: [],
   // The text of the memory that is shown, if it is unfolded.
   whole: null,
@@ -54,6 +57,7 @@ function button(label, key, onclick, attributes = {}) {
   return element("button", { type: "button", ...shortcut, ...attributes, onclick }, label, hint);
 }
 
+const joined = (parts) => parts.filter(Boolean).join(" · ");
 const counted = (count, one, many) => `${count} ${count === 1 ? one : many}`;
 const capitalised = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 const days = (count) => (count === null ? "" : counted(count, "day", "days"));
@@ -79,10 +83,11 @@ function complain(text) {
 function showServerGone() {
   const chosen = state.summary?.head.chosen ?? 0;
   state.over = true;
-  const unsaved =
-    `${counted(chosen, "decision is", "decisions are")} not saved. The terminal and the next ` +
-    "`ack-memory review` name the file that has them: `ack-memory review --apply FILE` saves them.";
-  complain(`The desk has ended. ${chosen > 0 ? unsaved : "Run `ack-memory review` to go on."}`);
+  const unsaved = `${counted(chosen, "decision is", "decisions are")} not saved. `;
+  const next = "Run `ack-memory review`: it names the file if the desk could keep them in one.";
+  complain(
+    `The desk has ended. ${chosen > 0 ? unsaved + next : "Run `ack-memory review` to go on."}`,
+  );
   for (const control of document.querySelectorAll("button, input")) {
     control.disabled = true;
   }

@@ -5,11 +5,11 @@ use ack_api::{text, time};
 use serde::{Deserialize, Serialize};
 
 use crate::card::{self, Card, CardText};
-use crate::choice::{Choice, Preview};
+use crate::choice::{Action, Choice};
 use crate::nearest::Near;
 use crate::need::Missed;
 use crate::progress::Progress;
-use crate::queue::{Head, QueueItem, QueueKind, QueueView};
+use crate::queue::{Head, Place, QueueItem, QueueKind, QueueView};
 use crate::{Desk, Recent};
 
 /// The most memories in a window.
@@ -20,6 +20,7 @@ pub struct EnterRequest {
     pub word: String,
 }
 
+/// `queue` and `matching`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct QueueRequest {
@@ -41,10 +42,13 @@ pub struct CardRequest {
     pub view: QueueView,
 }
 
-/// `preview` and `choose`.
+/// `preview`, `selection` and `choose`.
 #[derive(Debug, Deserialize)]
 pub struct ChoiceRequest {
     pub numbers: Vec<usize>,
+    /// Whether these are selected or much alike, so that none that is flagged goes along.
+    #[serde(default)]
+    pub together: bool,
     /// What to do with them. Without one, the memory is kept, and those that are much alike become
     /// its duplicates.
     pub choice: Option<Choice>,
@@ -78,8 +82,6 @@ pub struct HeapRequest {
     /// Without one, one memory of each group is kept.
     #[serde(default)]
     pub choice: Option<Choice>,
-    #[serde(default)]
-    pub reason: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -116,7 +118,7 @@ impl ListEntry {
             place: memory.project.as_ref().unwrap_or(scope).clone(),
             kind: memory.kind.clone(),
             age_days: card::age_in_days(memory, desk.now()),
-            flagged: is_held_back(item),
+            flagged: item.is_held_back(),
             decided: item.is_approved.then(|| decided(memory)),
             stale: item.stale.clone(),
         }
@@ -137,28 +139,6 @@ pub fn decided(memory: &Memory) -> String {
     }
 }
 
-/// Whether a memory is flagged and waits: a choice for many leaves it out.
-pub fn is_held_back(item: &QueueItem) -> bool {
-    item.is_flagged() && !item.is_approved
-}
-
-/// All memories of a view, for one choice.
-#[derive(Debug, Serialize)]
-pub struct Matching {
-    pub numbers: Vec<usize>,
-    /// The flagged ones, which are left out.
-    pub held_back: Vec<usize>,
-}
-
-impl Matching {
-    pub fn of(desk: &Desk, view: &QueueView) -> Self {
-        let all = view.of(desk.items());
-        let is_held = |number: &usize| desk.items().get(*number).is_some_and(is_held_back);
-        let (held_back, numbers) = all.into_iter().partition(is_held);
-        Self { numbers, held_back }
-    }
-}
-
 #[derive(Debug, Serialize)]
 pub struct Window {
     pub total: usize,
@@ -171,7 +151,7 @@ pub struct Window {
 impl Window {
     /// The window that a request asks for.
     pub fn of(desk: &Desk, request: &QueueRequest) -> Self {
-        let numbers = request.view.of(desk.items());
+        let numbers = desk.undecided(&request.view);
         let count = request.count.min(MAX_WINDOW);
         let around =
             request.around.and_then(|around| numbers.iter().position(|number| *number == around));
@@ -191,15 +171,6 @@ impl Window {
     }
 }
 
-/// A possible action for a memory.
-#[derive(Debug, Serialize)]
-pub struct Action {
-    pub key: char,
-    pub choice: Choice,
-    #[serde(flatten)]
-    pub preview: Preview,
-}
-
 /// An approved memory near the one that is shown.
 #[derive(Debug, Serialize)]
 pub struct ShownNear {
@@ -215,13 +186,8 @@ pub struct ShownNear {
 #[derive(Debug, Serialize)]
 pub struct Shown {
     pub number: usize,
-    /// Its position in the view, from 1, if it waits.
-    pub position: Option<usize>,
-    pub total: usize,
-    /// The number of the previous memory.
-    pub previous: Option<usize>,
-    /// The number of the next memory.
-    pub next: Option<usize>,
+    #[serde(flatten)]
+    pub place: Place,
     pub chosen: Option<&'static str>,
     /// Whether it was approved before.
     pub approved: bool,

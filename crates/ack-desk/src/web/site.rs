@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use ack_api::memory::Memory;
 use ack_api::shell::Shell;
 use ack_api::text;
 use http_body_util::Full;
@@ -24,8 +23,8 @@ use tokio::sync::Notify;
 use tokio::time::sleep;
 
 use super::message::{
-    Action, CardRequest, ChoiceRequest, EnterRequest, FinishRequest, HeapRequest, ListEntry,
-    Matching, PlanRequest, Shown, ShownNear, Summary, TakeBackRequest, Window, is_held_back,
+    CardRequest, ChoiceRequest, EnterRequest, FinishRequest, HeapRequest, ListEntry, PlanRequest,
+    QueueRequest, Shown, ShownNear, Summary, TakeBackRequest, Window,
 };
 use super::page::ReviewPage;
 use super::page_access::PageAccess;
@@ -33,11 +32,10 @@ use super::{Curator, FIRST_CARD_TIMEOUT, PageLimits};
 use crate::Desk;
 use crate::background::{MAX_GROUPED_FIRST, answered, find_approved, find_groups, find_need};
 use crate::card::CardText;
-use crate::choice::{Choice, REASONS, count_text};
+use crate::choice::{Choice, REASONS};
 use crate::curate::{Candidate, ReviewSession};
 use crate::evidence::{NextSession, evidence};
 use crate::nearest::neighbours;
-use crate::queue::{ItemState, QueueKind};
 use ack_http::gate::{Gate, Refusal};
 use ack_http::peers::{Peer, read_body};
 
@@ -270,13 +268,17 @@ impl ReviewSite {
                 if let Some(heap) = request.split {
                     desk.split_heap(&heap);
                 }
-                let heaps = desk.heaps(request.turn);
-                Ok(json!({
-                    "left": desk.left(&heaps), "prompts": desk.past_prompts().len(),
-                    "heaps": heaps, "summary": self.summary(&desk),
-                }))
+                let plan = desk.plan(request.turn);
+                Ok(json!({ "plan": plan, "summary": self.summary(&desk) }))
             }
-            "/matching" => Ok(to_json(&Matching::of(&self.desk.lock(), &parse(body)?))),
+            "/matching" => {
+                let request: QueueRequest = parse(body)?;
+                Ok(json!({ "numbers": self.desk.lock().undecided(&request.view) }))
+            }
+            "/selection" => {
+                let request: ChoiceRequest = parse(body)?;
+                Ok(to_json(&self.desk.lock().selection(&request.numbers)))
+            }
             "/closing" => Ok(to_json(&self.desk.lock().closing())),
             "/answered" => Ok(to_json(&answered(&self.desk))),
             "/heap" => self.heap(parse(body)?),
@@ -301,8 +303,9 @@ impl ReviewSite {
                 let request: TakeBackRequest = parse(body)?;
                 let mut desk = self.desk.lock();
                 let numbers = desk.take_back(request.key);
+                let heap = numbers.first().and_then(|first| desk.heap_of(*first));
                 self.changed();
-                Ok(json!({ "numbers": numbers, "summary": self.summary(&desk) }))
+                Ok(json!({ "numbers": numbers, "heap": heap, "summary": self.summary(&desk) }))
             }
             "/write" => {
                 let mut desk = self.desk.lock();
@@ -313,7 +316,7 @@ impl ReviewSite {
                 let outcome = outcome?;
                 Ok(json!({
                     "batch": outcome.batch, "written": outcome.written,
-                    "changed": outcome.changed,
+                    "conflicts": outcome.conflict_text(),
                     "side_effects": outcome.side_effects.lines(desk.short_ids()),
                     "summary": self.summary(&desk),
                 }))
@@ -353,41 +356,21 @@ impl ReviewSite {
 
     fn card(&self, request: &CardRequest) -> Result<Value, Failure> {
         let desk = self.desk.lock();
-        let card = desk.card(request.number).ok_or_else(not_found)?;
-        let numbers = request.view.with(desk.items(), Some(request.number));
-        let index = numbers.iter().position(|number| *number == request.number);
-        let neighbour_at = |position: Option<usize>| numbers.get(position?).copied();
-        let item = desk.items().get(request.number).ok_or_else(not_found)?;
-        let waits = item.state == ItemState::Waiting;
-        let queue = item.queue();
-        let action = |key, choice: Choice| -> Result<Action, Failure> {
-            let preview = desk.preview(&[request.number], &choice)?;
-            Ok(Action { key, choice, preview })
-        };
-        let group = desk.group(request.number).into_iter().filter_map(|number| {
+        let number = request.number;
+        let card = desk.card(number).ok_or_else(not_found)?;
+        let item = desk.items().get(number).ok_or_else(not_found)?;
+        let group = desk.group(number).into_iter().filter_map(|number| {
             let item = desk.items().get(number)?;
             Some(ListEntry::of(number, item, &desk))
         });
         Ok(to_json(&Shown {
-            number: request.number,
-            position: index.filter(|_| waits).map(|index| index + 1),
-            total: numbers.len(),
-            previous: neighbour_at(index.and_then(|index| index.checked_sub(1))),
-            next: neighbour_at(index.map(|index| index + 1)),
-            chosen: desk.done(request.number),
-            approved: queue == QueueKind::Approved,
-            flagged: is_held_back(item),
-            missed: desk.missed(request.number).filter(|_| queue == QueueKind::Waiting),
-            actions: match queue {
-                QueueKind::Waiting => vec![
-                    action('a', Choice::Approve)?,
-                    action('r', Choice::Reject)?,
-                    action('p', Choice::Promote)?,
-                ],
-                QueueKind::Approved => {
-                    vec![action('a', Choice::Approve)?, action('r', Choice::Reject)?]
-                }
-            },
+            number,
+            place: desk.place(&request.view, number),
+            chosen: desk.done(number),
+            approved: item.is_approved,
+            flagged: item.is_held_back(),
+            missed: desk.missed(number),
+            actions: desk.actions(number)?,
             group: group.collect(),
             text: CardText::of(&item.candidate.curated, FOLDED_LINES, LINE_WIDTH),
             card,
@@ -405,7 +388,7 @@ impl ReviewSite {
     fn next_session(&self, request: &CardRequest) -> Result<Value, Failure> {
         let desk = self.desk.lock();
         let candidate = candidate(&desk, request)?;
-        let held: Vec<Memory> = desk.held(&candidate).cloned().collect();
+        let held = desk.held(&candidate);
         let service = desk.service();
         drop(desk);
         let text = self.curator.session_text;
@@ -446,27 +429,15 @@ impl ReviewSite {
         let desk = self.desk.lock();
         let candidate = candidate(&desk, request)?;
         let (service, desk_now) = (desk.service(), desk.now());
-        let held = desk.held_like(&candidate);
+        let held = desk.held(&candidate);
         // The first search may read a whole store. Decisions must not wait for it.
         drop(desk);
         let near = neighbours(service, &candidate, &held, desk_now);
         self.has_sent_neighbours.store(true, Ordering::Relaxed);
         let desk = self.desk.lock();
-        let item = desk.items().get(request.number);
-        let is_approved = item.is_some_and(|item| item.is_approved);
         let entries = near.into_iter().map(|near| {
-            let mut refusal = None;
-            let actions = ['m', 'd', '='].into_iter().filter_map(|key| {
-                let choice = Choice::with_other(key, near.id.clone(), is_approved);
-                match desk.preview(&[request.number], &choice) {
-                    Ok(preview) => Some(Action { key, choice, preview }),
-                    Err(error) => {
-                        refusal.get_or_insert(error.to_string());
-                        None
-                    }
-                }
-            });
-            ShownNear { actions: actions.collect(), refusal, near }
+            let (actions, refusal) = desk.actions_with(request.number, &near.id);
+            ShownNear { actions, refusal: refusal.map(|error| error.to_string()), near }
         });
         Ok(to_json(&entries.collect::<Vec<_>>()))
     }
@@ -477,10 +448,14 @@ impl ReviewSite {
         request.numbers.retain(|number| numbers.insert(*number));
         let known = self.desk.lock().items().len();
         match request.numbers.iter().max() {
-            None => Err(Failure::new(StatusCode::BAD_REQUEST, "no memory is named")),
-            Some(last) if *last >= known => Err(not_found()),
-            Some(_) => self.check(request.choice.as_ref()).map(|()| request),
+            None => return Err(Failure::new(StatusCode::BAD_REQUEST, "no memory is named")),
+            Some(last) if *last >= known => return Err(not_found()),
+            Some(_) => self.check(request.choice.as_ref())?,
         }
+        if request.together {
+            self.desk.lock().check_selection(&request.numbers)?;
+        }
+        Ok(request)
     }
 
     fn check(&self, choice: Option<&Choice>) -> Result<(), Failure> {
@@ -492,32 +467,19 @@ impl ReviewSite {
     }
 
     fn choose(&self, request: ChoiceRequest) -> Result<Value, Failure> {
+        let ChoiceRequest { numbers, choice, reason, view, .. } = request;
+        let reason = reason.map(|reason| text::line(&reason, 500));
+        let reason = reason.filter(|reason| !reason.is_empty());
         let mut desk = self.desk.lock();
-        let last = request.numbers.last().copied().unwrap_or_default();
-        let about = match request.numbers.as_slice() {
-            [number] => desk.title(*number),
-            many => count_text(many.len(), "memory", "memories"),
-        };
-        let said = match request.choice {
-            Some(choice) => {
-                let preview = desk.preview(&request.numbers, &choice)?;
-                let is_approved = desk.items().get(last).is_some_and(|item| item.is_approved);
-                let done = format!("{}: {about}", choice.done(is_approved));
-                let reason = request.reason.map(|reason| text::line(&reason, 500));
-                let reason = reason.filter(|reason| !reason.is_empty());
-                desk.choose(&request.numbers, choice, reason)?;
-                let said = std::iter::once(done).chain(preview.side_effects);
-                said.collect::<Vec<_>>().join("; ")
-            }
-            None => {
-                let count = desk.keep_one(last)?;
-                let duplicates = count_text(count, "duplicate", "duplicates");
-                format!("approved, with {duplicates}: {about}")
-            }
+        let decided = match (choice, numbers.as_slice()) {
+            (Some(choice), _) => desk.decide(&numbers, choice, reason, &view)?,
+            (None, [number, ..]) => desk.keep_one(*number, &view)?,
+            (None, []) => return Err(not_found()),
         };
         self.changed();
-        let next = desk.next(&request.view, last);
-        Ok(json!({ "said": said, "next": next, "summary": self.summary(&desk) }))
+        Ok(json!({
+            "said": decided.said, "next": decided.next, "summary": self.summary(&desk),
+        }))
     }
 
     fn heap(&self, request: HeapRequest) -> Result<Value, Failure> {
@@ -528,11 +490,9 @@ impl ReviewSite {
             return Err(Failure::new(StatusCode::BAD_REQUEST, message));
         }
         let mut desk = self.desk.lock();
-        let done = choice.map_or("kept one of each group", |choice| choice.done(false));
-        let reason = request.reason.map(|reason| text::line(&reason, 500));
-        let decided = desk.decide_heap(&request.name, request.choice, reason)?;
+        let said = desk.decide_heap(&request.name, request.choice)?;
         self.changed();
-        Ok(json!({ "done": done, "count": decided, "summary": self.summary(&desk) }))
+        Ok(json!({ "said": said, "summary": self.summary(&desk) }))
     }
 
     fn finish(&self, request: &FinishRequest) -> Result<Value, Failure> {
@@ -549,9 +509,9 @@ impl ReviewSite {
     }
 }
 
-fn candidate(desk: &Desk, request: &CardRequest) -> Result<Candidate, Failure> {
+fn candidate(desk: &Desk, request: &CardRequest) -> Result<Arc<Candidate>, Failure> {
     let item = desk.items().get(request.number).ok_or_else(not_found)?;
-    Ok(item.candidate.clone())
+    Ok(Arc::clone(&item.candidate))
 }
 
 fn not_found() -> Failure {

@@ -2,7 +2,7 @@
 
 use ack_desk::card::CardText;
 use ack_desk::evidence::NextSession;
-use ack_desk::nearest::{Conflict, Near, ShownPart};
+use ack_desk::nearest::{Conflict, DiffPart, DiffSide, Near};
 use ack_service::context::preview::PreviewChange;
 use ratatui_core::text::{Line, Span};
 
@@ -147,8 +147,8 @@ impl CardLines {
                 self.foot.extend(wrapped(older, columns, "    there: ", WARN));
             }
             if is_marked {
-                for (key, label) in &shown.near_keys {
-                    let line = format!("{key}  {label}");
+                for action in &shown.near_keys {
+                    let line = format!("{}  {}", action.key, action.preview.label);
                     self.foot.extend(wrapped(&line, columns, "    ", KEY));
                 }
                 if fold.is_near_open {
@@ -207,15 +207,15 @@ fn comparison(near: &Near, columns: usize) -> Vec<Line<'static>> {
     text.map_or_else(Vec::new, |text| wrapped(text, columns, "    ", PLAIN))
 }
 
-fn diff_text(diff: &[ShownPart]) -> String {
+fn diff_text(diff: &[DiffPart]) -> String {
     let marked = diff.iter().map(|part| {
         let words = part.text.trim();
         let (before, after) = part.text.split_once(words).unwrap_or_default();
         match part.side {
             _ if words.is_empty() => part.text.clone(),
-            "older" => format!("{before}[-{words}-]{after}"),
-            "newer" => format!("{before}{{+{words}+}}{after}"),
-            _ => part.text.clone(),
+            DiffSide::Older => format!("{before}[-{words}-]{after}"),
+            DiffSide::Newer => format!("{before}{{+{words}+}}{after}"),
+            DiffSide::Both => part.text.clone(),
         }
     });
     marked.collect()

@@ -18,7 +18,7 @@ use super::lines::{
 };
 use crate::cli::command::command;
 
-use super::walk::{Asked, KEYS, Place, Walk, suggestion};
+use super::walk::{Asked, KEYS, Place, Walk};
 
 /// From here on, the list and the card stand side by side.
 const MIN_SIDES: u16 = 90;
@@ -108,7 +108,7 @@ fn head(walk: &Walk<'_>, columns: usize) -> Line<'static> {
         (desk.progress(), desk.approved())
     };
     let is_approved = walk.view.queue == QueueKind::Approved;
-    let left = progress.total - progress.decided;
+    let left = progress.left();
     let is_cards = walk.place == Place::Cards;
     let tabs = [
         (" Plan ".to_owned(), walk.place == Place::Plan),
@@ -200,21 +200,20 @@ pub fn hints(walk: &Walk<'_>) -> Vec<String> {
 
 /// The suggestion first.
 fn heap_hints(heap: &Heap) -> Vec<String> {
-    let (suggested, what) = suggestion(heap);
-    let why = heap.reason.map_or_else(String::new, |why| format!(": {why}"));
-    let count = heap.waiting;
-    let split = heap.split.map(|what| format!("→ {what}"));
-    let mut hints = vec!["↵ one by one".to_owned(), "n others".to_owned()];
+    let mut hints = Vec::new();
     if heap.name != "flagged" && heap.done.is_none() {
-        let [approve, reject] = [format!("A approve {count}"), format!("R reject {count}{why}")];
-        hints.splice(0..0, [approve, reject, "h snooze a week".to_owned()]);
+        let why = heap.reason.map_or_else(String::new, |why| format!(": {why}"));
+        let count = heap.waiting;
+        hints.push(format!("A approve {count}"));
+        hints.push(format!("R reject {count}{why}"));
+        hints.push("h snooze a week".to_owned());
     }
-    let at = hints.len().saturating_sub(3);
-    hints.splice(at..at, split);
-    if !hints.iter().any(|hint| hint.starts_with(suggested)) {
-        hints.insert(0, format!("{suggested} {what}"));
+    hints.extend(heap.split.map(|what| format!("→ {what}")));
+    hints.extend(["Enter one by one", "n others"].map(str::to_owned));
+    if !hints.iter().any(|hint| hint.starts_with(heap.key)) {
+        hints.push(format!("{} {}", heap.key, heap.does));
     }
-    hints.sort_by_key(|hint| !hint.starts_with(suggested));
+    hints.sort_by_key(|hint| !hint.starts_with(heap.key));
     hints
 }
 
@@ -264,7 +263,7 @@ fn draw_list(walk: &Walk<'_>, screen: &mut Buffer, area: Rect) {
         let (mark, style) = match desk.done(*listed) {
             _ if walk.selected.contains(listed) => ("*", NAME),
             Some(done) => mark(done),
-            None if item.is_flagged() => ("⚑", WARN),
+            None if item.is_held_back() => ("⚑", WARN),
             None => ("·", DIM),
         };
         let title = format!("{mark} {}", item.candidate.memory().title);
@@ -315,22 +314,15 @@ fn draw_card(walk: &mut Walk<'_>, screen: &mut Buffer, area: Rect) {
 }
 
 fn draw_plan(walk: &Walk<'_>, screen: &mut Buffer, body: Rect) {
-    let heaps = &walk.plan.heaps;
-    let total: usize = heaps.iter().map(|heap| heap.total).sum();
-    let title = format!("{total} unreviewed memories, in {} heaps", heaps.len());
-    let left = walk.desk.lock().left(heaps);
-    let minutes = left.minutes.max(1);
-    let keys = count_text(left.keys, "key", "keys");
-    let cards = count_text(left.cards, "card", "cards");
-    let left = format!("{keys} and {cards} left, about {minutes} min");
-    let head = both_ends(&title, BOLD, &left, body.width.into());
+    let plan = &walk.plan.shown;
+    let head = both_ends(&plan.title, BOLD, &plan.left, body.width.into());
     put(screen, body, &[head]);
     let [_, below] = Layout::vertical([Length(2), Fill(1)]).areas(body);
     let [list, beside] = if screen.area.width >= MIN_SIDES {
         let sides = Layout::horizontal([Length(below.width * 3 / 5), Fill(1)]);
         sides.spacing(3).areas(below)
     } else {
-        let wanted = u16::try_from(heaps.len()).unwrap_or(u16::MAX);
+        let wanted = u16::try_from(plan.heaps.len()).unwrap_or(u16::MAX);
         let height = wanted.min((below.height / 2).max(4));
         Layout::vertical([Length(height), Fill(1)]).spacing(1).areas(below)
     };
@@ -344,11 +336,10 @@ fn draw_plan(walk: &Walk<'_>, screen: &mut Buffer, body: Rect) {
 /// The heaps, with two lines each if there is room.
 fn draw_heaps(walk: &Walk<'_>, screen: &mut Buffer, area: Rect) {
     let (columns, rows) = (usize::from(area.width), usize::from(area.height));
-    let each = 1 + usize::from(walk.plan.heaps.len() * 2 <= rows);
+    let each = 1 + usize::from(walk.plan.shown.heaps.len() * 2 <= rows);
     let start = (walk.plan.at + 1).saturating_sub(rows / each);
     let mut lines = Vec::new();
-    for (at, heap) in walk.plan.heaps.iter().enumerate().skip(start) {
-        let (key, what) = suggestion(heap);
+    for (at, heap) in walk.plan.shown.heaps.iter().enumerate().skip(start) {
         let (mark, count, style) = match heap.done {
             Some(done) => (mark(done).0, heap.total, DIM),
             None => (" ", heap.waiting, BOLD),
@@ -362,23 +353,17 @@ fn draw_heaps(walk: &Walk<'_>, screen: &mut Buffer, area: Rect) {
         let style = if at == walk.plan.at { CHOSEN } else { style };
         let title = shortened(&title, columns.saturating_sub(28));
         let mut line = Line::styled(format!("{mark}{count:>5}  {title}"), style);
-        let end = format!("{what} {key}");
+        let end = format!("{} {}", heap.does, heap.key);
         let gap = columns.saturating_sub(line.width() + display_width(&end));
         line.push_span(format!("{}{end}", " ".repeat(gap)));
         lines.push(line);
         if each == 2 {
-            let held_back = match heap.held_back {
-                0 => String::new(),
-                1 => " · 1 flagged one held back".to_owned(),
-                many => format!(" · {many} flagged ones held back"),
-            };
             let missed = match heap.missed {
                 None => String::new(),
                 Some(0) => "not missed once · ".to_owned(),
                 Some(count) => format!("missed {} · ", count_text(count, "time", "times")),
             };
-            let about = heap.done.unwrap_or(&heap.about);
-            let about = format!("{missed}{about}{held_back}");
+            let about = format!("{missed}{}", heap.about);
             let about = shortened(&about, columns.saturating_sub(8));
             lines.extend(wrapped(&about, columns, "        ", DIM));
         }
@@ -413,12 +398,7 @@ fn closing_lines(
     columns: usize,
 ) -> Vec<Line<'static>> {
     let mut lines = vec![Line::styled("What your agents know since today", BOLD)];
-    let learned = match closing.learned {
-        0 => "Nothing new.".to_owned(),
-        learned => format!("{} more than before.", count_text(learned, "memory", "memories")),
-    };
-    let left = format!("{} decided, {} left. {learned}", closing.decided, closing.left);
-    lines.extend(wrapped(&left, columns, "", PLAIN));
+    lines.extend(wrapped(&closing.text, columns, "", PLAIN));
     if let Some(answered) = answered {
         lines.extend(wrapped(&answered_text(answered), columns, "", PLAIN));
     }
@@ -433,12 +413,7 @@ fn closing_lines(
     }
     lines.push(Line::default());
     let saved = closing.saved.iter();
-    let saved: Vec<String> = saved
-        .map(|saved| match saved.done {
-            DUPLICATE => count_text(saved.count, "duplicate", "duplicates"),
-            done => format!("{} {done}", saved.count),
-        })
-        .collect();
+    let saved: Vec<String> = saved.map(|saved| format!("{} {}", saved.count, saved.done)).collect();
     for line in [
         saved.join(" · "),
         format!("{} shows what a session gets", command("context --preview")),

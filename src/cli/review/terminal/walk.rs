@@ -13,14 +13,15 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 
 pub use self::field::{Asked, Field};
-pub use self::plan::{Plan, suggestion};
+pub use self::plan::Plan;
 pub use self::shown::{Found, ShownCard, ShownNear, Wanted};
 use super::keys::Key;
 use super::problem;
 use crate::cli::error::CliError;
+use ack_desk::choice::Choice;
 pub use ack_desk::choice::KEYS;
-use ack_desk::choice::{Choice, count_text};
 use ack_desk::curate::{Candidate, ReviewSession};
+use ack_desk::decide::{Decided, Selection};
 use ack_desk::need::Answered;
 use ack_desk::queue::{QueueKind, QueueView};
 use ack_desk::{Desk, ReviewOutcome};
@@ -268,67 +269,31 @@ impl<'a> Walk<'a> {
         choice: Choice,
         reason: Option<String>,
     ) -> Result<(), String> {
-        let last = numbers.last().copied().unwrap_or_default();
-        let mut desk = self.desk.lock();
-        let preview = desk.preview(numbers, &choice).map_err(|error| problem(&error))?;
-        let is_approved = desk.items().get(last).is_some_and(|item| item.is_approved);
-        let done = shown::capitalised(choice.done(is_approved));
-        let about = match numbers {
-            [number] => shown::title(&desk, *number),
-            _ => {
-                let (picked, held_back) = desk.without_flagged(numbers);
-                held_back.after(&count_text(picked.len(), "memory", "memories"))
-            }
-        };
-        desk.choose(numbers, choice, reason).map_err(|error| problem(&error))?;
-        let next = desk.next(&self.view, last);
-        drop(desk);
+        let decided = self.desk.lock().decide(numbers, choice, reason, &self.view);
+        let decided = decided.map_err(|error| problem(&error))?;
         self.selected.retain(|number| !numbers.contains(number));
-        let mut said = vec![format!("{done}: {about}")];
-        said.extend(preview.side_effects);
-        self.go_on(next, &said.join("; "));
+        self.go_on(decided);
         Ok(())
     }
 
     /// Approves a memory; those that are much alike become its duplicates.
     fn keep_one(&mut self, number: usize) -> Result<(), String> {
-        let mut desk = self.desk.lock();
-        let others = desk.group(number);
-        if others.is_empty() {
-            return Err(NO_SIMILAR.to_owned());
-        }
-        let held_back = desk.without_flagged(&others).1.in_words();
-        let count = desk.keep_one(number).map_err(|error| problem(&error))?;
-        let about = shown::title(&desk, number);
-        let next = desk.next(&self.view, number);
-        drop(desk);
-        let others = count_text(count, "duplicate", "duplicates");
-        let mut said = format!("Approved, with {others}: {about}");
-        if !held_back.is_empty() {
-            said.push_str(&format!("; {held_back}"));
-        }
-        self.go_on(next, &said);
+        let decided = self.desk.lock().keep_one(number, &self.view);
+        self.go_on(decided.map_err(|error| problem(&error))?);
         Ok(())
     }
 
     /// Approves or rejects what is selected, or else the memory and those that are much alike.
     fn decide_many(&mut self, key: &Key) -> Result<(), String> {
         let numbers: Vec<usize> = match &self.shown {
-            _ if !self.selected.is_empty() => self.selected.iter().copied().collect(),
-            Some(shown) => {
+            Some(shown) if self.selected.is_empty() => {
                 let others = self.desk.lock().group(shown.number);
-                if others.is_empty() {
-                    return Err(NO_SIMILAR.to_owned());
-                }
-                std::iter::once(shown.number).chain(others).collect()
+                let own = Some(shown.number).filter(|_| !others.is_empty());
+                own.into_iter().chain(others).collect()
             }
-            None => return Ok(()),
+            _ => self.selected.iter().copied().collect(),
         };
-        if self.desk.lock().without_flagged(&numbers).0.is_empty() {
-            return Err(
-                "what is flagged is decided one by one: a approves, r rejects it".to_owned()
-            );
-        }
+        self.desk.lock().check_selection(&numbers).map_err(|error| problem(&error))?;
         if *key == Key::Char('R') {
             self.ask(Asked::Reason(numbers));
             return Ok(());
@@ -337,25 +302,25 @@ impl<'a> Walk<'a> {
     }
 
     /// What comes after a decision: the next card, or the plan if the heap is done.
-    fn go_on(&mut self, next: Option<usize>, said: &str) {
+    fn go_on(&mut self, Decided { said, next }: Decided) {
         if next.is_none() && self.view.filter.starts_with(HEAP) {
             self.open_plan();
         } else {
             self.reload();
             self.show(next);
         }
-        self.say(&format!("{said} · {} left · u undo", self.left()));
+        self.say(&said);
     }
 
     fn take_back(&mut self) {
-        let before: Vec<String> = self.plan.decided_names();
         let numbers = self.desk.lock().take_back(None);
         let Some(first) = numbers.first().copied() else {
             return self.say("Nothing to undo here; the command `undo` takes back what was saved.");
         };
         if self.place == Place::Plan {
+            let heap = self.desk.lock().heap_of(first);
             self.open_plan();
-            self.plan.go_to_reopened(&before);
+            self.plan.go_to(heap.as_deref());
         } else {
             self.place = Place::Cards;
             self.reload();
@@ -381,7 +346,8 @@ impl<'a> Walk<'a> {
         };
         let number = self.shown.as_ref().map(|shown| shown.number);
         let is_clean = outcome.changed.is_empty();
-        if is_clean && (self.place == Place::Plan || self.left() == 0) {
+        let left = self.desk.lock().progress().left();
+        if is_clean && (self.place == Place::Plan || left == 0) {
             self.open_closing();
         } else if self.place == Place::Plan {
             self.open_plan();
@@ -436,16 +402,18 @@ impl<'a> Walk<'a> {
         if self.place != Place::Cards {
             self.open_heap();
         }
-        self.selected = self.view.of(self.desk.lock().items()).into_iter().collect();
+        self.selected = self.desk.lock().undecided(&self.view).into_iter().collect();
     }
 
     /// What keys do to what is selected.
     pub fn selection_hints(&self) -> Vec<String> {
         let numbers: Vec<usize> = self.selected.iter().copied().collect();
-        let (picked, held_back) = self.desk.lock().without_flagged(&numbers);
+        let Selection { count, held_back } = self.desk.lock().selection(&numbers);
+        let held_back = Some(held_back).filter(|held_back| !held_back.is_empty());
+        let held_back = held_back.map_or_else(String::new, |held_back| format!("; {held_back}"));
         vec![
-            held_back.after(&format!("A approve {}", picked.len())),
-            format!("R reject {}", picked.len()),
+            format!("A approve {count}{held_back}"),
+            format!("R reject {count}"),
             "Esc clear".to_owned(),
         ]
     }
@@ -502,7 +470,7 @@ impl<'a> Walk<'a> {
         self.selected.clear();
         filter.clone_into(&mut self.view.filter);
         self.reload();
-        let first = self.view.of(self.desk.lock().items()).first().copied();
+        let first = self.desk.lock().undecided(&self.view).first().copied();
         self.show(first.or(self.list.last().copied()));
     }
 
@@ -525,7 +493,7 @@ impl<'a> Walk<'a> {
     }
 
     fn reload(&mut self) {
-        self.list = self.view.with_chosen(self.desk.lock().items());
+        self.list = self.desk.lock().unsaved(&self.view);
     }
 
     /// Shows a card from its beginning.
@@ -579,12 +547,6 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// How many of what was unreviewed have no decision.
-    fn left(&self) -> usize {
-        let progress = self.desk.lock().progress();
-        progress.total - progress.decided
-    }
-
     fn say(&mut self, text: &str) {
         self.complain(text);
         self.said.is_problem = false;
@@ -601,5 +563,3 @@ impl<'a> Walk<'a> {
         self.said = Said { text: text::line(&problem, 500), is_problem: true };
     }
 }
-
-const NO_SIMILAR: &str = "no other waiting memory is much like it";

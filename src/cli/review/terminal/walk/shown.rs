@@ -1,16 +1,15 @@
 //! The card that is shown, with what is known about other memories.
 
-use ack_api::memory::Memory;
-use ack_api::text;
+use std::sync::Arc;
+
 use ack_desk::Desk;
 use ack_desk::background::answered;
 use ack_desk::card::{Card, days};
-use ack_desk::choice::{Choice, Preview, count_text};
+use ack_desk::choice::Action;
 use ack_desk::curate::Candidate;
 use ack_desk::evidence::{NextSession, evidence};
 use ack_desk::nearest::{Near, neighbours};
-use ack_desk::need::Answered;
-use ack_desk::queue::QueueKind;
+use ack_desk::need::{Answered, Missed};
 use ack_desk::web::decided;
 use parking_lot::Mutex;
 
@@ -52,16 +51,14 @@ pub struct CardFound {
 
 impl CardFound {
     fn search(desk: &Mutex<Desk>, number: usize) -> Option<Self> {
-        let (candidate, held, held_like, service, now) = {
+        let (candidate, held, service, now) = {
             let desk = desk.lock();
-            let candidate = desk.items().get(number)?.candidate.clone();
-            let held: Vec<Memory> = desk.held(&candidate).cloned().collect();
-            let held_like = desk.held_like(&candidate);
-            (candidate, held, held_like, desk.service(), desk.now())
+            let candidate = Arc::clone(&desk.items().get(number)?.candidate);
+            (Arc::clone(&candidate), desk.held(&candidate), desk.service(), desk.now())
         };
         Some(Self {
             number,
-            near: neighbours(service, &candidate, &held_like, now),
+            near: neighbours(service, &candidate, &held, now),
             evidence: evidence(service, &candidate).unwrap_or_default(),
             next: NextSession::of(service, &candidate, &held, session_text),
         })
@@ -71,7 +68,7 @@ impl CardFound {
 #[derive(Debug)]
 pub struct ShownCard {
     pub number: usize,
-    pub candidate: Candidate,
+    pub candidate: Arc<Candidate>,
     pub card: Card,
     pub short_id: String,
     pub is_flagged: bool,
@@ -92,7 +89,7 @@ pub struct ShownCard {
     /// Which neighbour `m`, `d` and `=` are about.
     pub marked: usize,
     /// What these keys would do, or why they cannot.
-    pub near_keys: Vec<(char, String)>,
+    pub near_keys: Vec<Action>,
 }
 
 #[derive(Debug)]
@@ -107,19 +104,21 @@ impl ShownCard {
         let item = desk.items().get(number)?;
         let card = desk.card(number)?;
         // If the store cannot be read, nothing can be decided either.
-        let preview = |choice| desk.preview(&[number], &choice).unwrap_or_default();
-        let rejected: Preview = preview(Choice::Reject);
+        let mut actions = desk.actions(number).unwrap_or_default().into_iter();
+        let mut preview = |key| actions.find(|action| action.key == key).map(|it| it.preview);
+        let approved = preview('a').unwrap_or_default();
+        let rejected = preview('r').unwrap_or_default();
         let back = rejected.side_effects.iter();
         let back = back.map(|line| format!("if you reject it, {line}"));
         Some(Self {
             number,
             short_id: desk.short_ids().shortest(&card.id),
             card,
-            candidate: item.candidate.clone(),
-            is_flagged: item.is_flagged(),
-            is_approved: item.queue() == QueueKind::Approved,
+            candidate: Arc::clone(&item.candidate),
+            is_flagged: item.is_held_back(),
+            is_approved: item.is_approved,
             decision: desk.done(number),
-            approve: preview(Choice::Approve).label.to_lowercase(),
+            approve: approved.label.to_lowercase(),
             reject: rejected.label.to_lowercase(),
             alike: alike(desk, number),
             known: decided_alike(desk, number)
@@ -169,21 +168,8 @@ impl ShownCard {
 
     fn read_near_keys(&mut self, desk: &Desk) {
         let near = self.near.iter().flatten().nth(self.marked);
-        let Some(ShownNear { short_id, near }) = near else {
-            self.near_keys = Vec::new();
-            return;
-        };
-        let keys = ['m', '=', 'd'].into_iter().filter_map(|key| {
-            let choice = Choice::with_other(key, near.id.clone(), self.is_approved);
-            let preview = desk.preview(&[self.number], &choice).ok()?;
-            // Its id stands above.
-            let label = match key {
-                '=' if !self.is_approved => preview.label,
-                _ => preview.label.replacen(&format!(" {short_id}"), " it", 1),
-            };
-            Some((key, label))
-        });
-        self.near_keys = keys.collect();
+        let actions = near.map(|near| desk.actions_with(self.number, &near.near.id).0);
+        self.near_keys = actions.unwrap_or_default();
     }
 
     pub fn marked_id(&self) -> Result<String, String> {
@@ -234,19 +220,10 @@ fn alike(desk: &Desk, number: usize) -> Option<String> {
 
 /// How often past prompts would have found it, and some of them.
 fn missed(desk: &Desk, number: usize) -> Vec<String> {
-    let item = desk.items().get(number).filter(|item| !item.is_approved);
-    let Some(missed) = item.and_then(|_| desk.missed(number)) else {
+    let Some(Missed { said, examples }) = desk.missed(number) else {
         return Vec::new();
     };
-    let times = match missed.count {
-        0 => return vec!["Missed by agents: not once".to_owned()],
-        1 => "once".to_owned(),
-        many => format!("{many} times"),
-    };
-    let prompts = count_text(missed.prompts, "prompt", "prompts");
-    let said = format!("Your last {prompts} would have found this one {times}");
-    let examples = missed.examples.into_iter();
-    let examples = examples.map(|prompt| {
+    let examples = examples.into_iter().map(|prompt| {
         let day = prompt.day.unwrap_or_default();
         format!("{day}  {}", prompt.text).trim().to_owned()
     });
@@ -259,16 +236,4 @@ fn decided_alike(desk: &Desk, number: usize) -> Option<String> {
         .map(|(id, decision)| format!("{} {decision}", desk.short_ids().shortest(&id)))
         .collect();
     (!decided.is_empty()).then(|| format!("already decided, much alike: {}", decided.join(", ")))
-}
-
-pub fn title(desk: &Desk, number: usize) -> String {
-    let item = desk.items().get(number);
-    item.map_or_else(String::new, |item| text::line(&item.candidate.memory().title, 120))
-}
-
-/// A participle at the beginning of a line.
-pub fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().map(|first| first.to_uppercase());
-    first.into_iter().flatten().chain(letters).collect()
 }

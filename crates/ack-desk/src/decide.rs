@@ -1,0 +1,116 @@
+//! What the keys of a card decide, and the sentence that says so: the same on the page and in the
+//! terminal.
+
+use serde::Serialize;
+
+use super::Desk;
+use super::choice::{Choice, count_text};
+use super::queue::QueueView;
+use crate::curate::CurateError;
+
+/// What was decided.
+#[derive(Debug, Serialize)]
+pub struct Decided {
+    /// In a sentence, with how much is left: `Approved: Use pnpm · 541 left · u undo`.
+    pub said: String,
+    /// The number of the memory that comes next in the view.
+    pub next: Option<usize>,
+}
+
+/// What a decision about all that is selected would be for.
+#[derive(Debug, Serialize)]
+pub struct Selection {
+    /// How many memories, without those that are held back.
+    pub count: usize,
+    /// How many are held back, and why. Empty if there are none.
+    pub held_back: String,
+}
+
+impl Desk {
+    /// Decides about a memory, or about several without the flagged ones.
+    ///
+    /// # Errors
+    /// The choice is not possible for one of them. Then nothing is recorded.
+    pub fn decide(
+        &mut self,
+        numbers: &[usize],
+        choice: Choice,
+        reason: Option<String>,
+        view: &QueueView,
+    ) -> Result<Decided, CurateError> {
+        let last = numbers.last().copied().unwrap_or_default();
+        let is_approved = self.items.get(last).is_some_and(|item| item.is_approved);
+        let about = match numbers {
+            [number] => self.title(*number),
+            _ => {
+                let (picked, held_back) = self.without_flagged(numbers);
+                held_back.after(&count_text(picked.len(), "memory", "memories"))
+            }
+        };
+        let done = format!("{}: {about}", choice.done(is_approved));
+        let side_effects = self.preview(numbers, &choice)?.side_effects;
+        self.choose(numbers, choice, reason)?;
+        let said = std::iter::once(done).chain(side_effects).collect::<Vec<_>>().join("; ");
+        Ok(Decided { said: self.sentence(&said), next: self.next(view, last) })
+    }
+
+    /// Approves a memory, and marks the others of its group that are not flagged as its duplicates.
+    /// All of it is undone together.
+    ///
+    /// # Errors
+    /// There are no others, or a choice is not possible. Then nothing is recorded.
+    pub fn keep_one(&mut self, number: usize, view: &QueueView) -> Result<Decided, CurateError> {
+        let group = self.group(number);
+        if group.is_empty() {
+            return Err(CurateError::Refused(NO_SIMILAR));
+        }
+        let (others, held_back) = self.without_flagged(&group);
+        let item = self.items.get(number);
+        let of = item.map(|item| item.candidate.memory().id.clone()).unwrap_or_default();
+        let key = self.next_key;
+        self.choose_as(key, &[number], Choice::Approve, None)?;
+        if let Err(error) = self.choose_as(key, &others, Choice::Duplicate { of }, None) {
+            self.take_back(Some(key));
+            return Err(error);
+        }
+        self.next_key += 1;
+        self.note_decision(false);
+        let duplicates = count_text(others.len(), "duplicate", "duplicates");
+        let mut said = format!("approved, with {duplicates}: {}", self.title(number));
+        if held_back.count() > 0 {
+            said.push_str(&format!("; {}", held_back.in_words()));
+        }
+        Ok(Decided { said: self.sentence(&said), next: self.next(view, number) })
+    }
+
+    /// What a decision about all of these would be for.
+    pub fn selection(&self, numbers: &[usize]) -> Selection {
+        let (picked, held_back) = self.without_flagged(numbers);
+        Selection { count: picked.len(), held_back: held_back.in_words() }
+    }
+
+    /// Refuses a decision about several memories that would leave out all of them.
+    pub fn check_selection(&self, numbers: &[usize]) -> Result<(), CurateError> {
+        match numbers {
+            [] => Err(CurateError::Refused(NO_SIMILAR)),
+            _ if self.selection(numbers).count == 0 => Err(CurateError::Refused(
+                "what is flagged is decided one by one: a approves, r rejects it",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// What was decided, as a sentence with how much is left.
+    pub(crate) fn sentence(&self, done: &str) -> String {
+        format!("{} · {} left · u undo", capitalised(done), self.progress().left())
+    }
+}
+
+const NO_SIMILAR: &str = "no other waiting memory is much like it";
+
+/// A participle at the beginning of a line.
+pub(crate) fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(char::to_uppercase);
+    first.into_iter().flatten().chain(letters).collect()
+}
