@@ -287,7 +287,9 @@ fn compose(
     let telling = |session: &&SessionEntry| level < 2 && session.has_content();
     let sessions: Vec<&SessionEntry> = context.recent_sessions.iter().filter(telling).collect();
     if !sessions.is_empty() {
-        let _ = writeln!(out, "\nRecent sessions (titles as recorded, not reviewed):");
+        let are_recorded = sessions.iter().any(|session| session.unreviewed);
+        let origin = if are_recorded { " (titles as recorded, not reviewed)" } else { "" };
+        let _ = writeln!(out, "\nRecent sessions{origin}:");
         sessions.iter().for_each(|session| write_session(&mut out, session));
     }
     out.push('\n');
@@ -299,6 +301,8 @@ fn compose(
     }
     let served = match brief.served {
         1 => "the one memory".to_owned(),
+        // Some of them may be flagged, and that takes their whole text to find out.
+        _ if brief.unreviewed => "all memories".to_owned(),
         many => format!("all {}", count(many as u64, "memory")),
     };
     let mut tools = Vec::new();

@@ -47,6 +47,11 @@ fn what_past_prompts_missed_comes_first_and_is_counted() {
     let queue = session.tell("/queue", json!({ "count": 9 }));
     let first = &queue["entries"][0];
     assert_eq!(first["title"], "The pool of database connections runs dry", "{queue}");
+    // Whoever began before it was known sees it next.
+    let fonts = queue["entries"].as_array().unwrap().iter();
+    let fonts = fonts.filter(|it| it["title"] == "Fonts are loaded from disk").last().unwrap();
+    let card = session.card(fonts["number"].as_u64().unwrap() as usize);
+    assert_eq!(card["next"], first["number"], "{card}");
     let missed = |number: &Value| session.card(number.as_u64().unwrap() as usize)["missed"].clone();
     let found = missed(&first["number"]);
     assert_eq!(found["said"], "Your last 3 prompts would have found this one 2 times.");

@@ -29,7 +29,7 @@ pub mod web;
 pub mod writable;
 mod write;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -67,6 +67,8 @@ pub struct Desk {
     items: Vec<QueueItem>,
     /// What was counted or looked for in them since they changed.
     known: RefCell<Known>,
+    /// Whether the memories that wait were ordered anew and the first of them was not shown since.
+    has_new_order: Cell<bool>,
     /// The choices that are not written yet, in order. No memory is picked twice.
     choices: Vec<MadeChoice>,
     /// How many memories were decided about and written.
@@ -190,6 +192,7 @@ impl Desk {
         let mut desk = Self {
             items: memories.into_iter().map(QueueItem::new).collect(),
             known: RefCell::default(),
+            has_new_order: Cell::new(false),
             service,
             choices: Vec::new(),
             written: 0,

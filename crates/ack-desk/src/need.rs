@@ -178,6 +178,7 @@ impl Desk {
             item.need = if is_ordered { 0 } else { need };
         }
         self.need = need;
+        self.has_new_order.set(self.items.iter().any(|item| item.need > 0));
         self.forget_known();
     }
 

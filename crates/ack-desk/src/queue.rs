@@ -293,19 +293,32 @@ impl Desk {
         let before = parts.next().unwrap_or_default();
         let following = parts.next().unwrap_or_default();
         let count = |part: &[usize]| part.iter().filter(|other| self.waits(**other)).count();
+        let first = |part: &[usize]| part.iter().copied().find(|other| self.waits(*other));
         let position = count(before) + 1;
+        if position == 1 && view.queue == QueueKind::Waiting {
+            self.has_new_order.set(false);
+        }
         Place {
             position: self.waits(number).then_some(position),
             total: position + count(following),
             previous: before.iter().rev().copied().find(|other| self.waits(*other)),
-            next: following.iter().copied().find(|other| self.waits(*other)),
+            next: match self.starts_over(view) {
+                true => first(before),
+                false => first(following),
+            },
         }
+    }
+
+    /// Whether the first memory comes next: the order changed while another one was looked at.
+    fn starts_over(&self, view: &QueueView) -> bool {
+        self.has_new_order.get() && view.queue == QueueKind::Waiting
     }
 
     /// The next undecided memory of a view after another one; after the last one, the first.
     pub fn next(&self, view: &QueueView, after: usize) -> Option<usize> {
         let fitting = self.fitting(view);
         let place = fitting.iter().position(|number| *number == after);
+        let place = place.filter(|_| !self.starts_over(view));
         let (before, following) = fitting.split_at_checked(place.map_or(0, |place| place + 1))?;
         following.iter().chain(before).copied().find(|number| self.waits(*number))
     }

@@ -1,11 +1,12 @@
 //! Decides what answers may show about sessions.
 //!
 //! Sessions are not reviewed, so their memories decide: a session is shown if the status filter
-//! currently allows at least one memory that was learned in it. Its title is then shown as
-//! recorded. Its overview covers everything that was done, including what was rejected later. So it
-//! is shown only in three cases: the scope's owner allows it (`overviews` in `scope.toml`), every
-//! row of the store is approved, or the overview is itself a memory (a summary of claude-mem) whose
-//! status is allowed.
+//! currently allows at least one memory that was learned in it. Its recorded title is a text that
+//! nobody reviewed, so it is shown only if the store's default approves what nobody reviewed, or if
+//! overviews may be shown; else the title of such a memory stands in its place. Its overview covers
+//! everything that was done, including what was rejected later. So it is shown only in three cases:
+//! the scope's owner allows it (`overviews` in `scope.toml`), every row of the store is approved, or
+//! the overview is itself a memory (a summary of claude-mem) whose status is allowed.
 
 mod overviews;
 
@@ -18,7 +19,7 @@ use rusqlite::Row;
 use self::overviews::{Overview, SessionRef};
 use crate::layout::{SessionSource, exact};
 use crate::{Snapshot, StoreError, record, values};
-use ack_api::memory::{Memory, StatusFilter, fold_name};
+use ack_api::memory::{Memory, Overviews, Status, StatusFilter, Unreviewed, fold_name};
 use ack_api::source::RowKey;
 use ack_api::text;
 use ack_api::time;
@@ -93,7 +94,10 @@ impl Snapshot<'_> {
         filter: StatusFilter,
     ) -> Result<Option<SessionContext>, StoreError> {
         let names = sessions_of(memory);
-        let title = self.session_title(&names)?;
+        let title = match self.may_show_titles(filter)? {
+            true => self.session_title(&names)?,
+            false => None,
+        };
         let overview = self.overview(SessionRef {
             names: &names,
             project: memory.project.as_deref(),
@@ -128,6 +132,18 @@ impl Snapshot<'_> {
 
     pub fn title_of_session(&self, memory: &Memory) -> Result<Option<String>, StoreError> {
         self.session_title(&sessions_of(memory))
+    }
+
+    /// Whether the titles of sessions may be shown as they are recorded.
+    fn may_show_titles(&self, filter: StatusFilter) -> Result<bool, StoreError> {
+        if filter.allows(Status::Staging) {
+            return Ok(true);
+        }
+        match self.store.overviews {
+            Some(policy) => Ok(policy == Overviews::Show),
+            None if self.store.unreviewed() == Unreviewed::Approved => Ok(true),
+            None => self.may_show_overviews(),
+        }
     }
 
     fn session_title(&self, names: &[String]) -> Result<Option<String>, StoreError> {
@@ -216,7 +232,7 @@ impl Snapshot<'_> {
     /// A session as it may be shown, or `None` if no memory allows it.
     fn visible_session(
         &self,
-        row: SessionRow,
+        mut row: SessionRow,
         members: &Members,
         filter: StatusFilter,
     ) -> Result<Option<RecentSession>, StoreError> {
@@ -224,6 +240,9 @@ impl Snapshot<'_> {
         let (Some(id), false) = (row.names.first().cloned(), memories.is_empty()) else {
             return Ok(None);
         };
+        if !self.may_show_titles(filter)? {
+            row.title = None;
+        }
         let session = SessionRef { names: &row.names, project: row.project.as_deref(), filter };
         let overview = self.overview(session)?;
         let withholds_overview = overview.is_none() && self.has_withheld_overview(session)?;

@@ -51,8 +51,8 @@ pub struct Manifest {
     /// What rows of a store without a status column count as: `staging` (default) or `approved`. A
     /// flagged row is approved only by a person.
     pub unreviewed: Unreviewed,
-    /// Whether overviews of sessions, which nobody reviews, are shown: `show` or `hide`. Default:
-    /// `hide` if the store has staged or rejected rows, else `show`.
+    /// Whether overviews of sessions, which nobody reviews, and their titles are shown: `show` or
+    /// `hide`. Default: `hide` if the store has staged or rejected rows, else `show`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overviews: Option<Overviews>,
     /// How to reach the bucket in `table`, and how long a fetched copy may be used.
