@@ -106,7 +106,19 @@ fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Re
             true => " that match",
             false => "",
         };
-        return write_plain(&format!("no memories{match_it} wait for review{put_off}\n"));
+        let nothing = format!("no memories{match_it} wait for review{put_off}\n");
+        // A person can still look through the approved ones.
+        let is_interactive = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+        let found = match is_interactive && !is_filtered {
+            true => progress::while_reading(|| desk.approved_search().run())?,
+            false => Vec::new(),
+        };
+        if found.is_empty() {
+            return write_plain(&nothing);
+        }
+        write_err(&nothing);
+        desk.set_first_queue(QueueKind::Approved);
+        desk.add_approved(found);
     }
     let review_session = caller.session(None)?;
     let has_unwritten = unwritten::report_earlier(caller.config);

@@ -232,6 +232,14 @@ fn what_was_just_saved_is_listed_as_approved() {
 }
 
 #[test]
+fn the_approved_ones_are_there_when_nothing_waits() {
+    let root = Root::with("alpha", &[memory("m1", TITLES[0], json!({ "status": "approved" }))]);
+    let mut session = open(&root, 100, 30);
+    session.shows(TITLES[0]).shows("Approved").press("q");
+    assert_eq!(session.end().0, Some(0));
+}
+
+#[test]
 fn a_conflict_at_the_save_is_named_and_does_not_count_as_decided() {
     let root = three();
     let mut session = open(&root, 120, 30);
