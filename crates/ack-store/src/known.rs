@@ -7,6 +7,7 @@ use ack_api::queue::Flow;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
 
 use crate::open::FileState;
 use crate::{Snapshot, StoreError};
@@ -22,7 +23,11 @@ pub(crate) struct Known {
     pub snoozed: Option<Arc<[(String, Date)]>>,
     /// With the start of the period that it is about.
     pub flow: Option<(Timestamp, Flow)>,
+    pub successions: Option<Arc<Successions>>,
 }
+
+/// The memories that name each memory as their successor in the store, by the successor's id.
+pub(crate) type Successions = FxHashMap<String, Vec<String>>;
 
 impl Snapshot<'_> {
     /// What is known of this state of the files.

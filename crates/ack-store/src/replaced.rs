@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ack_api::memory::{Memory, Status, StatusFilter, is_superseded};
 
 use crate::decisions::Decisions;
+use crate::known::Successions;
 use crate::layout::Field;
 use crate::record::{self, MemoryTable, StoredRow};
 use crate::{Snapshot, StoreError};
@@ -57,22 +58,11 @@ impl Snapshot<'_> {
     /// The memories that name one of `newer` as their successor, by a decision or in the store, in
     /// the order of their ids. Of several rows with an id, only the one that owns it counts.
     pub fn replaced_by(&self, newer: &HashSet<&str>) -> Result<Vec<Memory>, StoreError> {
+        let stored = self.known_or(|known| &mut known.successions, || self.successions())?;
         let mut older = BTreeSet::new();
         for newer in newer {
             older.extend(self.decisions.replaced_by(newer).iter().cloned());
-        }
-        for table in self.tables().map(MemoryTable::quick) {
-            let Some(column) = table.source.column(Field::SupersededBy) else {
-                continue;
-            };
-            let named = format!(" WHERE {column} <> ''");
-            let sql = table.query(&[Field::SupersededBy], &named);
-            table.find(self.connection, &sql, [], |row| {
-                if newer.contains(row.stored_successor()?.as_str()) {
-                    older.insert(row.id()?);
-                }
-                Ok(None::<()>)
-            })?;
+            older.extend(stored.get(*newer).into_iter().flatten().cloned());
         }
         let mut found = Vec::new();
         for id in &older {
@@ -83,6 +73,22 @@ impl Snapshot<'_> {
             }));
         }
         Ok(found)
+    }
+
+    fn successions(&self) -> Result<Arc<Successions>, StoreError> {
+        let mut found = Successions::default();
+        for table in self.tables().map(MemoryTable::quick) {
+            let Some(column) = table.source.column(Field::SupersededBy) else {
+                continue;
+            };
+            let named = format!(" WHERE {column} <> ''");
+            let sql = table.query(&[Field::SupersededBy], &named);
+            table.find(self.connection, &sql, [], |row| {
+                found.entry(row.stored_successor()?).or_default().push(row.id()?);
+                Ok(None::<()>)
+            })?;
+        }
+        Ok(Arc::new(found))
     }
 
     /// The ids of all rows, in no particular order.
