@@ -48,8 +48,8 @@ fn what_past_prompts_missed_comes_first_and_is_counted() {
     let first = &queue["entries"][0];
     assert_eq!(first["title"], "The pool of database connections runs dry", "{queue}");
     // Whoever began before it was known sees it next.
-    let fonts = queue["entries"].as_array().unwrap().iter();
-    let fonts = fonts.filter(|it| it["title"] == "Fonts are loaded from disk").last().unwrap();
+    let mut entries = queue["entries"].as_array().unwrap().iter();
+    let fonts = entries.find(|it| it["title"] == "Fonts are loaded from disk").unwrap();
     let card = session.card(fonts["number"].as_u64().unwrap() as usize);
     assert_eq!(card["next"], first["number"], "{card}");
     let missed = |number: &Value| session.card(number.as_u64().unwrap() as usize)["missed"].clone();
