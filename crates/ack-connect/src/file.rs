@@ -391,13 +391,13 @@ fn draft(
     Ok(file)
 }
 
-/// Writes a file of ours next to a client's.
+/// Writes one of our own files beside a client's file.
 pub fn keep(path: &Path, text: &str, permissions: Option<Permissions>) -> std::io::Result<()> {
     draft(path, text, permissions)?.persist(path)?;
     Ok(())
 }
 
-/// A file of ours next to a client's: its name with this end.
+/// The path of one of our own files beside a client's file: the same name with a suffix.
 pub fn beside(file: &Path, end: &str) -> PathBuf {
     let mut name = file.file_name().unwrap_or_default().to_owned();
     name.push(end);

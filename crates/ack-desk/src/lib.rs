@@ -67,7 +67,7 @@ pub struct Desk {
     items: Vec<QueueItem>,
     /// What was counted or looked for in them since they changed.
     known: RefCell<Known>,
-    /// Whether the memories that wait were ordered anew and the first of them was not shown since.
+    /// Whether the waiting memories were reordered and the first of them has not been shown since.
     has_new_order: Cell<bool>,
     /// The choices that are not written yet, in order. No memory is picked twice.
     choices: Vec<MadeChoice>,

@@ -153,7 +153,7 @@ impl Encoder {
     /// XXH3 hash of the artifacts and of how they are used. Vectors of encoders with different hashes
     /// are not comparable.
     pub fn weights_hash() -> &'static str {
-        // It takes longer than anything else about the encoder, and few processes ask for it.
+        // It reads the whole artifact, and few processes ask for it.
         static HASH: LazyLock<String> = LazyLock::new(|| {
             let hash = xxh3_64_with_seed(ARTIFACT, ENCODER_VERSION);
             let hash = xxh3_64_with_seed(Multilingual::identity(), hash);
