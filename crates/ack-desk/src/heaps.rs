@@ -319,7 +319,7 @@ impl Desk {
             HeapKind::Flagged | HeapKind::Old => ONE_BY_ONE,
             HeapKind::Summaries | HeapKind::Replaced => ("R", "reject"),
             HeapKind::Alike => ("g", "keep one each"),
-            // What nobody ever missed can wait.
+            // If no prompt missed any of them, they can wait.
             HeapKind::Project(_) | HeapKind::Elsewhere if missed == Some(0) => ("h", "snooze"),
             HeapKind::Project(_) | HeapKind::Elsewhere | HeapKind::Part(..) => ("A", "approve"),
         };
