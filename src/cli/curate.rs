@@ -55,10 +55,11 @@ pub fn decide(
     if matches!(choice, Choice::Approve | Choice::Promote) {
         mark_stale(&mut desk)?;
     }
-    service.close();
-    if include_flagged {
-        desk.include_flagged();
+    match include_flagged {
+        true => desk.include_flagged(),
+        false => progress::while_reading(|| desk.find_relations()),
     }
+    service.close();
     let (repeated, numbers): (Vec<usize>, Vec<usize>) =
         (0..desk.items().len()).partition(|number| desk.repeats(*number, &choice, &session));
     report_repeated(&desk, &repeated);

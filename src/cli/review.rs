@@ -69,18 +69,13 @@ fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Re
     if scopes.is_empty() && is_any_unreadable(caller)? {
         return Err(CliError::NothingReadable);
     }
-    let filter = Filter {
-        kind: args.kind,
-        project: args.project,
-        tag: args.tag,
-        flagged: args.flagged,
-        ..Filter::default()
-    };
+    let filter =
+        Filter { kind: args.kind, project: args.project, tag: args.tag, ..Filter::default() };
     let filter = match &args.question {
         Some(question) => matching(service, question, args.scope.as_deref(), filter)?,
         None => filter,
     };
-    let is_filtered = filter != Filter::default() || args.scope.is_some();
+    let is_filtered = args.flagged || filter != Filter::default() || args.scope.is_some();
     let in_browser = browser || !tty && browser::is_wanted();
     // A caller without a terminal can still look.
     let may_ask = tty || browser || std::io::stdin().is_terminal();
@@ -90,6 +85,9 @@ fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Re
     }
     let open = || Desk::open(&scopes, &filter, service, caller.now);
     let mut desk = progress::while_reading(open)?;
+    if args.flagged {
+        progress::while_reading(|| desk.keep_flagged());
+    }
     if args.list || caller.json {
         return list(caller, &mut desk, is_filtered);
     }
@@ -251,7 +249,7 @@ fn wrapped(text: &str, indent: &str, screen: &Screen) -> String {
 
 fn list(caller: Caller<'_>, desk: &mut Desk, is_filtered: bool) -> Result<(), CliError> {
     if caller.json {
-        desk.find_groups();
+        desk.find_relations();
     } else {
         desk.shorten_ids();
     }

@@ -141,7 +141,7 @@ fn memories_are_selected_by_id_prefix_and_filters() {
     assert_eq!(line.actor, "process:ana");
     assert_eq!(line.reason.as_deref(), Some("read it"));
     decide(root.path(), &["reject", "beta-0000"]).ok();
-    let words = "approve --promote --type decision --project shop --yes";
+    let words = "approve --promote --type decision --project shop --include-flagged --yes";
     let words: Vec<&str> = words.split(' ').collect();
     decide(root.path(), &words).ok();
     let odd = "alpha-0001 alpha-0003 alpha-0005 alpha-0007 alpha-0009 alpha-0011 beta-0001";

@@ -251,6 +251,34 @@ fn what_contradicts_an_approved_memory_is_held_back() {
     assert!(titles().contains("Retry twice"));
 }
 
+/// No link says so: what both say does.
+#[test]
+fn another_value_than_an_approved_memory_has_is_held_back() {
+    let root = Root::new();
+    let folder = tempfile::tempdir().unwrap();
+    for (name, title) in [
+        ("three", "Retries of the payment worker are capped at 3"),
+        ("five", "Retries of the payment worker are capped at 5"),
+        ("lanes", "The pool has ten lanes"),
+    ] {
+        std::fs::write(folder.path().join(format!("{name}.md")), format!("# {title}\n")).unwrap();
+    }
+    root.manifest("notes", &format!("store = \"{}\"\n", folder.path().display()));
+    decide(root.path(), &["approve", "three"]).ok();
+    let words = "1 held back: 1 contradicts `three`";
+    for command in ["approve", "reject"] {
+        let preview = decide(root.path(), &[command, "--waiting", "--dry-run"]);
+        assert!(preview.err.contains(words), "{}", preview.err);
+        let out = preview.ok();
+        assert!(out.contains("lanes") && !out.contains("five"), "{out}");
+    }
+    let list = ack(root.path(), &["review", "--list", "--flagged"]).ok();
+    assert!(list.contains("capped at 5") && !list.contains("lanes"), "{list}");
+    decide(root.path(), &["approve", "--waiting", "--include-flagged", "--yes"]).ok();
+    let found = root.service().find(json!({ "query": "payment retries" }));
+    assert_eq!(result_ids(&found).len(), 2, "{found}");
+}
+
 /// A draft is a draft for a trusting owner too, whatever the file's format.
 #[test]
 fn a_note_that_its_author_withholds_is_held_back() {

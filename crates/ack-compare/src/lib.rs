@@ -50,8 +50,8 @@ pub fn relate(newer: &Profile, older: &Profile) -> Relation {
     } else if contains_older {
         RelationKind::SaysMore
     } else {
-        conflict = conflict::find(newer, older);
         let is_related = || resemblance >= MIN_RESEMBLANCE || newer.cosine(older) >= RELATED_COSINE;
+        conflict = conflict::find(newer, older).filter(|_| is_related());
         if conflict.is_some() {
             RelationKind::Contradicts
         } else if older.contains(newer) || is_related() {

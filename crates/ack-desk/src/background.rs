@@ -2,20 +2,25 @@
 
 use parking_lot::Mutex;
 
+use super::Desk;
 use super::need::Answered;
 use super::queue::{QueueItem, QueueKind};
-use super::{Desk, groups_of};
+use super::relations::Relations;
 
-/// The first screen waits for the groups of this many memories.
-pub const MAX_GROUPED_FIRST: usize = 2_000;
+/// The first screen waits until this many memories are compared.
+pub const MAX_COMPARED_FIRST: usize = 2_000;
 /// How many approved memories are added at once, while the desk is locked.
 const MAX_ADDED: usize = 2_000;
 
-/// Finds the memories that are much alike. The desk is not locked while they are compared.
-pub fn find_groups(desk: &Mutex<Desk>) {
-    let waiting = desk.lock().waiting();
-    let groups = groups_of(&waiting);
-    desk.lock().set_groups(groups);
+/// Compares the memories with each other and with the approved ones. The desk is not locked
+/// meanwhile.
+pub fn find_relations(desk: &Mutex<Desk>) {
+    let (service, waiting) = {
+        let desk = desk.lock();
+        (desk.service(), desk.waiting())
+    };
+    let relations = Relations::find(service, &waiting);
+    desk.lock().set_relations(relations);
 }
 
 /// Finds out what the person's agents missed.

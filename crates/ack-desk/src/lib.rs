@@ -24,6 +24,7 @@ pub mod need;
 pub mod progress;
 pub mod publish;
 pub mod queue;
+mod relations;
 mod similar_memories;
 pub mod web;
 pub mod writable;
@@ -35,7 +36,6 @@ use std::sync::Arc;
 
 use ack_api::decision::Decision;
 use ack_api::queue::QueueNumbers;
-use ack_compare::groups::{ALIKE, alike};
 use ack_store::decisions::Decisions;
 use serde::Serialize;
 
@@ -57,6 +57,9 @@ use ack_service::scope::Scope;
 use ack_service::short_id::ShortIds;
 
 const MAX_RECENT: usize = 10;
+/// Why nothing is chosen for many memories yet.
+const NOT_COMPARED: &str =
+    "they are still being compared with the approved memories: try again in a moment";
 /// How many memories of one choice to show.
 const MEMBERS: usize = 50;
 
@@ -73,8 +76,7 @@ pub struct Desk {
     choices: Vec<MadeChoice>,
     /// How many memories were decided about and written.
     written: usize,
-    /// Groups of memories that are much alike, by number. Empty until
-    /// [`Desk::find_groups`] or [`Desk::set_groups`].
+    /// Groups of memories that are much alike, by number. Empty until they are compared.
     groups: Vec<Vec<usize>>,
     /// The group of each memory that is in one.
     group_of: HashMap<usize, usize>,
@@ -97,6 +99,8 @@ pub struct Desk {
     need: Need,
     pace: Pace,
     has_approved: bool,
+    /// Whether it is known which memories contradict an approved one.
+    are_compared: bool,
 }
 
 /// What is needed to read the approved memories, and to find those that may be out of date.
@@ -178,6 +182,7 @@ impl Desk {
             numbers,
             replaced,
             filter: filter.clone(),
+            are_compared: false,
             ..Self::with(waiting, scopes, service, now)
         })
     }
@@ -211,6 +216,7 @@ impl Desk {
             need: Need::default(),
             pace: Pace::default(),
             has_approved: false,
+            are_compared: true,
         };
         desk.sort_into_heaps();
         desk
@@ -301,26 +307,10 @@ impl Desk {
         self.queue
     }
 
-    pub fn find_groups(&mut self) {
-        let groups = groups_of(&self.waiting());
-        self.set_groups(groups);
-    }
-
     /// The waiting memories, by number.
     pub fn waiting(&self) -> Vec<Arc<Candidate>> {
         let waiting = by_queue(&self.items).0.iter();
         waiting.map(|item| Arc::clone(&item.candidate)).collect()
-    }
-
-    /// Sets groups that were computed elsewhere, by [`groups_of`] over [`Desk::waiting`].
-    pub fn set_groups(&mut self, groups: Vec<Vec<usize>>) {
-        let members = groups
-            .iter()
-            .enumerate()
-            .flat_map(|(group, members)| members.iter().map(move |number| (*number, group)));
-        self.group_of = members.collect();
-        self.groups = groups;
-        self.sort_into_heaps();
     }
 
     pub const fn now(&self) -> jiff::Timestamp {
@@ -465,6 +455,9 @@ impl Desk {
         choice: Choice,
         reason: Option<String>,
     ) -> Result<(), CurateError> {
+        if numbers.len() > 1 && !self.are_compared && !self.includes_flagged {
+            return Err(CurateError::Refused(NOT_COMPARED));
+        }
         let session = preview_session(self.now);
         let (numbers, _) = self.of_choice(numbers);
         let mut picks = Vec::new();
@@ -661,15 +654,6 @@ impl Desk {
         }
         Ok(Some(other))
     }
-}
-
-/// The memories that are much alike, by their positions: fifty are often five lessons. Groups are in
-/// the order of their first members; a memory that is like no other is in none.
-pub fn groups_of(memories: &[Arc<Candidate>]) -> Vec<Vec<usize>> {
-    let memories: Vec<_> = memories.iter().map(|candidate| candidate.memory()).collect();
-    let mut groups = alike(&memories, ALIKE);
-    groups.retain(|members| members.len() > 1);
-    groups
 }
 
 /// What else changes with these choices. Nothing, if a store cannot be read: then writing fails.

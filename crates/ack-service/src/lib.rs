@@ -79,6 +79,11 @@ impl Service {
         self.retry_without_table(|| nearest::run(self, memory, scope, more))
     }
 
+    /// The id of an approved memory of its scope that a memory contradicts by what it says.
+    pub fn contradicted_by(&self, memory: &Memory, scope: &str) -> Result<Option<String>, Error> {
+        self.retry_without_table(|| nearest::contradicted(self, memory, scope))
+    }
+
     /// The ids that several of the default scopes contain.
     pub fn shared_ids(&self, ids: &[&str]) -> Result<HashSet<String>, Error> {
         let mut selection = self.select(None, None)?;

@@ -57,7 +57,18 @@ fn search(
     Ok(compare_proposed((scope, memory), &profile, proposed))
 }
 
-/// The same without waiting for an index. While the index of a large store is missing, scans its
+/// The id of an approved memory of its scope that a memory contradicts. Waits for the index.
+pub fn contradicted(
+    service: &Service,
+    memory: &Memory,
+    scope: &str,
+) -> Result<Option<String>, Error> {
+    let found = search(service, memory, scope, &[])?.into_iter();
+    let mut contradicted = found.filter(|near| near.relation.kind == RelationKind::Contradicts);
+    Ok(contradicted.next().map(|near| near.memory.id))
+}
+
+/// The nearest without waiting for an index. While the index of a large store is missing, scans its
 /// rows and builds the index on another thread.
 pub fn run(
     service: &'static Service,

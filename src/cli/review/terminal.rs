@@ -30,7 +30,7 @@ use crate::cli::error::CliError;
 use crate::cli::progress;
 use crate::cli::{prompt, signals};
 use ack_desk::Desk;
-use ack_desk::background::{MAX_GROUPED_FIRST, find_approved, find_groups, find_need};
+use ack_desk::background::{MAX_COMPARED_FIRST, find_approved, find_need, find_relations};
 use ack_desk::curate::ReviewSession;
 
 const UNWRITTEN: &str = "decisions of an earlier review were not written; the command for them is \
@@ -65,7 +65,7 @@ pub fn run_terminal_desk(
         return plain::run(caller, &desk, session);
     }
     if !has_many(&desk) {
-        progress::while_reading(|| find_groups(&desk));
+        progress::while_reading(|| find_relations(&desk));
     }
     let wish = on_screen(caller, &desk, session, view)?;
     if wish == Wish::Keep {
@@ -220,7 +220,7 @@ impl Helper {
         std::thread::spawn(move || {
             let changed = || drop(sender_of_lists.send(Event::Changed));
             if has_many(&desk_of_lists) {
-                find_groups(&desk_of_lists);
+                find_relations(&desk_of_lists);
             }
             find_need(&desk_of_lists, changed);
             find_approved(&desk_of_lists, changed);
@@ -252,7 +252,7 @@ impl Helper {
 
 /// Whether those that are much alike are found while the desk is already in use.
 fn has_many(desk: &Mutex<Desk>) -> bool {
-    desk.lock().waiting().len() > MAX_GROUPED_FIRST
+    desk.lock().waiting().len() > MAX_COMPARED_FIRST
 }
 
 /// An error with what to do about it.

@@ -27,8 +27,6 @@ pub struct Filter {
     pub project: Option<String>,
     pub tag: Option<String>,
     pub session: Option<String>,
-    /// Only those that a choice for many leaves out.
-    pub flagged: bool,
     /// Only these, in this order.
     pub only: Option<Vec<Matched>>,
 }
@@ -52,7 +50,6 @@ impl Filter {
             && same(&self.project, &[memory.project.as_ref(), memory.project_alias.as_ref()])
             && same(&self.tag, &tags)
             && same(&self.session, &[memory.session.as_ref(), memory.session_id.as_ref()])
-            && (!self.flagged || curated.is_flagged())
     }
 }
 

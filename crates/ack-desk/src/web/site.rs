@@ -30,7 +30,7 @@ use super::page::ReviewPage;
 use super::page_access::PageAccess;
 use super::{Curator, FIRST_CARD_TIMEOUT, PageLimits};
 use crate::Desk;
-use crate::background::{MAX_GROUPED_FIRST, answered, find_approved, find_groups, find_need};
+use crate::background::{MAX_COMPARED_FIRST, answered, find_approved, find_need, find_relations};
 use crate::card::CardText;
 use crate::choice::{Choice, REASONS};
 use crate::curate::{Candidate, ReviewSession};
@@ -73,7 +73,7 @@ pub struct ReviewSite {
     revision: AtomicU64,
     /// Whether the nearest memories of a card have been sent.
     has_sent_neighbours: AtomicBool,
-    groups_found: Mutex<bool>,
+    relations_found: Mutex<bool>,
     /// Whether something is looked for while the page is already in use.
     is_searching: AtomicBool,
     finished: Notify,
@@ -116,7 +116,7 @@ impl ReviewSite {
             last_request: AtomicU64::new(0),
             revision: AtomicU64::new(1),
             has_sent_neighbours: AtomicBool::new(false),
-            groups_found: Mutex::new(false),
+            relations_found: Mutex::new(false),
             is_searching: AtomicBool::new(true),
             finished: Notify::new(),
         })
@@ -260,10 +260,7 @@ impl ReviewSite {
             "/queue" => Ok(to_json(&Window::of(&self.desk.lock(), &parse(body)?))),
             "/plan" => {
                 let request: PlanRequest = parse(body)?;
-                // One of the heaps is made of groups. Those of many memories come later.
-                if self.desk.lock().items().len() <= MAX_GROUPED_FIRST {
-                    self.find_groups();
-                }
+                self.wait_for_relations();
                 let mut desk = self.desk.lock();
                 if let Some(heap) = request.split {
                     desk.split_heap(&heap);
@@ -403,21 +400,28 @@ impl ReviewSite {
         }
     }
 
-    /// Finds groups of similar memories while the page is already in use.
-    fn find_groups(&self) {
-        let mut found = self.groups_found.lock();
+    /// Compares the memories while the page is already in use.
+    fn find_relations(&self) {
+        let mut found = self.relations_found.lock();
         if *found {
             return;
         }
-        find_groups(&self.desk);
+        find_relations(&self.desk);
         *found = true;
         self.changed();
+    }
+
+    /// Heaps and choices for many wait until the memories are compared, unless there are many.
+    fn wait_for_relations(&self) {
+        if self.desk.lock().items().len() <= MAX_COMPARED_FIRST {
+            self.find_relations();
+        }
     }
 
     /// Finds what the first screen does not wait for, while the page is already in use.
     pub fn search(&self) {
         self.wait_for_near(FIRST_CARD_TIMEOUT);
-        self.find_groups();
+        self.find_relations();
         find_need(&self.desk, || self.changed());
         find_approved(&self.desk, || ());
         self.is_searching.store(false, Ordering::Relaxed);
@@ -468,6 +472,9 @@ impl ReviewSite {
 
     fn choose(&self, request: ChoiceRequest) -> Result<Value, Failure> {
         let ChoiceRequest { numbers, choice, reason, view, .. } = request;
+        if numbers.len() > 1 {
+            self.wait_for_relations();
+        }
         let reason = reason.map(|reason| text::line(&reason, 500));
         let reason = reason.filter(|reason| !reason.is_empty());
         let mut desk = self.desk.lock();
@@ -489,6 +496,7 @@ impl ReviewSite {
             let message = "a heap cannot be joined with one memory";
             return Err(Failure::new(StatusCode::BAD_REQUEST, message));
         }
+        self.wait_for_relations();
         let mut desk = self.desk.lock();
         let said = desk.decide_heap(&request.name, request.choice)?;
         self.changed();

@@ -21,7 +21,7 @@ use crate::cli::review::finish::{LeaveOutcome, finish};
 use crate::cli::review::unwritten;
 use crate::cli::screen::Screen;
 use ack_desk::Desk;
-use ack_desk::background::{find_approved, find_groups, find_need};
+use ack_desk::background::{find_approved, find_need, find_relations};
 use ack_desk::choice::REASONS;
 use ack_desk::curate::ReviewSession;
 
@@ -39,7 +39,7 @@ pub fn run(
     session: &ReviewSession,
 ) -> Result<(), CliError> {
     progress::while_reading(|| {
-        find_groups(desk);
+        find_relations(desk);
         find_need(desk, || {});
     });
     let approved = Arc::clone(desk);

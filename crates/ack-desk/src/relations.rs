@@ -1,0 +1,87 @@
+//! What the waiting memories have to do with each other and with the approved ones.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use ack_compare::groups::{ALIKE, alike};
+use ack_service::Service;
+use ack_store::READ_TIMEOUT;
+use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
+
+use super::Desk;
+use super::queue::QueueItem;
+use crate::curate::Candidate;
+
+/// Memories are known by their numbers on the desk.
+#[derive(Debug, Default)]
+pub struct Relations {
+    /// Those that are much alike.
+    groups: Vec<Vec<usize>>,
+    /// The approved memory that each contradicts.
+    contradicted: HashMap<usize, String>,
+}
+
+impl Relations {
+    pub fn find(service: &Service, waiting: &[Arc<Candidate>]) -> Self {
+        Self { groups: groups_of(waiting), contradicted: contradicted(service, waiting) }
+    }
+}
+
+/// Those that are much alike, by their positions.
+pub fn groups_of(memories: &[Arc<Candidate>]) -> Vec<Vec<usize>> {
+    let memories: Vec<_> = memories.iter().map(|candidate| candidate.memory()).collect();
+    let mut groups = alike(&memories, ALIKE);
+    groups.retain(|members| members.len() > 1);
+    groups
+}
+
+/// Where a store cannot be read, nothing can be decided anyway.
+fn contradicted(service: &Service, waiting: &[Arc<Candidate>]) -> HashMap<usize, String> {
+    let mut with_approved = HashMap::new();
+    for Candidate { scope, .. } in waiting.iter().map(|candidate| &**candidate) {
+        with_approved.entry(&scope.name).or_insert_with(|| {
+            let counts = scope.store.full_scan(READ_TIMEOUT, |snapshot| snapshot.counts_by_id());
+            counts.is_ok_and(|counts| counts.approved > 0)
+        });
+    }
+    let found = waiting.par_iter().enumerate().filter_map(|(number, candidate)| {
+        let scope = &candidate.scope.name;
+        let is_needed = with_approved.get(scope) == Some(&true);
+        let found = is_needed.then(|| service.contradicted_by(candidate.memory(), scope));
+        Some((number, found?.ok()??))
+    });
+    found.collect()
+}
+
+impl Desk {
+    /// Compares the waiting memories. Until then, nothing is chosen for many at once.
+    pub fn find_relations(&mut self) {
+        let relations = Relations::find(self.service, &self.waiting());
+        self.set_relations(relations);
+    }
+
+    /// Leaves only the memories that a choice for many holds back. For a desk without choices.
+    pub fn keep_flagged(&mut self) {
+        self.find_relations();
+        self.items.retain(QueueItem::is_held_back);
+        // They have other numbers now.
+        self.find_relations();
+    }
+
+    /// Sets what was found elsewhere among [`Desk::waiting`].
+    pub fn set_relations(&mut self, relations: Relations) {
+        let members = relations.groups.iter().enumerate();
+        let members =
+            members.flat_map(|(group, members)| members.iter().map(move |number| (*number, group)));
+        self.group_of = members.collect();
+        self.groups = relations.groups;
+        for (number, other) in relations.contradicted {
+            if let Some(item) = self.items.get_mut(number) {
+                let curated = &mut Arc::make_mut(&mut item.candidate).curated;
+                curated.contradicts.get_or_insert(other);
+            }
+        }
+        self.are_compared = true;
+        self.sort_into_heaps();
+    }
+}
