@@ -34,8 +34,11 @@ const MAX_OUTPUT_CHARS: usize = 6_000;
 const MAX_CONTINUED_CHARS: usize = 1_600;
 /// Maximum tokens of a subagent's text.
 const MAX_SUBAGENT_TOKENS: usize = 300;
-/// Minimum cosine between a prompt and a memory that is added to it.
+// A memory is added to a prompt if it is near enough in meaning, or less near and has most of the
+// prompt's words. See docs/retrieval.md for how these were chosen.
 const MIN_PROMPT_COSINE: f64 = 0.45;
+const MIN_PROMPT_EVIDENCE: f64 = 0.55;
+const COVERAGE_WEIGHT: f64 = 0.2;
 /// A prompt that has a title of at least this many bytes is near that memory.
 const MIN_QUOTED_BYTES: usize = 15;
 /// A shorter prompt gets no memories.
@@ -212,9 +215,12 @@ pub fn user_prompt(
 }
 
 fn is_near(hit: &MemoryHit) -> bool {
-    let explanation = hit.explanation.iter();
-    let mut legs = explanation.flat_map(|explanation| &explanation.legs);
-    legs.any(|leg| leg.leg == "semantic" && leg.score >= MIN_PROMPT_COSINE)
+    let legs = hit.explanation.iter().flat_map(|explanation| &explanation.legs);
+    let coverage = legs.clone().find_map(|leg| leg.coverage).unwrap_or_default();
+    let mut cosines = legs.filter(|leg| leg.leg == "semantic").map(|leg| leg.score);
+    cosines.any(|cosine| {
+        cosine >= MIN_PROMPT_COSINE || cosine + COVERAGE_WEIGHT * coverage >= MIN_PROMPT_EVIDENCE
+    })
 }
 
 /// Whether a prompt has the whole title of a memory, such as an error message.

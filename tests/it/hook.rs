@@ -560,6 +560,15 @@ fn a_prompt_gets_only_near_memories() {
     root.store("story", &[story]);
     let prompt = format!("error[E0382]: {title}");
     assert_contains!(ask("UserPromptSubmit", &prompt), "id story");
+    // It has all words of the prompt, and little more in common with it.
+    let title = "Exit code 137 is SIGKILL";
+    let about = "128 + 9: the kernel killed it.";
+    root.store(
+        "exit",
+        &[memory("exit", title, json!({ "narrative": about, "project": "platform" }))],
+    );
+    assert_contains!(ask("UserPromptSubmit", "What is exit code 137"), "id exit");
+    assert_lacks!(ask("UserPromptSubmit", "What is exit code 139"), "id exit");
     for prompt in [
         "write a poem about the sea in spring",
         "thanks",

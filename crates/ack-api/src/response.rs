@@ -237,6 +237,9 @@ pub struct LegExplanation {
     pub rank: Option<u64>,
     /// Score in this leg: BM25 for `lexical`, the cosine for `semantic`.
     pub score: f64,
+    /// For `lexical`, the share of the weight of the query's words that it contains, from 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub coverage: Option<f64>,
     /// Query terms that matched, each with its share of the score.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub terms: Vec<String>,

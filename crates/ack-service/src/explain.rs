@@ -5,6 +5,7 @@ use ack_api::memory::Status;
 use ack_api::{
     Expected, Explanation, Given, Hint, LegExplanation, MAX_LIMIT, Message, Stage, text,
 };
+use ack_search::certainty::coverage;
 use ack_search::postings::DocId;
 use ack_search::retrieve;
 use ack_search::retrieve::{Candidate, CandidateSet, MAX_NEAREST, Query, explain_fusion};
@@ -27,6 +28,7 @@ impl Search<'_> {
                 rank: (scored.lexical > 0.0)
                     .then(|| ahead(&|other| other.lexical > scored.lexical)),
                 score: rounded(scored.lexical),
+                coverage: Some(rounded(coverage(view, bm25, scored))),
                 terms: parts
                     .map(|(key, part)| format!("{} {part:.2}", key.trim_start_matches('=')))
                     .collect(),
@@ -37,6 +39,7 @@ impl Search<'_> {
                 leg: "semantic".to_owned(),
                 rank: self.has_vector(scored).then(|| ahead(&|other| other.cosine > scored.cosine)),
                 score: rounded(scored.cosine),
+                coverage: None,
                 terms: Vec::new(),
             });
         }

@@ -46,11 +46,11 @@ const TELLING_EXIT_CODES: [i64; 7] = [124, 126, 127, 134, 137, 139, 143];
 /// How rare the three rarest words are that both have.
 const RARITY_WEIGHT: f64 = 0.2;
 /// How much of the error the memory quotes in one piece.
-const QUOTE_WEIGHT: f64 = 0.2;
+const QUOTE_WEIGHT: f64 = 0.3;
 /// How much of the error's known words the memory has, by weight. Those in its title and tags count
 /// twice.
-const COVERAGE_WEIGHT: f64 = 0.7;
-const MIN_EVIDENCE: f64 = 1.07;
+const COVERAGE_WEIGHT: f64 = 0.9;
+const MIN_EVIDENCE: f64 = 1.205;
 /// Fewer words in common say nothing, however rare they are.
 const MIN_WORDS: u32 = 3;
 /// A quotation of so many of the rarest words counts in full.
