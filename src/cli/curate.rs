@@ -19,7 +19,7 @@ use super::add::flags;
 use super::args::{ChosenArgs, DecideArgs, EditArgs, ReplaceArgs};
 use super::caller::{Caller, reason};
 use super::output::{write_err, write_json, write_plain};
-use super::render::count;
+use super::render::{count, grouped};
 use super::review::editor::{changes, fields, in_editor};
 use super::screen::Screen;
 use super::{progress, prompt, signals};
@@ -272,6 +272,14 @@ fn dry_run_session(caller: Caller<'_>, because: Option<&str>) -> ReviewSession {
     ReviewSession::begin("process:dry-run".to_owned(), reason(because), caller.now)
 }
 
+/// How to see the decisions that a terminal does not show.
+fn rest_of_dry_run(more: usize) -> String {
+    match more {
+        0 => String::new(),
+        more => format!("and {} more: the same with `| less` shows all\n", grouped(more as u64)),
+    }
+}
+
 pub fn report(caller: Caller<'_>, outcome: &ReviewOutcome, dry_run: bool) -> Result<(), CliError> {
     let ReviewOutcome { batch, written, changed, decisions, about, side_effects } = outcome;
     let changed_ids: Vec<&str> = changed.iter().map(|changed| changed.id.as_str()).collect();
@@ -300,9 +308,9 @@ pub fn report(caller: Caller<'_>, outcome: &ReviewOutcome, dry_run: bool) -> Res
         let (id, title) = (short.shortest(id), text::line(edited.unwrap_or(title), 80));
         lines.push(format!("  {what}  {id}  {scope}  {title}{more}\n"));
     }
-    // A dry run is there to show what would be decided.
+    let shown = Screen::of_output().listed(lines.len());
     text += &match dry_run {
-        true => lines.concat(),
+        true => lines[..shown].concat() + &rest_of_dry_run(lines.len() - shown),
         false => Screen::of_output().fold(lines, &format!("undo {batch} --dry-run | less")),
     };
     let consequence = match *written {

@@ -21,11 +21,12 @@ use self::terminal::TerminalView;
 use super::args::ReviewArgs;
 use super::caller::Caller;
 use super::output::{write_err, write_json, write_plain};
+use super::progress;
+use super::render::{self, DIM, paint};
 use super::screen::{Screen, folded};
-use super::{progress, render};
 use crate::cli::error::CliError;
 use ack_desk::Desk;
-use ack_desk::card::Card;
+use ack_desk::card::{Card, days};
 use ack_desk::curate::find::{Filter, short_ids};
 use ack_desk::curate::stale::{ApprovedMemory, stale};
 use ack_desk::matching::waiting_for;
@@ -37,6 +38,8 @@ use ack_service::short_id::ShortIds;
 
 /// For how many memories it shows the nearest approved ones.
 const MAX_WITH_NEAREST: usize = 200;
+/// In a narrower list, a memory has no scope and age.
+const MIN_WIDTH_WITH_PLACE: usize = 60;
 const NOTHING_STALE: &str = "no approved memory is known to be out of date\n";
 
 pub fn run(caller: Caller<'_>, args: ReviewArgs) -> Result<(), CliError> {
@@ -232,10 +235,22 @@ fn list_stale(caller: Caller<'_>, found: &[ApprovedMemory]) -> Result<(), CliErr
     write_plain(&out)
 }
 
-/// A memory of a list: where it is, its title, and what to know about it.
+/// A memory of a list: where it is, its title, and what to know about it. At a terminal, a line and
+/// the marks.
 fn listed(card: &Card, short: &ShortIds, screen: &Screen) -> String {
-    let mut out = format!("\n{}", wrapped(&card.meta(short), "", screen));
-    out += &wrapped(&card.title, "  ", screen);
+    let mut out = match screen.width {
+        Some(width) => {
+            let id = short.shortest(&card.id);
+            let age = card.age_days.map(|age| format!("  {} old", days(age)));
+            let mut place = format!("  {}{}", card.scope, age.unwrap_or_default());
+            if width < MIN_WIDTH_WITH_PLACE {
+                place.clear();
+            }
+            let room = width.saturating_sub(id.len() + 2 + place.chars().count());
+            format!("{id}  {}{}\n", text::line(&card.title, room), paint(DIM, place))
+        }
+        None => format!("\n{}\n  {}\n", card.meta(short), card.title),
+    };
     for mark in &card.marks {
         out += &wrapped(&format!("! {mark}"), "  ", screen);
     }

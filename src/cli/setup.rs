@@ -217,6 +217,11 @@ impl Setup<'_> {
         let command = found_store::command(found, &name, answer, team);
         if self.mode == AnswerMode::Show {
             self.say_command("    would run: ", &command)?;
+            if found.approved.is_none() && !self.json {
+                let counts = TrustedCounts::of(found)?.phrases("trust", "hold back").join(" ");
+                self.say(&format!("    with `--unreviewed approved`: {counts}\n"))?;
+            }
+            known.add(&name, &found.path);
             return Ok(("would_add", Some(command)));
         }
         match found_store::add(self.config, known, found, &name, answer, team) {
@@ -243,7 +248,10 @@ impl Setup<'_> {
             Some(answer) => {
                 if answer == Answer::Trust {
                     let counts = TrustedCounts::of(found)?;
-                    self.say(&format!("    {}\n", counts.in_words("trusted", "held back")))?;
+                    self.say(&format!(
+                        "    {}\n",
+                        counts.phrases("trusted", "held back").join(" ")
+                    ))?;
                 }
                 return Ok(answer);
             }

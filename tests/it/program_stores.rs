@@ -1,7 +1,7 @@
 //! The stores that people have: each is written here as its program documents it, found by `setup`,
 //! read in place, and left as it is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
@@ -83,6 +83,9 @@ fn setup_names_each_store_with_its_count_and_changes_nothing() {
         let add = format!("ack-memory scopes add {name} ");
         assert!(commands.iter().any(|it| it.starts_with(&add)), "{name}: {commands:#?}");
     }
+    // Each under a name of its own, as `setup` adds them.
+    let names: BTreeSet<_> = commands.iter().map(|it| it.split(' ').nth(3)).collect();
+    assert_eq!(names.len(), commands.len(), "{commands:#?}");
     assert_eq!(contents(home.0.path()), before);
 }
 

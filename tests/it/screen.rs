@@ -282,7 +282,7 @@ fn no_line_is_longer_than_a_narrow_terminal() {
     root.store("music", &memories);
     let fits = |line: &str, columns: u16| {
         // An id and a path are never broken.
-        line.len() <= columns.into() || line.contains(long) || line.contains('/')
+        line.chars().count() <= columns.into() || line.contains(long) || line.contains('/')
     };
     for columns in [20, 40] {
         let mut terminal = Terminal::sized(columns, 200);

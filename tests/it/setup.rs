@@ -146,6 +146,7 @@ fn trust_in_all_that_follow_says_how_many_each_store_has() {
     let mut terminal = Session::start(home.in_shop(&["setup"]));
     terminal.answer("claude-mem [t/r/s/T/R/S] ", "T\n").expect("added: ");
     terminal.expect("Serena memories: 2 memories").expect("trusted 1, held back 1 flagged");
+    terminal.expect("(1 looks like it has a secret)");
     terminal.expect("--unreviewed approved").expect("gemini: ").answer("[Y/n/d] ", "n\n");
     terminal.expect("windsurf: ").answer("[Y/n/d] ", "n\n");
     assert_eq!(terminal.end().0, Some(0));

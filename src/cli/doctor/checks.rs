@@ -385,45 +385,49 @@ pub fn unserved_stores(
         .collect()
 }
 
-/// The findings as lines, with a summary.
+/// The findings as lines: all that is wrong, and of the rest as much as a terminal shows of a list.
 pub fn findings_text(findings: &[DoctorFinding], screen: &Screen) -> String {
     let width = findings.iter().map(|one| one.subject.chars().count()).max();
     let width = width.unwrap_or_default().min(20);
-    let indent = " ".repeat(width + 4);
-    let mut out = String::new();
-    let shown = shown(findings, screen);
-    for finding in &shown {
-        let (sign, style) = match finding.level {
-            Level::Ok => ("✓", GOOD),
-            Level::Warning => ("!", WARN),
-            Level::Error => ("✗", BAD),
-            Level::Note => ("-", DIM),
-        };
-        let first = format!("{sign} {:<width$}  ", finding.subject);
-        let place = finding.place.as_ref();
-        let place = place.map_or_else(String::new, |place| format!("  {place}"));
-        let text = block(screen, &format!("{}{place}", finding.message), (&first, &indent), PLAIN);
-        out += &text.replacen(sign, &paint(style, sign), 1);
-        let (arrow, rest) = (format!("{indent}→ "), format!("{indent}  "));
-        for advice in &finding.advice {
-            out += &block(screen, advice, (&arrow, &rest), DIM);
-        }
-    }
-    out + &folded(findings.len() - shown.len(), "doctor | less")
-}
-
-/// All that is wrong, and of the rest as much as a terminal shows of a list.
-fn shown<'a>(findings: &'a [DoctorFinding], screen: &Screen) -> Vec<&'a DoctorFinding> {
-    let max = screen.listed(findings.len());
     let is_wrong = |one: &DoctorFinding| matches!(one.level, Level::Warning | Level::Error);
-    let mut shown = Vec::new();
+    let mut out = String::new();
+    // Lines about what is not wrong, and findings that are not shown.
+    let (mut quiet, mut more) = (0, 0);
     // What continues a finding stays with it.
     for about_one in findings.chunk_by(|_, next| next.subject.is_empty()) {
-        if about_one.iter().any(is_wrong) || shown.len() + about_one.len() <= max {
-            shown.extend(about_one);
+        let lines: String = about_one.iter().map(|one| finding_text(one, width, screen)).collect();
+        if !about_one.iter().any(is_wrong) {
+            let count = quiet + lines.lines().count();
+            if screen.listed(count) < count {
+                more += about_one.len();
+                continue;
+            }
+            quiet = count;
         }
+        out += &lines;
     }
-    shown
+    out + &folded(more, "doctor | less")
+}
+
+/// A finding as lines. `width` is that of what findings are about.
+fn finding_text(finding: &DoctorFinding, width: usize, screen: &Screen) -> String {
+    let indent = " ".repeat(width + 4);
+    let (sign, style) = match finding.level {
+        Level::Ok => ("✓", GOOD),
+        Level::Warning => ("!", WARN),
+        Level::Error => ("✗", BAD),
+        Level::Note => ("-", DIM),
+    };
+    let first = format!("{sign} {:<width$}  ", finding.subject);
+    let place = finding.place.as_ref();
+    let place = place.map_or_else(String::new, |place| format!("  {place}"));
+    let text = block(screen, &format!("{}{place}", finding.message), (&first, &indent), PLAIN);
+    let mut out = text.replacen(sign, &paint(style, sign), 1);
+    let (arrow, rest) = (format!("{indent}→ "), format!("{indent}  "));
+    for advice in &finding.advice {
+        out += &block(screen, advice, (&arrow, &rest), DIM);
+    }
+    out
 }
 
 /// `1 error, 2 warnings`.

@@ -52,23 +52,27 @@ const ANSWERS: [(char, &str, Asked); 6] = [
 pub struct TrustedCounts {
     /// `None` if it is not known how many the store has.
     trusted: Option<u64>,
-    held_back: u64,
+    held_back: HeldBack,
 }
 
 impl TrustedCounts {
     pub fn of(found: &FoundStore) -> Result<Self, CliError> {
         let opened = Store::new(found.path.clone(), Unreviewed::Approved);
-        let held_back = progress::while_reading(|| HeldBack::of_store(&opened))?.count() as u64;
-        let trusted = found.memories.map(|memories| memories.saturating_sub(held_back));
+        let held_back = progress::while_reading(|| HeldBack::of_store(&opened))?;
+        let count = held_back.count() as u64;
+        let trusted = found.memories.map(|memories| memories.saturating_sub(count));
         Ok(Self { trusted, held_back })
     }
 
-    /// `trust 506, hold back 29 flagged`, with these verbs.
-    pub fn in_words(&self, trust: &str, hold_back: &str) -> String {
+    /// `trust 506, hold back 2 flagged`, with these verbs, and then why: `(2 address an agent)`.
+    pub fn phrases(&self, trust: &str, hold_back: &str) -> Vec<String> {
         let trusted = self.trusted.map_or_else(|| "all".to_owned(), |number| number.to_string());
-        match self.held_back {
-            0 => format!("{trust} {trusted}"),
-            held_back => format!("{trust} {trusted}, {hold_back} {held_back} flagged"),
+        match self.held_back.count() {
+            0 => vec![format!("{trust} {trusted}")],
+            count => vec![
+                format!("{trust} {trusted}, {hold_back} {count} flagged"),
+                format!("({})", self.held_back.reasons()),
+            ],
         }
     }
 }
@@ -96,13 +100,18 @@ pub fn ask(found: &FoundStore, home: Option<&Path>) -> Result<Option<Asked>, Cli
         return Ok(key.map(|_| (answer, false)));
     }
     let counts = TrustedCounts::of(found)?;
-    let trust = counts.in_words("trust", "hold back");
-    let reviewed = match counts.held_back {
+    let mut trust = counts.phrases("trust", "hold back");
+    if let Some(last) = trust.last_mut() {
+        last.push(':');
+    }
+    let reviewed = match counts.held_back.count() {
         0 => "you review them when they matter".to_owned(),
         some => format!("you review the {some}, and others when they matter"),
     };
+    let mut trusted: Vec<&str> = trust.iter().map(String::as_str).collect();
+    trusted.extend(["agents can use them now;", &reviewed]);
     for (key, phrases) in [
-        ("t", [&*format!("{trust}:"), "agents can use them now;", &reviewed].as_slice()),
+        ("t", trusted.as_slice()),
         ("r", &["review first:", "ack-memory shows none of them until you approve some"]),
         ("s", &["skip:", "nothing changes"]),
     ] {
