@@ -40,7 +40,7 @@ fn contradicted(service: &Service, waiting: &[Arc<Candidate>]) -> HashMap<usize,
     let mut with_approved = HashMap::new();
     for Candidate { scope, .. } in waiting.iter().map(|candidate| &**candidate) {
         with_approved.entry(&scope.name).or_insert_with(|| {
-            let counts = scope.store.full_scan(READ_TIMEOUT, |snapshot| snapshot.counts_by_id());
+            let counts = scope.store.quick_scan(READ_TIMEOUT, |snapshot| snapshot.counts_by_id());
             counts.is_ok_and(|counts| counts.approved > 0)
         });
     }

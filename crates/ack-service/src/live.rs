@@ -264,7 +264,7 @@ impl LiveIndex {
                 indexed.table = table.clone();
                 indexed.table_version = table_version.clone();
             }
-            let (stamp, changes) = scope.store.full_scan(timeout, |snapshot| {
+            let (stamp, changes) = scope.store.quick_scan(timeout, |snapshot| {
                 let listing = Listing::read(snapshot)?;
                 Ok((snapshot.file_state.clone(), indexed.index.changes_since(listing, snapshot)?))
             })?;
@@ -297,7 +297,7 @@ impl LiveIndex {
         timeout: Duration,
     ) -> Result<Result<(FileState, Index, TableState), TableState>, StoreError> {
         let mut read = None;
-        let (stamp, changes) = scope.store.full_scan(timeout, |snapshot| {
+        let (stamp, changes) = scope.store.quick_scan(timeout, |snapshot| {
             let (state, index, listing) = match read.take() {
                 Some((state, index)) => (state, index, list(scope, snapshot)?),
                 None => std::thread::scope(|threads| {

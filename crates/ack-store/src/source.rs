@@ -62,6 +62,8 @@ impl Source<'_> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     Rows,
+    /// A quick pass over all rows.
+    QuickScan,
     FullScan,
 }
 

@@ -230,8 +230,17 @@ impl Store {
         self.read_snapshot(timeout, Access::Rows, read)
     }
 
-    /// Like [`Store::snapshot_with_timeout`], for reading every row. Large tables are read on two
-    /// threads.
+    /// Like [`Store::snapshot_with_timeout`], for a pass over every row that takes no longer than
+    /// reading the rows does. Large tables are read on two threads.
+    pub fn quick_scan<T>(
+        &self,
+        timeout: Duration,
+        read: impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.read_snapshot(timeout, Access::QuickScan, read)
+    }
+
+    /// The same for a pass that takes longer, because of what is done with each row.
     pub fn full_scan<T>(
         &self,
         timeout: Duration,

@@ -107,7 +107,7 @@ fn matches_in(
     own: ProjectRows,
     finder: &FileFinder,
 ) -> Result<ScopeMatches, StoreError> {
-    let read = scope.store.full_scan(LOCK_TIMEOUT, |snapshot| {
+    let read = scope.store.quick_scan(LOCK_TIMEOUT, |snapshot| {
         let outlines = snapshot.outlines_by_files(StatusFilter::Approved, finder)?;
         Ok((snapshot.layout.has_status(), outlines))
     });

@@ -95,7 +95,7 @@ impl Service {
         let mut selection = super::select_with(self, folder, &mut notes, current_by_manifests)?;
         let read =
             outlines::read_scopes(&mut selection, self.wait_policy, &mut notes, |scope, _| {
-                let rows = scope.store.full_scan(LOCK_TIMEOUT, |snapshot| {
+                let rows = scope.store.quick_scan(LOCK_TIMEOUT, |snapshot| {
                     snapshot.word_matches(StatusFilter::Approved, &words)
                 })?;
                 Ok((Arc::clone(scope), rows))

@@ -191,7 +191,7 @@ pub fn read_scopes<T>(
 }
 
 fn scan(scope: &Arc<Scope>, key: &OutlineKey, reading: Reading<'_>) -> Result<Found, StoreError> {
-    scope.store.full_scan(reading.timeout, |snapshot| {
+    scope.store.quick_scan(reading.timeout, |snapshot| {
         let read = |sessions: &HashSet<&str>| {
             snapshot.outlines(OutlineQuery {
                 filter: StatusFilter::Approved,

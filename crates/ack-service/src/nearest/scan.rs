@@ -35,7 +35,7 @@ pub fn run(
     profile: &Profile,
 ) -> Result<Vec<NearMemory>, StoreError> {
     let words = words(memory);
-    let found = scope.store.full_scan(READ_TIMEOUT, |snapshot| {
+    let found = scope.store.quick_scan(READ_TIMEOUT, |snapshot| {
         let rows = snapshot.word_matches(StatusFilter::Approved, &words)?;
         let weights = Frequencies::count(rows.iter().map(|row| row.words), &words).weights();
         let best = weights.best(rows.iter(), |row| row.words, MAX_PROPOSED).into_iter();
