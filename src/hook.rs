@@ -136,7 +136,7 @@ impl SessionStart {
 fn queue(brief: &Brief, now: Timestamp, review: &str) -> Option<String> {
     if brief.served == 0 && brief.waiting > 0 {
         return Some(format!(
-            "ack-memory: nothing is approved yet, so agents see no memories; {} {} waiting: \
+            "ack-memory: nothing is approved yet, so agents see no memories; {} {} unreviewed: \
              `{review}`.",
             brief.waiting,
             if brief.waiting == 1 { "is" } else { "are" },
@@ -161,10 +161,10 @@ fn queue(brief: &Brief, now: Timestamp, review: &str) -> Option<String> {
         return None;
     };
     let (waiting, them) = match count {
-        1 => ("1 memory is waiting".to_owned(), "it"),
-        many => (format!("{many} memories are waiting"), "them"),
+        1 => ("1 memory is unreviewed".to_owned(), "it"),
+        many => (format!("{many} memories are unreviewed"), "them"),
     };
-    Some(format!("ack-memory: {waiting} for review ({why}): `{review}` shows {them}."))
+    Some(format!("ack-memory: {waiting} ({why}): `{review}` shows {them}."))
 }
 
 /// The memories that match a prompt, in its host's format; `None` if none is near enough.

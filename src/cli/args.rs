@@ -270,7 +270,7 @@ pub enum Command {
     Connect(ConnectArgs),
     /// Undo `connect`: remove what it wrote from a client's files
     Disconnect(DisconnectArgs),
-    /// Review the waiting memories one by one
+    /// Review the unreviewed memories one by one
     Review(ReviewArgs),
     /// Add a memory that you write yourself; it is approved
     Add(AddMemoryArgs),

@@ -109,7 +109,7 @@ fn chosen(
         return Err(CliError::invalid(
             "ID",
             "missing",
-            "ids, or --type, --project, --tag, --session or --waiting to choose among those that wait",
+            "ids, or --type, --project, --tag, --session or --waiting to choose among the unreviewed ones",
         ));
     }
     let waiting = progress::while_reading(|| queue(scopes, &filter, caller.now))?.waiting;

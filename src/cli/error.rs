@@ -51,7 +51,7 @@ pub enum CliError {
     Typed(String),
     #[error("{message}")]
     Usage { argument: String, message: String, hints: Vec<Hint>, example: Option<String> },
-    #[error("no waiting memory matches{}", .0.in_words())]
+    #[error("no unreviewed memory matches{}", .0.in_words())]
     NothingWaits(Unmatched),
     #[error("no scope can be read, so it is not known what waits for review")]
     NothingReadable,

@@ -36,7 +36,7 @@ pub const GOOD: Style = AnsiColor::Green.on_default();
 fn unreviewed(status: Status) -> &'static str {
     match status {
         Status::Approved | Status::Promoted => "",
-        Status::Staging => " (waiting)",
+        Status::Staging => " (unreviewed)",
         Status::Rejected => " (rejected)",
     }
 }

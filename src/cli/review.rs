@@ -1,4 +1,4 @@
-//! `review`: shows the waiting memories and takes decisions about them. The [`desk`](ack_desk)
+//! `review`: shows the unreviewed memories and takes decisions about them. The [`desk`](ack_desk)
 //! holds and writes the choices. This module has its user interfaces: a [browser], a [terminal],
 //! and output for scripts.
 
@@ -180,7 +180,7 @@ fn report_unwritable(desk: &Desk) {
 struct Entry {
     #[serde(flatten)]
     card: Card,
-    /// The ids of other waiting memories that are much alike.
+    /// The ids of other unreviewed memories that are much alike.
     alike: Vec<String>,
     /// The nearest approved memories, for the first entries.
     #[serde(skip_serializing_if = "Vec::is_empty")]

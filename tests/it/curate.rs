@@ -359,7 +359,7 @@ fn a_selection_without_matches_is_reported() {
     staged(&root, "alpha", 1);
     let error = decide(root.path(), &["approve", "--type", "bug"]).fails(2);
     let place = root.path().display();
-    let said = "error: no waiting memory matches, nor does any other";
+    let said = "error: no unreviewed memory matches, nor does any other";
     let hint = format!("`ack-memory --root {place} review --list` shows what waits for review");
     assert_eq!(error, format!("{said}\nhint: {hint}\n"));
 }

@@ -665,7 +665,7 @@ pub fn inspect(
             unsaid = unsaid.replace(&format!("unknown status `deleted_{mark}`"), "it");
         }
         if question.tool == REVIEW {
-            // What the store of a waiting memory says, whatever became of the newer one.
+            // What the store of an unreviewed memory says, whatever became of the newer one.
             unsaid = unsaid.replace(
                 &format!("according to its store, it is replaced by {}", id(number)),
                 "it",

@@ -353,8 +353,7 @@ fn the_numbers_of_a_real_mcp_memory_service_are_explained() {
     let store = folder.join("mcp-memory-service/sqlite_vec.db");
     let manifest = format!("store = \"{}\"\n", store.display());
     root.manifest("notes", &manifest);
-    let words =
-        "201 waiting for review, 0 rejected; newer ones replace 22 of these; 14 deleted in it";
+    let words = "201 unreviewed, 0 rejected; newer ones replace 22 of these; 14 deleted in it";
     let output = ack(root.path(), &["scopes", "--scope", "notes"]).ok();
     assert_contains!(output.replace("\n  ", " "), words);
     let output = ack(root.path(), &["review", "--list"]).ok();
@@ -366,7 +365,7 @@ fn the_numbers_of_a_real_mcp_memory_service_are_explained() {
     assert_contains!(output, words);
     let add = ["scopes", "add", "more", "--store", store.to_str().unwrap()];
     let output = ack(Root::new().path(), &add).ok();
-    let words = "0 approved, 201 waiting for review; newer ones replace 22 of these; 14 deleted";
+    let words = "0 approved, 201 unreviewed; newer ones replace 22 of these; 14 deleted";
     assert_contains!(output, words);
     // What is left is what agents see once everything counts as approved, but one that addresses
     // them.

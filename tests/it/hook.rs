@@ -122,7 +122,7 @@ fn the_person_and_not_the_model_reads_what_waits_for_review() {
     assert_lacks!(outcome.out, "hookSpecificOutput");
     // The command for it, with this root.
     let review = format!("`ack-memory --root {} review`", root.path().display());
-    let told = "nothing is approved yet, so agents see no memories; 2 are waiting";
+    let told = "nothing is approved yet, so agents see no memories; 2 are unreviewed";
     assert_contains!(message(outcome).unwrap(), told, review);
     assert_eq!(line(&root, &folder, "resume"), None);
     // Cursor and Copilot CLI cannot show such a line.
@@ -140,7 +140,7 @@ fn the_person_and_not_the_model_reads_what_waits_for_review() {
     let elsewhere = tempfile::tempdir().unwrap();
     for folder in [folder.as_path(), elsewhere.path()] {
         let line = line(&root, folder, "startup").unwrap();
-        assert_contains!(line, "1 memory is waiting for review (oldest: ");
+        assert_contains!(line, "1 memory is unreviewed (oldest: ");
     }
 }
 

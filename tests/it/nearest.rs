@@ -1,4 +1,4 @@
-//! What is shown next to a waiting memory: the nearest approved ones, how it relates to them, and
+//! What is shown next to an unreviewed memory: the nearest approved ones, how it relates to them, and
 //! those that are much like it.
 
 use std::time::{Duration, Instant};

@@ -196,7 +196,7 @@ fn a_graph_may_be_larger_than_a_note_and_omissions_are_reported_when_it_is_added
     write_file(&file, lines.collect::<String>());
     let root = Root::new();
     let added = add_scope(root.path(), "graph", &file).ok();
-    let expected = "is a server-memory store: 0 approved, 10 waiting for review\n";
+    let expected = "is a server-memory store: 0 approved, 10 unreviewed\n";
     assert_contains!(added, expected);
     assert_lacks!(added, "note: ");
     fs::OpenOptions::new().write(true).open(&file).unwrap().set_len(65 << 20).unwrap();

@@ -43,7 +43,7 @@ fn the_items_of_an_index_are_memories_of_their_own() {
     write(folder.path(), "MEMORY.md", INDEX);
     let root = Root::new();
     let added = add_scope(root.path(), "notes", folder.path()).ok();
-    assert_contains!(added, "3 waiting for review");
+    assert_contains!(added, "3 unreviewed");
     let ids = ["MEMORY#ci-cache-cargo", "MEMORY#never-mock-the-database", "MEMORY#use-pnpm"];
     assert_eq!(waiting(&root), ids);
     decide(root.path(), &["approve", "--waiting", "--yes"]).ok();

@@ -79,7 +79,7 @@ fn a_postponed_memory_leaves_the_queue_until_its_day() {
     let told = ack(root.path(), &["doctor"]).out;
     assert_contains!(told, "3 memories, none reviewed", "; 1 snoozed");
     let scope = ack(root.path(), &["scopes", "-s", "alpha"]).ok();
-    assert_contains!(scope, "2 waiting for review, 0 rejected; 1 snoozed");
+    assert_contains!(scope, "2 unreviewed, 0 rejected; 1 snoozed");
     let listed = root.service().scopes(json!({}));
     let listed = &listed["scopes"][0];
     assert_eq!((&listed["pending"]["count"], &listed["counts"]["snoozed"]), (&2.into(), &1.into()));
@@ -127,7 +127,7 @@ fn the_user_is_warned_about_a_queue_that_grows_too_fast() {
         message(start(root.path(), &event(&folder, "startup")))
     };
     let line = warning(60, 20).unwrap();
-    let expected = "ack-memory: 60 memories are waiting for review (last 7 days: 60 new, 20 decided): \
+    let expected = "ack-memory: 60 memories are unreviewed (last 7 days: 60 new, 20 decided): \
                     `ack-memory --root ";
     assert!(line.starts_with(expected), "{line}");
     assert!(line.ends_with(" review` shows them."), "{line}");
@@ -147,7 +147,7 @@ fn in_a_folder_of_no_scope_the_user_is_warned_about_all_queues_together() {
     }
     let elsewhere = tempfile::tempdir().unwrap();
     let line = message(start(root.path(), &event(elsewhere.path(), "startup"))).unwrap();
-    let expected = "60 memories are waiting for review (last 7 days: 60 new, 2 decided)";
+    let expected = "60 memories are unreviewed (last 7 days: 60 new, 2 decided)";
     assert_contains!(line, expected);
 }
 

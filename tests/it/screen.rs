@@ -290,7 +290,7 @@ fn no_line_is_longer_than_a_narrow_terminal() {
         assert_contains!(output, "stale: past");
         assert!(output.lines().all(|line| fits(line, columns)), "{output}");
         for (arguments, part) in
-            [(&["scopes"][..], "2 approved, 1 waiting"), (&["review", "--list"], "approved: ")]
+            [(&["scopes"][..], "2 approved, 1 unreviewed"), (&["review", "--list"], "approved: ")]
         {
             let output = terminal.plain(root.path(), arguments);
             let joined = output.split_whitespace().collect::<Vec<_>>().join(" ");

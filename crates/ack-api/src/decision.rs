@@ -110,7 +110,7 @@ pub struct Decision {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub into: Option<String>,
     /// `stage`: it is out of the review queue until this day, `YYYY-MM-DD`. Its status is still
-    /// that of a waiting memory.
+    /// that of an unreviewed memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
     /// `approve` and `promote` of a memory that may be out of date: the reasons against it at that

@@ -44,7 +44,7 @@ pub struct QueryRequest {
     /// Default: current and all shared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
-    /// Default approved, promoted too. staging: waiting for review. all: both.
+    /// Default approved, promoted too. staging: unreviewed. all: both.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<StatusFilter>,
     /// Default 10.

@@ -106,7 +106,7 @@ impl Desk {
     }
 }
 
-const NO_SIMILAR: &str = "no other waiting memory is much like it";
+const NO_SIMILAR: &str = "no other unreviewed memory is much like it";
 
 /// A participle at the beginning of a line.
 pub(crate) fn capitalised(text: &str) -> String {

@@ -70,7 +70,7 @@ pub struct Desk {
     items: Vec<QueueItem>,
     /// What was counted or looked for in them since they changed.
     known: RefCell<Known>,
-    /// Whether the waiting memories were reordered and the first of them has not been shown since.
+    /// Whether the unreviewed memories were reordered and the first of them has not been shown since.
     has_new_order: Cell<bool>,
     /// The choices that are not written yet, in order. No memory is picked twice.
     choices: Vec<MadeChoice>,
@@ -87,7 +87,7 @@ pub struct Desk {
     /// Served memories that a newer waiting one would replace, by the newer one's scope and id.
     replaced: HashMap<(String, String), Vec<String>>,
     queue: QueueKind,
-    /// The scopes that the waiting memories come from.
+    /// The scopes that the unreviewed memories come from.
     scopes: Vec<Arc<Scope>>,
     filter: Filter,
     /// How previews name memories. Empty: by whole ids.
@@ -170,7 +170,7 @@ pub struct Member {
 }
 
 impl Desk {
-    /// Reads the waiting memories, oldest first.
+    /// Reads the unreviewed memories, oldest first.
     pub fn open(
         scopes: &[Arc<Scope>],
         filter: &Filter,
@@ -307,7 +307,7 @@ impl Desk {
         self.queue
     }
 
-    /// The waiting memories, by number.
+    /// The unreviewed memories, by number.
     pub fn waiting(&self) -> Vec<Arc<Candidate>> {
         let waiting = by_queue(&self.items).0.iter();
         waiting.map(|item| Arc::clone(&item.candidate)).collect()

@@ -1,4 +1,4 @@
-//! The waiting memories that match a question, for a review at the moment of need.
+//! The unreviewed memories that match a question, for a review at the moment of need.
 
 use std::collections::HashSet;
 

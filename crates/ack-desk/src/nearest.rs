@@ -43,7 +43,7 @@ pub struct Near {
     /// The contradicting statements, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conflict: Option<Conflict>,
-    /// The word-by-word diff from its text to the waiting one, if they share enough to read it.
+    /// The word-by-word diff from its text to the unreviewed one, if they share enough to read it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<Vec<DiffPart>>,
     /// Its own text, otherwise.

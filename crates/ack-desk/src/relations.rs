@@ -1,4 +1,4 @@
-//! What the waiting memories have to do with each other and with the approved ones.
+//! What the unreviewed memories have to do with each other and with the approved ones.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ fn contradicted(service: &Service, waiting: &[Arc<Candidate>]) -> HashMap<usize,
 }
 
 impl Desk {
-    /// Compares the waiting memories. Until then, nothing is chosen for many at once.
+    /// Compares the unreviewed memories. Until then, nothing is chosen for many at once.
     pub fn find_relations(&mut self) {
         let relations = Relations::find(self.service, &self.waiting());
         self.set_relations(relations);

@@ -4,7 +4,7 @@ use super::Desk;
 use super::queue::{ItemState, QueueItem};
 
 impl Desk {
-    /// The other waiting memories of the same scope that are much alike.
+    /// The other unreviewed memories of the same scope that are much alike.
     pub fn group(&self, number: usize) -> Vec<usize> {
         self.others_of_group(number).filter(|other| self.waits(*other)).collect()
     }

@@ -29,7 +29,7 @@ const MAX_TITLE: usize = 200;
 pub struct NearMemory {
     pub scope: String,
     pub memory: Memory,
-    /// How the waiting memory relates to it.
+    /// How the unreviewed memory relates to it.
     pub relation: Relation,
 }
 

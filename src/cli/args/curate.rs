@@ -25,19 +25,19 @@ pub struct ChosenArgs {
     /// Ids, or unique prefixes of ids; without any, select with the options below
     #[arg(conflicts_with_all = ["kind", "project", "tag", "session", "waiting"])]
     pub ids: Vec<String>,
-    /// Waiting memories of this type
+    /// Unreviewed memories of this type
     #[arg(long = "type", value_name = "TYPE")]
     pub kind: Option<String>,
-    /// Waiting memories of this project
+    /// Unreviewed memories of this project
     #[arg(long, short = 'p', value_name = "NAME")]
     pub project: Option<String>,
-    /// Waiting memories with this tag
+    /// Unreviewed memories with this tag
     #[arg(long, short = 't', value_name = "TAG")]
     pub tag: Option<String>,
-    /// Waiting memories of this session
+    /// Unreviewed memories of this session
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
-    /// All waiting memories
+    /// All unreviewed memories
     #[arg(long)]
     pub waiting: bool,
     /// Also those that are held back: what looks like a secret, addresses an agent, had hidden
@@ -166,7 +166,7 @@ pub struct ReviewArgs {
     /// Review in a browser, even if none opens by itself; prints the address
     #[arg(long, conflicts_with_all = ["list", "apply"])]
     pub browser: bool,
-    /// Only list the waiting memories
+    /// Only list the unreviewed memories
     #[arg(long, conflicts_with = "apply")]
     pub list: bool,
     /// Review approved memories that may be out of date; with --list, only list them

@@ -150,7 +150,7 @@ fn agent_access(config: &Config) -> DoctorFinding {
     let Setting { value, source } = &config.max_status;
     let may = match value {
         MaxStatus::Approved => "see only approved memories",
-        MaxStatus::All => "may ask for memories that are waiting for review",
+        MaxStatus::All => "may ask for unreviewed memories",
     };
     let setting = format!("max_status = {}, {source}", value.as_str());
     DoctorFinding::new(Level::Note, "agents", format!("{may} ({setting})"))
@@ -243,11 +243,9 @@ fn in_numbers(info: &ScopeInfo, screen: &Screen) -> String {
         (0, 0) if counts.staging == 0 => "no memories yet".to_owned(),
         (0, _) => format!("{}, none reviewed{since}{rest}", count(counts.staging, "memory")),
         (served, 0) => format!("{}{rest}", count(served, "memory")),
-        (served, waiting) => format!(
-            "{}, {} waiting for review{since}{rest}",
-            count(served, "memory"),
-            grouped(waiting)
-        ),
+        (served, waiting) => {
+            format!("{}, {} unreviewed{since}{rest}", count(served, "memory"), grouped(waiting))
+        }
     }
 }
 

@@ -167,8 +167,8 @@ fn searched(searched: &Searched, long: bool) -> String {
     }
     match searched.status {
         StatusFilter::Approved => {}
-        StatusFilter::Staging => text.push_str(" (waiting)"),
-        StatusFilter::All => text.push_str(" (waiting included)"),
+        StatusFilter::Staging => text.push_str(" (unreviewed)"),
+        StatusFilter::All => text.push_str(" (unreviewed included)"),
     }
     if !long {
         return text;
@@ -211,7 +211,7 @@ fn hidden_text(hidden: &Hidden, status: StatusFilter, is_empty: bool) -> String 
     if hidden.by_status > 0 {
         let what = match status {
             StatusFilter::Staging => "approved",
-            StatusFilter::Approved | StatusFilter::All => "waiting",
+            StatusFilter::Approved | StatusFilter::All => "unreviewed",
         };
         let decide = match status {
             StatusFilter::Approved if is_empty => format!(", `{}` decides", command("review")),

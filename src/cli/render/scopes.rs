@@ -58,7 +58,7 @@ pub fn scopes(answer: &ListScopesResponse, screen: &Screen) -> String {
 }
 
 fn table(scopes: &[&ScopeInfo], current: Option<&String>, screen: &Screen) -> String {
-    let names = ["scope", "memories", "waiting", "changed", "health", "about"];
+    let names = ["scope", "memories", "unreviewed", "changed", "health", "about"];
     let scopes = scopes.iter().map(|scope| row(scope, current, screen));
     let rows: Vec<_> = std::iter::once(names.map(str::to_owned)).chain(scopes).collect();
     super::layout::table(&rows, 1..3, screen.width)
@@ -70,7 +70,7 @@ fn paragraph(
     screen: &Screen,
 ) -> String {
     let mut facts = Vec::new();
-    for (value, what) in [(served, "approved"), (waiting, "waiting")] {
+    for (value, what) in [(served, "approved"), (waiting, "unreviewed")] {
         if value != "-" {
             facts.push(format!("{value} {what}"));
         }
@@ -146,7 +146,7 @@ fn details(scope: &ScopeInfo, screen: &Screen) -> String {
     }
     if let Some(counts) = scope.counts {
         let mut text = format!(
-            "memories: {} approved, {} promoted, {} waiting for review, {} rejected",
+            "memories: {} approved, {} promoted, {} unreviewed, {} rejected",
             grouped(counts.approved),
             grouped(counts.promoted),
             grouped(counts.waiting()),
@@ -176,7 +176,7 @@ fn details(scope: &ScopeInfo, screen: &Screen) -> String {
     if let Some(pending) = scope.pending.as_ref().filter(|pending| pending.count > 0) {
         let since = pending.oldest.as_ref();
         let since = since.map_or_else(|| "-".to_owned(), |oldest| day(oldest, screen));
-        let text = format!("waiting for review (oldest from {since}): {}", pending.ids.join(", "));
+        let text = format!("unreviewed (oldest from {since}): {}", pending.ids.join(", "));
         out += &line(&text, screen);
         if let Some(pace) = &pending.pace {
             out += &line(pace, screen);

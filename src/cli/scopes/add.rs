@@ -138,7 +138,7 @@ pub fn describe(
         _ => "a",
     };
     let mut report = format!(
-        "{} is {article} {} store: {} approved, {} waiting for review{}\n",
+        "{} is {article} {} store: {} approved, {} unreviewed{}\n",
         store.display(),
         profile.as_str(),
         counts.approved + counts.promoted,

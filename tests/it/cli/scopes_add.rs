@@ -32,7 +32,7 @@ fn scopes_add_shows_first_and_writes_with_yes() {
     };
     let before = fingerprint(root.path());
     let preview = add(&[]).ok();
-    let said = "is an ack store: 1 approved, 0 waiting for review";
+    let said = "is an ack store: 1 approved, 0 unreviewed";
     assert_contains!(preview, "nothing was written", said);
     assert_contains!(preview, path.to_str().unwrap(), "description = \"Music\"");
     assert_eq!(fingerprint(root.path()), before, "a preview writes nothing");
@@ -140,7 +140,7 @@ fn a_store_without_a_review_status_is_reported_as_such() {
     let output = add("waiting", &[]);
     assert_contains!(output, "claude-mem store", "--unreviewed approved");
     let output = add("vouched", &["--unreviewed", "approved"]);
-    assert_contains!(output, "1 approved, 0 waiting for review");
+    assert_contains!(output, "1 approved, 0 unreviewed");
     let total = |scope: &str, status: &str| {
         ack(root.path(), &["query", "--scope", scope, "--status", status, "--json"]).json()["total"]
             .clone()

@@ -188,7 +188,7 @@ impl Search<'_> {
     const fn status_word(&self) -> &'static str {
         match self.spec.filters.status {
             StatusFilter::Approved => "approved ",
-            StatusFilter::Staging => "waiting ",
+            StatusFilter::Staging => "unreviewed ",
             StatusFilter::All => "",
         }
     }
