@@ -113,7 +113,7 @@ fn without_a_command_the_project_its_scope_and_what_is_wrong_are_shown() {
     for part in [
         project.to_str().unwrap(),
         "scope ledger-api, found by",
-        "waiting for review",
+        "4 unreviewed",
         "nothing is wrong",
     ] {
         assert_contains!(output, part);

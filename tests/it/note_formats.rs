@@ -250,5 +250,5 @@ fn deep_folders_and_conflicting_ids_are_reported() {
     let counts = root.service().scopes(json!({}));
     assert_eq!(counts["scopes"][0]["counts"]["staging"], waits.len());
     let added = add_scope(Root::new().path(), "again", inside).ok();
-    assert_contains!(added, &format!("{} waiting for review", waits.len()));
+    assert_contains!(added, &format!("{} unreviewed", waits.len()));
 }

@@ -14,7 +14,7 @@ pub struct Counts {
     pub approved: u64,
     /// Promoted memories.
     pub promoted: u64,
-    /// Undecided memories: waiting for review, or snoozed.
+    /// Undecided memories: unreviewed, or snoozed.
     pub staging: u64,
     /// How many of these are snoozed until a later day.
     #[serde(default, skip_serializing_if = "is_zero")]
