@@ -63,6 +63,8 @@ impl Card {
             .chain(replaced(memory))
             .chain(author_objections(candidate, now));
         let labels = warnings.iter().map(|warning| warning.as_str().to_owned());
+        let other = candidate.curated.contradicts.as_ref();
+        let contradicts = other.map(|other| format!("contradicts the approved `{other}`"));
         Self {
             scope: candidate.scope.name.clone(),
             id: memory.id.clone(),
@@ -81,7 +83,7 @@ impl Card {
             concepts: memory.concepts.clone(),
             files: memory.files.clone(),
             narrative: memory.narrative.clone(),
-            marks: change.chain(labels).collect(),
+            marks: change.chain(labels).chain(contradicts).collect(),
             served: super::choice::serving_places(candidate),
             warnings,
         }

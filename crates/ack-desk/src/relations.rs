@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use ack_api::memory::Memory;
 use ack_compare::groups::{ALIKE, alike};
 use ack_service::Service;
 use ack_store::READ_TIMEOUT;
-use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 
 use super::Desk;
 use super::queue::QueueItem;
@@ -37,20 +37,26 @@ pub fn groups_of(memories: &[Arc<Candidate>]) -> Vec<Vec<usize>> {
 
 /// Where a store cannot be read, nothing can be decided anyway.
 fn contradicted(service: &Service, waiting: &[Arc<Candidate>]) -> HashMap<usize, String> {
-    let mut with_approved = HashMap::new();
-    for Candidate { scope, .. } in waiting.iter().map(|candidate| &**candidate) {
-        with_approved.entry(&scope.name).or_insert_with(|| {
-            let counts = scope.store.quick_scan(READ_TIMEOUT, |snapshot| snapshot.counts_by_id());
-            counts.is_ok_and(|counts| counts.approved > 0)
-        });
+    let mut by_scope: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (number, candidate) in waiting.iter().enumerate() {
+        by_scope.entry(&candidate.scope.name).or_default().push(number);
     }
-    let found = waiting.par_iter().enumerate().filter_map(|(number, candidate)| {
-        let scope = &candidate.scope.name;
-        let is_needed = with_approved.get(scope) == Some(&true);
-        let found = is_needed.then(|| service.contradicted_by(candidate.memory(), scope));
-        Some((number, found?.ok()??))
-    });
-    found.collect()
+    let mut found = HashMap::new();
+    for (scope, numbers) in by_scope {
+        let of_scope = || numbers.iter().filter_map(|number| waiting.get(*number));
+        let counts = of_scope().next().map(|first| {
+            let store = &first.scope.store;
+            store.quick_scan(READ_TIMEOUT, |snapshot| snapshot.counts_by_id())
+        });
+        let counts = counts.and_then(Result::ok).unwrap_or_default();
+        if counts.approved + counts.promoted > 0 {
+            let memories: Vec<&Memory> = of_scope().map(|candidate| candidate.memory()).collect();
+            let others = service.contradicted_by(&memories, scope).unwrap_or_default();
+            let others = numbers.into_iter().zip(others);
+            found.extend(others.filter_map(|(number, other)| Some((number, other?))));
+        }
+    }
+    found
 }
 
 impl Desk {

@@ -79,9 +79,14 @@ impl Service {
         self.retry_without_table(|| nearest::run(self, memory, scope, more))
     }
 
-    /// The id of an approved memory of its scope that a memory contradicts by what it says.
-    pub fn contradicted_by(&self, memory: &Memory, scope: &str) -> Result<Option<String>, Error> {
-        self.retry_without_table(|| nearest::contradicted(self, memory, scope))
+    /// For each memory of a scope, the id of an approved one there that it contradicts by what it
+    /// says, if there is one.
+    pub fn contradicted_by(
+        &self,
+        memories: &[&Memory],
+        scope: &str,
+    ) -> Result<Vec<Option<String>>, Error> {
+        self.retry_without_table(|| nearest::contradicted(self, memories, scope))
     }
 
     /// The ids that several of the default scopes contain.

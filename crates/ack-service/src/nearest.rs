@@ -7,23 +7,30 @@
 mod scan;
 
 use std::cmp::Ordering;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use ack_api::RelationKind;
 use ack_api::memory::{Memory, StatusFilter};
 use ack_compare::{Profile, Relation, relate};
 use ack_store::READ_TIMEOUT;
-use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use rayon::iter::{
+    IndexedParallelIterator, IntoParallelIterator, IntoParallelRefIterator, ParallelExtend,
+    ParallelIterator,
+};
 
 use super::engine::Service;
 use super::error::Error;
 use super::open::OpenScopes;
+use super::scope::resolve::Selection;
 use super::search::Search;
 use super::validate::QuerySpec;
 
 const MAX_NEAREST: usize = 3;
 const MAX_PROPOSED: usize = 10;
 const MAX_TITLE: usize = 200;
+/// How many memories are compared at once with what is proposed for them: that is kept meanwhile.
+const MAX_TOGETHER: usize = 500;
 
 #[derive(Debug)]
 pub struct NearMemory {
@@ -43,29 +50,67 @@ fn search(
     let mut selection = service.select(Some(scope), None)?;
     let opened = OpenScopes::open(service, &mut selection, &mut Vec::new())?;
     let profile = Profile::of(memory);
+    let proposed = propose(&opened, &selection, memory, &profile)?.into_iter();
+    let proposed = proposed.chain(more.iter().map(|more| (scope.to_owned(), more.clone())));
+    Ok(compare_proposed((scope, memory), &profile, proposed))
+}
+
+/// The approved memories that a search finds for a memory, each with the name of its scope.
+fn propose(
+    opened: &OpenScopes,
+    selection: &Selection,
+    memory: &Memory,
+    profile: &Profile,
+) -> Result<Vec<(String, Memory)>, Error> {
     let title = ack_api::text::line(&memory.title, MAX_TITLE);
     let spec = QuerySpec {
         meaning: Some(profile.text().to_owned()),
         is_proposal: true,
         ..QuerySpec::words(&title, StatusFilter::Approved, MAX_PROPOSED)
     };
-    let search = Search::new(&opened, &selection, &spec, None)?;
-    let page = search.page(None, MAX_PROPOSED)?;
-    let hits = page.hits.into_iter();
-    let proposed = hits.map(|hit| (hit.hit.scope, hit.memory));
-    let proposed = proposed.chain(more.iter().map(|more| (scope.to_owned(), more.clone())));
-    Ok(compare_proposed((scope, memory), &profile, proposed))
+    let search = Search::new(opened, selection, &spec, None)?;
+    let hits = search.page(None, MAX_PROPOSED)?.hits.into_iter();
+    Ok(hits.map(|hit| (hit.hit.scope, hit.memory)).collect())
 }
 
-/// The id of an approved memory of its scope that a memory contradicts. Waits for the index.
+/// The id of an approved memory of their scope that each of these contradicts, if there is one.
+/// Waits for the index.
 pub fn contradicted(
     service: &Service,
-    memory: &Memory,
+    memories: &[&Memory],
     scope: &str,
-) -> Result<Option<String>, Error> {
-    let found = search(service, memory, scope, &[])?.into_iter();
-    let mut contradicted = found.filter(|near| near.relation.kind == RelationKind::Contradicts);
-    Ok(contradicted.next().map(|near| near.memory.id))
+) -> Result<Vec<Option<String>>, Error> {
+    let mut selection = service.select(Some(scope), None)?;
+    let opened = OpenScopes::open(service, &mut selection, &mut Vec::new())?;
+    let mut found = Vec::new();
+    for memories in memories.chunks(MAX_TOGETHER) {
+        let profiles: Vec<Profile> = memories.par_iter().map(|it| Profile::of(it)).collect();
+        // Each search uses all cores. In a parallel loop, a thread that waits for its search would
+        // begin the next one on the same stack.
+        let proposed = memories.iter().zip(profiles).map(|(memory, profile)| {
+            let proposed = propose(&opened, &selection, memory, &profile)?;
+            Ok((profile, proposed))
+        });
+        let proposed: Vec<(Profile, Vec<(String, Memory)>)> =
+            proposed.collect::<Result<_, Error>>()?;
+        // Many are proposed several times.
+        let others = proposed.iter().flat_map(|(_, proposed)| proposed);
+        let others: HashMap<&str, &Memory> =
+            others.map(|(_, other)| (other.id.as_str(), other)).collect();
+        let others: HashMap<&str, Profile> =
+            others.into_par_iter().map(|(id, other)| (id, Profile::of(other))).collect();
+        let contradicted = |(memory, (profile, proposed)): (&&Memory, &(Profile, Vec<_>))| {
+            let mut ids = proposed.iter().map(|(_, other): &(String, Memory)| &other.id);
+            let is_contradicted = |id: &&String| {
+                let other = others.get(id.as_str()).filter(|_| **id != memory.id);
+                let relation = other.map(|other| relate(profile, other).kind);
+                relation == Some(RelationKind::Contradicts)
+            };
+            ids.find(is_contradicted).cloned()
+        };
+        found.par_extend(memories.par_iter().zip(&proposed).map(contradicted));
+    }
+    Ok(found)
 }
 
 /// The nearest without waiting for an index. While the index of a large store is missing, scans its
