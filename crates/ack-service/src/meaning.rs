@@ -34,3 +34,10 @@ pub fn of(text: &str, is_contextual: bool) -> Option<QueryVector> {
         plain: read.or_else(|| QuantizedVector::quantize(&plain))?,
     })
 }
+
+/// The same without reading the text in context, which takes long for a whole memory and adds
+/// little where it is compared with static vectors.
+pub fn without_context(text: &str) -> Option<QueryVector> {
+    let plain = Encoder::embedded()?.query(text)?;
+    Some(QueryVector { contextual: None, plain: QuantizedVector::quantize(&plain)? })
+}

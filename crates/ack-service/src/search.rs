@@ -150,6 +150,9 @@ impl<'a> Search<'a> {
         }
         let text = self.spec.meaning.as_deref().or(self.text())?;
         let is_contextual = self.views.iter().any(|view| view.index.is_contextual);
+        if self.spec.is_proposal && !is_contextual {
+            return meaning::without_context(text);
+        }
         match self.bm25() {
             Some(bm25) => meaning::of(&bm25.corrected(text), is_contextual),
             None => meaning::of(text, is_contextual),
