@@ -260,17 +260,22 @@ fn another_value_than_an_approved_memory_has_is_held_back() {
         ("three", "Retries of the payment worker are capped at 3"),
         ("five", "Retries of the payment worker are capped at 5"),
         ("lanes", "The pool has ten lanes"),
+        // A series: the approved ones differ in the same way.
+        ("screen-1", "Screen 1 of the kiosk has no layout problem"),
+        ("screen-2", "Screen 2 of the kiosk has no layout problem"),
+        ("screen-3", "Screen 3 of the kiosk has no layout problem"),
     ] {
         std::fs::write(folder.path().join(format!("{name}.md")), format!("# {title}\n")).unwrap();
     }
     root.manifest("notes", &format!("store = \"{}\"\n", folder.path().display()));
-    decide(root.path(), &["approve", "three"]).ok();
+    decide(root.path(), &["approve", "three", "screen-1", "screen-2"]).ok();
     let words = "1 held back: 1 contradicts `three`";
     for command in ["approve", "reject"] {
         let preview = decide(root.path(), &[command, "--waiting", "--dry-run"]);
         assert!(preview.err.contains(words), "{}", preview.err);
         let out = preview.ok();
-        assert!(out.contains("lanes") && !out.contains("five"), "{out}");
+        assert_contains!(out, "lanes", "screen-3");
+        assert_lacks!(out, "five");
     }
     let list = ack(root.path(), &["review", "--list", "--flagged"]).ok();
     assert!(list.contains("capped at 5") && !list.contains("lanes"), "{list}");

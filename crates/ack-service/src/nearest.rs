@@ -29,6 +29,9 @@ use super::validate::QuerySpec;
 const MAX_NEAREST: usize = 3;
 const MAX_PROPOSED: usize = 10;
 const MAX_TITLE: usize = 200;
+/// How much content a memory that is held back shares with the one that it contradicts. See
+/// `tests/relations` for how this was chosen.
+const MIN_RESEMBLANCE: f64 = 0.4;
 /// How many memories are compared at once with what is proposed for them: that is kept meanwhile.
 const MAX_TOGETHER: usize = 500;
 
@@ -100,17 +103,27 @@ pub fn contradicted(
         let others: HashMap<&str, Profile> =
             others.into_par_iter().map(|(id, other)| (id, Profile::of(other))).collect();
         let contradicted = |(memory, (profile, proposed)): (&&Memory, &(Profile, Vec<_>))| {
-            let mut ids = proposed.iter().map(|(_, other): &(String, Memory)| &other.id);
-            let is_contradicted = |id: &&String| {
-                let other = others.get(id.as_str()).filter(|_| **id != memory.id);
-                let relation = other.map(|other| relate(profile, other).kind);
-                relation == Some(RelationKind::Contradicts)
-            };
-            ids.find(is_contradicted).cloned()
+            let proposed = proposed.iter().map(|(_, other): &(String, Memory)| &other.id);
+            let proposed = proposed.filter(|id| **id != memory.id);
+            let mut proposed = proposed.filter_map(|id| Some((id, others.get(id.as_str())?)));
+            let (id, first) = proposed.find(|(_, other)| contradicts(profile, other))?;
+            // Approved memories that differ in the same way, as `Screen 1` and `Screen 2` do, are
+            // about different things, and so is this one.
+            let is_series = proposed
+                .filter(|(_, other)| contradicts(profile, other))
+                .any(|(_, other)| contradicts(first, other));
+            (!is_series).then(|| id.clone())
         };
         found.par_extend(memories.par_iter().zip(&proposed).map(contradicted));
     }
     Ok(found)
+}
+
+/// Whether two memories contradict each other, and are alike enough that this is no accident: long
+/// texts about different things often have two sentences of the same form.
+fn contradicts(one: &Profile, other: &Profile) -> bool {
+    let relation = relate(one, other);
+    relation.kind == RelationKind::Contradicts && relation.resemblance >= MIN_RESEMBLANCE
 }
 
 /// The nearest without waiting for an index. While the index of a large store is missing, scans its

@@ -50,8 +50,7 @@ const ANSWERS: [(char, &str, Asked); 6] = [
 
 /// How many memories of a store agents can use if its owner trusts it.
 pub struct TrustedCounts {
-    /// `None` if it is not known how many the store has.
-    trusted: Option<u64>,
+    trusted: u64,
     held_back: HeldBack,
 }
 
@@ -59,14 +58,13 @@ impl TrustedCounts {
     pub fn of(found: &FoundStore) -> Result<Self, CliError> {
         let opened = Store::new(found.path.clone(), Unreviewed::Approved);
         let held_back = progress::while_reading(|| HeldBack::of_store(&opened))?;
-        let count = held_back.count() as u64;
-        let trusted = found.memories.map(|memories| memories.saturating_sub(count));
-        Ok(Self { trusted, held_back })
+        let counts = opened.snapshot(|snapshot| snapshot.counts_by_id())?;
+        Ok(Self { trusted: counts.approved + counts.promoted, held_back })
     }
 
     /// `trust 506, hold back 2 flagged`, with these verbs, and then why: `(2 address an agent)`.
     pub fn phrases(&self, trust: &str, hold_back: &str) -> Vec<String> {
-        let trusted = self.trusted.map_or_else(|| "all".to_owned(), |number| number.to_string());
+        let trusted = self.trusted;
         match self.held_back.count() {
             0 => vec![format!("{trust} {trusted}")],
             count => vec![
