@@ -165,9 +165,9 @@ const FAULTS = {
   // The whole queue is put into the page.
   "whole-queue": (page) => script(page, "const WINDOW = 60;", "const WINDOW = 200;"),
   // Text that can hardly be read.
-  faint: (page) => script(page, "--quiet: light-dark(#5a5750,", "--quiet: light-dark(#b5b2ab,"),
+  faint: (page) => script(page, "--quiet: light-dark(#5f5b54,", "--quiet: light-dark(#b5b2ab,"),
   // The page is wider than a narrow window.
-  wide: (page) => script(page, "#card { padding: 1rem 1.25rem; }", "#card { min-width: 60rem; }"),
+  wide: (page) => script(page, "#card { padding: 1.5rem 2rem; }", "#card { min-width: 60rem; }"),
   // Undo says that it undid, and does not.
   "not-undone": (page) =>
     page.route("**/back", async (route) => {

@@ -37,13 +37,13 @@ fn ids_of(answer: &Value, field: &str) -> Vec<String> {
 fn a_rejection_says_what_is_served_again_and_what_waits_again() {
     let root = replaced();
     let seen = ack(root.path(), &["reject", "newer-1", "--dry-run"]).ok();
-    let said = "waits again: extra-1  Use pnpm, please";
+    let said = "unreviewed again: extra-1  Use pnpm, please";
     assert_contains!(seen, "served again: older-1  Use npm", said);
     let seen = ack(root.path(), &["reject", "newer-1", "--dry-run", "--json"]).json();
     assert_eq!(ids_of(&seen, "served_again"), ["older-1"], "{seen}");
     assert_eq!(ids_of(&seen, "wait_again"), ["extra-1"], "{seen}");
     let answer = decide(root.path(), &["reject", "newer-1"]).ok();
-    let said = "waits again: extra-1  Use pnpm, please";
+    let said = "unreviewed again: extra-1  Use pnpm, please";
     assert_contains!(answer, "served again: older-1  Use npm", said);
     assert_eq!(approved(root.path()), ["older-1", "other-1"]);
     assert_eq!(waits(&root), ["extra-1"]);
@@ -144,21 +144,24 @@ fn the_desk_says_before_and_after_what_comes_back() {
     let card = session.card(0);
     let actions = card["actions"].as_array().unwrap();
     let reject = actions.iter().find(|action| action["key"] == "r").unwrap();
-    assert_eq!(reject["label"], "Reject, 1 waits again");
-    assert_eq!(reject["side_effects"], json!(["waits again: first  Use npm"]));
+    assert_eq!(reject["label"], "Reject, 1 is unreviewed again");
+    assert_eq!(reject["side_effects"], json!(["unreviewed again: first  Use npm"]));
     let reject = json!({ "numbers": [0], "choice": { "do": "reject" } });
     session.tell("/choose", reject);
     let written = session.get("/write");
-    assert_eq!(written["side_effects"], json!(["waits again: first  Use npm"]));
+    assert_eq!(written["side_effects"], json!(["unreviewed again: first  Use npm"]));
     drop(desk);
     decide(root.path(), &["undo"]).ok();
 
     let terminal = Terminal::new();
     let command = terminal.command(root.path(), &["review", "--plain"]);
     let mut review = Session::start(command);
-    review.answer("if you reject it, waits again: first  Use npm", "r no\n");
-    review.expect("Rejected: ").expect("waits again: first Use npm").answer("save? [Y/n]", "y\n");
-    review.expect("waits again: first  Use npm");
+    review.answer("if you reject it, unreviewed again: first  Use npm", "r no\n");
+    review
+        .expect("Rejected: ")
+        .expect("unreviewed again: first Use npm")
+        .answer("save? [Y/n]", "y\n");
+    review.expect("unreviewed again: first  Use npm");
     review.end();
     assert_eq!(waits(&root), ["first"]);
 }

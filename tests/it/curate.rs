@@ -326,7 +326,7 @@ fn a_queue_is_reviewed_by_keys_alone() {
     let (code, shown) = session.end();
     assert_eq!(code, Some(0), "{shown}");
     for expected in [
-        "5 memories wait for review",
+        "5 unreviewed memories",
         "1/5",
         "keep  Retry with jitter",
         "no memory has the id `nobody`",

@@ -133,6 +133,16 @@ fn similar_memories_are_grouped() {
     assert_eq!(group[0]["number"], 1);
     let card = session.card(2);
     assert_eq!(card["group"], json!([]));
+    // The first stands for both in the list, and the next one follows it.
+    let lines = session.tell("/queue", json!({ "count": 9 }));
+    let of = |entry: &Value| (entry["number"].clone(), entry["alike"].clone());
+    let found: Vec<_> = lines["entries"].as_array().unwrap().iter().map(of).collect();
+    assert_eq!(
+        (&lines["total"], found),
+        (&json!(3), vec![(json!(0), json!(2)), (json!(2), json!(null))])
+    );
+    assert_eq!(session.card(0)["next"], 2);
+    assert_eq!(session.tell("/matching", json!({}))["numbers"], json!([0, 1, 2]));
 
     // Memories that were decided about together stay visible, and each decision can be changed.
     let both = json!({ "numbers": [0, 1], "choice": { "do": "approve" } });
@@ -211,14 +221,14 @@ fn a_heap_is_decided_at_once_without_what_is_flagged() {
         let of = |heap: &Value| keys.iter().map(|key| heap[key].clone()).collect();
         Value::Array(heaps.map(of).collect())
     };
-    let summary = "what a session did, as its program wrote it · 1 flagged one held back";
-    let alike = "1 group that say much the same · 1 flagged one held back";
+    let summary = "what a session did, as its program wrote it · 1 flagged held back";
+    let alike = "1 group that says much the same · 1 flagged held back";
     let expected = json!([
         ["flagged", 2, "2 address an agent"],
         ["summaries", 1, summary],
         ["alike", 2, alike],
         ["project/shop", 1, "howto 1"],
-        ["project/summaries", 1, "no type 1"],
+        ["project/summaries", 1, "1 without a type"],
     ]);
     assert_eq!(heaps(&["name", "waiting", "about"]), expected);
 

@@ -151,22 +151,23 @@ fn a_flagged_memory_is_not_taken_along() {
     go_to_heap(&mut session, "Flagged");
     session.press("A").shows("flagged memories are decided one by one");
     go_to_heap(&mut session, "shop  ");
-    assert_contains!(session.rows().join("\n"), "1 flagged one held back");
+    assert_contains!(session.rows().join("\n"), "1 flagged held back");
     session.press("A").shows("Approved: 8 of shop");
     // Nor with all that match.
     session
         .press("o")
         .shows("9 of 14")
         .press("X")
-        .shows("A approve 5; 1 held back: 1 addresses an agent")
-        .shows("R reject 5 ");
+        .shows("6 selected; 1 held back: 1 addresses an agent")
+        .shows("4 of 5: from the newest to the oldest")
+        .shows("A approve 5  R reject 5 ");
     session.press("A").shows("Approved: 5; 1 held back");
     // Nor alone, as long as it is a selection.
     session
         .press("/is:flagged\r")
         .shows("1 of 1")
         .press("X")
-        .shows("A approve 0; 1 held back")
+        .shows("1 selected; 1 held back: 1 addresses an agent")
         .press("A")
         .shows("what is flagged is decided one by one")
         .press("j")
@@ -513,7 +514,10 @@ fn a_neighbour_is_merged_or_replaced_and_twins_are_kept_once() {
     assert_contains!(shown, "w0");
     let root = shop();
     let mut session = open(&root, 100, 30);
-    session.shows("14 unreviewed").press("/webhook\r").shows("1 of 2").shows("2 alike").press("g");
+    session.shows("14 unreviewed").press("/webhook\r").shows("1 of 2");
+    // One line for both.
+    assert_contains!(row(&session.rows(), "· Webhook timeout"), "2 alike");
+    session.press("j").shows("that was the last one").press("g");
     session
         .shows("Approved, with 1 duplicate: Webhook timeout")
         .press("u")
@@ -541,7 +545,7 @@ fn lines_where_no_screen_can_be_drawn_or_none_is_wanted() {
         let mut command = review_with(&root, arguments);
         command.env("TERM", term);
         let mut session = Session::start(command);
-        session.expect("3 memories wait for review").expect("1/3").answer("lists them > ", "q\n");
+        session.expect("3 unreviewed memories").expect("1/3").answer("lists them > ", "q\n");
         let (code, shown) = session.end();
         assert_eq!(code, Some(0), "{shown}");
         assert!(!shown.contains('\u{1b}'), "{shown:?}");

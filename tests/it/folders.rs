@@ -357,7 +357,7 @@ fn the_numbers_of_a_real_mcp_memory_service_are_explained() {
     let output = ack(root.path(), &["scopes", "--scope", "notes"]).ok();
     assert_contains!(output.replace("\n  ", " "), words);
     let output = ack(root.path(), &["review", "--list"]).ok();
-    let words = "201 memories wait for review; median age";
+    let words = "201 unreviewed memories; median age";
     assert!(output.starts_with(words), "{output}");
     assert_contains!(output, "; 22 of them replaced by newer ones");
     let output = ack(root.path(), &["doctor"]).out;

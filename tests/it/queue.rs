@@ -50,7 +50,7 @@ fn the_queue_header_reports_size_age_and_pace() {
     let heading = head(&root);
     assert_eq!(
         heading,
-        "5 memories wait for review; median age 3 days, oldest 20 days\n\
+        "5 unreviewed memories; median age 3 days, oldest 20 days\n\
          last 7 days: 4 new, 7 decided; at this pace the rest takes 12 days"
     );
     // A filter selects from them; the numbers stay those of the whole queue.
@@ -70,7 +70,7 @@ fn a_postponed_memory_leaves_the_queue_until_its_day() {
     let found = &log(&root, "alpha")[0];
     assert_eq!(found.until.as_deref(), Some(in_two_weeks.as_str()));
     let heading = head(&root);
-    let said = "2 memories wait for review; median age 5 days";
+    let said = "2 unreviewed memories; median age 5 days";
     assert!(heading.starts_with(said), "{heading}");
     assert_contains!(heading, "; 1 snoozed");
     let listed = ack(root.path(), &["review", "--list"]).ok();
@@ -97,7 +97,7 @@ fn a_postponed_memory_leaves_the_queue_until_its_day() {
     write_file(&path, text.replace(&in_two_weeks, &days_ago(0)[..10]));
     // What this program wrote is gone; without the seal nobody knows.
     std::fs::remove_file(path.with_extension("seal")).unwrap();
-    assert!(head(&root).starts_with("3 memories wait"), "{}", head(&root));
+    assert!(head(&root).starts_with("3 unreviewed memories"), "{}", head(&root));
     // Whole queues are snoozed without naming anything, and one whose text changed is back.
     let words = ["stage", "--waiting", "--yes", "--until", "2099-01-01"];
     decide(root.path(), &words).ok();
@@ -198,7 +198,7 @@ fn a_review_for_a_question_has_what_matches_the_best_first() {
     decide(root.path(), &["stage", "l-2", "--until", "2w"]).ok();
     assert!(!listed(&["xylophone deadlock"]).contains(&"l-2".to_owned()));
     let mut session = Session::start(crate::desk_session::review(&root));
-    session.expect("2 memories wait").press("q\n");
+    session.expect("2 unreviewed memories").press("q\n");
     session.end();
     let mut command = crate::desk_session::review(&root);
     let mut session = Session::start({

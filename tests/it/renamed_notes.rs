@@ -257,9 +257,10 @@ fn copies_stay_rejected_as_long_as_one_copy_is_rejected() {
 
 #[test]
 fn the_end_of_the_last_rejection_names_the_copies_that_come_back() {
-    for (settings, kind, line) in
-        [("ref = 'HEAD'", "served_again", "served again: c"), ("", "wait_again", "waits again: c")]
-    {
+    for (settings, kind, line) in [
+        ("ref = 'HEAD'", "served_again", "served again: c"),
+        ("", "wait_again", "unreviewed again: c"),
+    ] {
         let scene = Scene::new(settings, &EQUAL);
         let root = scene.root.path();
         let before = scene.counts();

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::Desk;
 use super::choice::{Choice, count_text};
+use super::heaps::Sample;
 use super::queue::QueueView;
 use crate::curate::CurateError;
 
@@ -22,8 +23,11 @@ pub struct Decided {
 pub struct Selection {
     /// How many memories, without those that are held back.
     pub count: usize,
-    /// How many are held back, and why. Empty if there are none.
-    pub held_back: String,
+    /// How many are selected, how many of them are held back, and why, in one line.
+    pub said: String,
+    /// Five of those that are not held back, and which they are.
+    pub sample: Vec<Sample>,
+    pub sampled: String,
 }
 
 impl Desk {
@@ -85,15 +89,18 @@ impl Desk {
 
     /// What a decision about all of these would be for.
     pub fn selection(&self, numbers: &[usize]) -> Selection {
-        let (picked, held_back) = self.without_flagged(numbers);
-        Selection { count: picked.len(), held_back: held_back.in_words() }
+        let (mut picked, held_back) = self.without_flagged(numbers);
+        picked.sort_unstable();
+        let said = held_back.after(&format!("{} selected", numbers.len()));
+        let (sample, sampled) = self.sample(&picked, 0);
+        Selection { count: picked.len(), said, sample, sampled }
     }
 
     /// Refuses a decision about several memories that would leave out all of them.
     pub fn check_selection(&self, numbers: &[usize]) -> Result<(), CurateError> {
         match numbers {
             [] => Err(CurateError::Refused(NO_SIMILAR)),
-            _ if self.selection(numbers).count == 0 => Err(CurateError::Refused(
+            _ if self.without_flagged(numbers).0.is_empty() => Err(CurateError::Refused(
                 "what is flagged is decided one by one: a approves, r rejects it",
             )),
             _ => Ok(()),

@@ -30,6 +30,8 @@ const SAMPLE: usize = 5;
 const MAX_TYPES: usize = 4;
 /// What opens a heap whose memories have to be looked at.
 pub(crate) const ONE_BY_ONE: (&str, &str) = ("Enter", "one by one");
+/// What stands in place of a type that a memory does not have.
+const NO_TYPE: &str = "no type";
 /// The type of a session's summary in the stores that have them.
 pub(crate) const SUMMARY: &str = "session_summary";
 
@@ -326,8 +328,7 @@ impl Desk {
         let about = done.map_or_else(|| self.about_heap(kind, shown), capitalised);
         let held_back = match held_back {
             0 => String::new(),
-            1 => " · 1 flagged one held back".to_owned(),
-            many => format!(" · {many} flagged ones held back"),
+            count => format!(" · {count} flagged held back"),
         };
         Heap {
             name: kind.name(),
@@ -404,7 +405,8 @@ impl Desk {
             HeapKind::Alike => {
                 let found = numbers.iter().filter_map(|number| self.group_of.get(number));
                 let found = found.collect::<HashSet<_>>().len() as u64;
-                format!("{} that say much the same", count(found, "group"))
+                let say = if found == 1 { "says" } else { "say" };
+                format!("{} that {say} much the same", count(found, "group"))
             }
             HeapKind::Old | HeapKind::Project(_) | HeapKind::Elsewhere | HeapKind::Part(..) => {
                 self.types(numbers)
@@ -427,7 +429,10 @@ impl Desk {
         let mut parts: Vec<String> = counts
             .iter()
             .take(MAX_TYPES)
-            .map(|(kind, count)| format!("{} {count}", in_words(kind)))
+            .map(|(kind, count)| match in_words(kind) {
+                kind if kind == NO_TYPE => format!("{count} without a type"),
+                kind => format!("{kind} {count}"),
+            })
             .collect();
         match counts.len().saturating_sub(MAX_TYPES) {
             0 => {}
@@ -438,7 +443,7 @@ impl Desk {
 
     /// Five memories of a heap, the next five with each `turn`, and which they are: where past
     /// prompts tell, the most missed, the newest and the oldest; else from the newest to the oldest.
-    fn sample(&self, numbers: &[usize], turn: usize) -> (Vec<Sample>, String) {
+    pub(crate) fn sample(&self, numbers: &[usize], turn: usize) -> (Vec<Sample>, String) {
         // Of a group, one is enough.
         let mut seen = HashSet::new();
         let mut one_each: Vec<usize> = Vec::new();
@@ -479,9 +484,10 @@ impl Desk {
             let number = one_each.get(*place)?;
             Some(self.sample_of(*number, self.items.get(*number)?))
         });
-        let sampled = match one_each.len() == numbers.len() {
-            true => format!("{} of {}: {which}", shown.len(), numbers.len()),
-            false => {
+        let are_groups = numbers.iter().all(|number| self.group_of.contains_key(number));
+        let sampled = match are_groups {
+            false => format!("{} of {}: {which}", shown.len(), numbers.len()),
+            true => {
                 let groups = count(one_each.len() as u64, "group");
                 format!("{} of {groups}: {which}", shown.len())
             }
@@ -612,7 +618,7 @@ fn without_colon(name: &str) -> String {
 }
 
 fn type_of(memory: &Memory) -> &str {
-    memory.kind.as_deref().unwrap_or("no type")
+    memory.kind.as_deref().unwrap_or(NO_TYPE)
 }
 
 /// A folded name as words.

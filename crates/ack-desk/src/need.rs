@@ -199,7 +199,7 @@ impl Desk {
     }
 
     /// How often past prompts would have found some memories; `None` if there are no prompts.
-    pub(crate) fn missed_of(&self, numbers: &[usize]) -> Option<usize> {
+    pub fn missed_of(&self, numbers: &[usize]) -> Option<usize> {
         let found = numbers.iter().filter_map(|number| self.need.found_by.get(number));
         (!self.need.prompts.is_empty()).then(|| found.map(Vec::len).sum())
     }

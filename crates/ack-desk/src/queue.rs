@@ -1,6 +1,7 @@
 //! The memories on the desk: their order, the filter, and the header of the queue.
 
 use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use ack_api::Warning;
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Desk;
 use super::card::{age_in_days, days};
-use super::choice::Choice;
+use super::choice::{Choice, count_text};
 use super::heaps::HeapKind;
 use crate::curate::Candidate;
 use crate::curate::stale::ApprovedMemory;
@@ -213,7 +214,7 @@ pub struct Place {
     /// From 1; `None` if it is decided itself.
     pub position: Option<usize>,
     pub total: usize,
-    /// The numbers of those before and after it.
+    /// The numbers of the one before it, decided or not, and of the next without a decision.
     pub previous: Option<usize>,
     pub next: Option<usize>,
 }
@@ -286,14 +287,35 @@ impl Desk {
         numbers
     }
 
+    /// Those that have no line in a list of these: of undecided ones that are much alike, the first
+    /// stands for all. What is flagged always has its own.
+    pub fn folded(&self, numbers: &[usize]) -> HashSet<usize> {
+        let mut groups = HashSet::new();
+        let mut folded = HashSet::new();
+        for number in numbers {
+            let Some(group) = self.group_of.get(number).filter(|_| self.waits(*number)) else {
+                continue;
+            };
+            let item = self.items.get(*number).filter(|item| !item.is_flagged());
+            let scope = item.map(|item| &item.candidate.scope.name);
+            if scope.is_some_and(|scope| !groups.insert((scope, group))) {
+                folded.insert(*number);
+            }
+        }
+        folded
+    }
+
     /// The place of a memory in a view. One that does not fit stands behind the others.
     pub fn place(&self, view: &QueueView, number: usize) -> Place {
         let fitting = self.fitting(view);
+        let folded = self.folded(&fitting);
         let mut parts = fitting.split(|other| *other == number);
         let before = parts.next().unwrap_or_default();
         let following = parts.next().unwrap_or_default();
         let count = |part: &[usize]| part.iter().filter(|other| self.waits(**other)).count();
-        let first = |part: &[usize]| part.iter().copied().find(|other| self.waits(*other));
+        let waits = |other: &usize| self.waits(*other) && !folded.contains(other);
+        let first = |part: &[usize]| part.iter().copied().find(waits);
+        let is_before = |other: &usize| self.is_unsaved(*other) && !folded.contains(other);
         let position = count(before) + 1;
         if position == 1 && view.queue == QueueKind::Waiting {
             self.has_new_order.set(false);
@@ -301,7 +323,7 @@ impl Desk {
         Place {
             position: self.waits(number).then_some(position),
             total: position + count(following),
-            previous: before.iter().rev().copied().find(|other| self.waits(*other)),
+            previous: before.iter().rev().copied().find(is_before),
             next: match self.starts_over(view) {
                 true => first(before),
                 false => first(following),
@@ -320,11 +342,17 @@ impl Desk {
         let place = fitting.iter().position(|number| *number == after);
         let place = place.filter(|_| !self.starts_over(view));
         let (before, following) = fitting.split_at_checked(place.map_or(0, |place| place + 1))?;
-        following.iter().chain(before).copied().find(|number| self.waits(*number))
+        let folded = self.folded(&fitting);
+        let waits = |number: &usize| self.waits(*number) && !folded.contains(number);
+        following.iter().chain(before).copied().find(waits)
     }
 
     pub(crate) fn waits(&self, number: usize) -> bool {
         self.items.get(number).is_some_and(|item| item.state == ItemState::Waiting)
+    }
+
+    fn is_unsaved(&self, number: usize) -> bool {
+        self.items.get(number).is_some_and(|item| item.state != ItemState::Written)
     }
 }
 
@@ -341,7 +369,7 @@ pub struct Head {
     pub chosen: usize,
     /// How many approved memories may be out of date and have no choice.
     pub stale: usize,
-    /// How many wait and how old they are, in words; then what else there is to know.
+    /// How many are unreviewed and how old they are, in words; then what else there is to know.
     pub text: String,
 }
 
@@ -360,8 +388,8 @@ impl Desk {
             _ => String::new(),
         };
         let count = waiting.len();
-        let wait = if count == 1 { "memory waits" } else { "memories wait" };
-        let mut text = format!("{count} {wait} for review{age}");
+        let memories = count_text(count, "unreviewed memory", "unreviewed memories");
+        let mut text = format!("{memories}{age}");
         if count > 0 {
             text.push_str(&self.numbers.describe_pace());
         }

@@ -9,6 +9,12 @@ impl Desk {
         self.others_of_group(number).filter(|other| self.waits(*other)).collect()
     }
 
+    /// How many are much alike, if this memory stands for several.
+    pub fn alike(&self, number: usize) -> Option<usize> {
+        let others = self.group(number).len();
+        (others > 0 && self.waits(number)).then_some(others + 1)
+    }
+
     /// The ids of those memories.
     pub fn ids_of_group(&self, number: usize) -> Vec<String> {
         let items = self.group(number).into_iter();

@@ -56,7 +56,7 @@ impl SideEffects {
     pub fn lines(&self, short: &ShortIds) -> Vec<String> {
         let kinds = [
             ("served again", &self.served_again),
-            ("waits again", &self.wait_again),
+            ("unreviewed again", &self.wait_again),
             ("also rejected, the same text", &self.also_rejected),
         ];
         let lines = kinds.into_iter().flat_map(|(what, memories)| {
@@ -68,11 +68,11 @@ impl SideEffects {
         lines.collect()
     }
 
-    /// `1 is served again, 2 wait again`; `None` if nothing else changes.
+    /// `1 is served again, 2 are unreviewed again`; `None` if nothing else changes.
     pub fn summary(&self) -> Option<String> {
         let said = [
             (&self.served_again, "is served again", "are served again"),
-            (&self.wait_again, "waits again", "wait again"),
+            (&self.wait_again, "is unreviewed again", "are unreviewed again"),
             (
                 &self.also_rejected,
                 "with the same text is rejected too",

@@ -1,7 +1,8 @@
-// What is shown: the head, the queue, the card and what lies beside it.
+// What is shown: the head, the rail, the card and what lies beside it.
 
-// A list of more memories is folded.
-const UNFOLDED_MEMBERS = 5;
+const MARKS = { rejected: "✕", snoozed: "z", merged: "=", replaced: "=", "marked as a duplicate": "=" };
+// How far below its upper end the rail shows the memory that the card is about.
+const RAIL_PAST = 128;
 const FLAGS = {
   secret: "looks like a password, a key or a token",
   addresses_agent: "addresses an agent",
@@ -12,7 +13,6 @@ const AROUND = 60;
 
 function showHead() {
   const { head } = state.summary;
-  by("head").textContent = head.text;
   showProgress();
   const write = by("write");
   const saved = state.summary.progress.saved > 0 ? "✓ Saved" : "Nothing to save";
@@ -40,48 +40,87 @@ function showProgress() {
   }
 }
 
-function showQueue() {
-  const { total, from, entries } = state.queue;
-  const shown = state.shown?.number;
-  const filtered = state.view.filter ? " that fit" : "";
-  const range = entries.length < total ? `${from + 1}–${from + entries.length} of ` : "";
-  const selected = state.selected.size > 0 ? `, ${state.selected.size} selected` : "";
-  by("place").textContent = `${range}${total}${filtered}${selected}`;
-  const rows = entries.map((entry) => {
-    const when = entry.decided ? [entry.decided] : [entry.type, days(entry.age_days)];
-    const about = joined([entry.place, ...when]);
-    const stale = entry.stale ? element("span", { class: "marked" }, ` · stale: ${entry.stale}`) : null;
-    const mark = entry.flagged ? element("span", { class: "marked" }, " · flagged") : stale;
-    return element(
-      "li",
-      {},
-      element(
-        "button",
-        {
-          type: "button",
-          "aria-current": entry.number === shown ? "true" : null,
-          "aria-pressed": state.selected.has(entry.number) ? "true" : null,
-          onclick: () => inTurn(() => show(entry.number)),
-        },
-        element("span", { class: "title" }, entry.title),
-        element("span", { class: "of" }, about, mark),
-      ),
-    );
-  });
-  const order = by("order");
-  order.hidden = state.view.queue !== "approved";
-  order.textContent = state.view.last_decided ? "last decided first" : "stale first";
-  const list = by("queue");
-  const held = list.contains(document.activeElement);
-  list.replaceChildren(...rows);
-  const place = entries.findIndex((entry) => entry.number === shown);
+/** The undo list, where one is, and what comes. */
+function showRail() {
+  const { total, position, entries } = state.queue;
+  const { filter, queue, last_decided: isLast } = state.view;
+  const heap = plan.heaps.find(({ name }) => filter === `heap:${name}`);
+  by("rail-name").textContent = heap?.title ?? (filter || "All");
+  const place = position ? `${position} of ${total}` : String(total);
+  by("place").textContent = place;
   const positionLine = document.getElementById("position");
-  if (positionLine && place >= 0) {
-    positionLine.textContent = `${from + place + 1} of ${total}`;
+  if (positionLine && position) {
+    positionLine.textContent = place;
   }
+  const order = by("order");
+  order.hidden = queue !== "approved";
+  order.textContent = isLast ? "last decided first" : "stale first";
+  const rail = by("rail");
+  const held = rail.contains(document.activeElement);
+  const decided = state.summary.recent.toReversed().map(decidedEntry);
+  by("decided-label").hidden = decided.length === 0;
+  by("decided").replaceChildren(...decided);
+  by("queue").replaceChildren(...entries.map(railEntry));
+  const current = rail.querySelector("[aria-current]");
+  rail.scrollTop = (current?.offsetTop ?? 0) - RAIL_PAST;
   if (held) {
-    list.querySelector("[aria-current]")?.focus();
+    current?.focus();
   }
+}
+
+const railButton = (number, parts, attributes) =>
+  element(
+    "button",
+    {
+      type: "button",
+      "aria-current": number === state.shown?.number ? "true" : null,
+      onclick: () => inTurn(() => show(number)),
+      ...attributes,
+    },
+    ...parts,
+  );
+
+const sign = (text, name = "") => element("span", { class: `sign ${name}`, "aria-hidden": "true" }, text);
+
+/** What was decided, with a click to change it. Several decided together are folded. */
+function decidedEntry({ done, reason, about, count, members }) {
+  const mark = MARKS[done] ?? "✓";
+  const why = reason ? `${done}: ${reason}` : done;
+  const parts = (title) => [
+    sign(mark, mark === "✕" ? "bad" : "good"),
+    element("span", { class: "title" }, title),
+    element("span", { class: "of", title: why }, done),
+  ];
+  if (count === 1) {
+    return element("li", {}, railButton(members[0].number, parts(about)));
+  }
+  const rest = count - members.length;
+  const each = members.map(({ number, title }) => element("li", {}, railButton(number, parts(title))));
+  const more = rest > 0 ? element("li", { class: "small" }, `and ${rest} more`) : null;
+  return element("li", {}, element("details", {}, element("summary", {}, ...parts(about)), element("ol", {}, ...each, more)));
+}
+
+/** One that is undecided, or approved. */
+function railEntry(entry) {
+  const { number, title, alike, missed, flagged, decided, stale } = entry;
+  const isSelected = state.selected.has(number);
+  const need = missed ? `${missed}×` : "·";
+  const plain = sign(decided ? "" : need);
+  const mark = isSelected ? sign("*", "chosen") : flagged ? sign("⚑", "warn") : plain;
+  const about = decided ? joined([entry.place, decided]) : alike ? `${alike} alike` : null;
+  const parts = [
+    mark,
+    element("span", { class: "title" }, flagged ? element("span", { class: "unseen" }, "flagged: ") : null, title),
+    about ? element("span", { class: "of" }, about, stale ? element("span", { class: "warn" }, ` · stale: ${stale}`) : null) : null,
+  ];
+  const isCurrent = number === state.shown?.number;
+  const next = missed === null ? "Next" : [element("span", {}, "Next"), element("span", {}, "missed")];
+  return element(
+    "li",
+    { class: decided ? "approved" : null },
+    railButton(number, parts, { "aria-pressed": isSelected ? "true" : null }),
+    isCurrent && !decided ? element("p", { class: "label" }, ...[next].flat()) : null,
+  );
 }
 
 /** A text in one style, marked if it flags the memory. Never markup of the memory. */
@@ -153,28 +192,40 @@ function textNodes() {
 }
 
 /** How often the person's past prompts would have found it. */
-function missedBy({ said, examples }) {
-  const entries = examples.map(({ text, day }) => joined([`“${text}”`, day]));
-  return element("div", { class: "missed-by" }, element("p", {}, said), listOf(entries));
+function showMissed() {
+  const missed = state.shown?.missed;
+  by("missed").hidden = !missed;
+  if (missed) {
+    const entries = missed.examples.map(({ text, day }) => joined([`“${text}”`, day]));
+    fold("missed", "Missed by your agents", null, element("p", {}, missed.said), listOf(entries, { class: "small" }));
+  }
+}
+
+/** What it is: its type, project, age and confidence, and its id. */
+function metaLine({ card, position, total }) {
+  const age = card.age_days === null ? null : `${days(card.age_days)} old`;
+  const confidence = card.confidence === undefined ? null : `confidence ${card.confidence.toFixed(2)}`;
+  return element(
+    "p",
+    { class: "meta" },
+    element("span", { id: "position" }, position ? `${position} of ${total}` : "decided"),
+    card.type ? element("span", { class: "chip" }, card.type) : null,
+    element("span", {}, joined([card.project, age, confidence])),
+    element("code", {}, card.id),
+  );
+}
+
+/** What was chosen for it, with a way to undo that alone. */
+function choiceLine({ number, chosen }) {
+  const made = state.summary.recent.find(({ members }) => members.some((one) => one.number === number));
+  const label = made?.count > 1 ? `Undo all ${made.count}` : "Undo";
+  const undo = made ? button(label, null, () => inTurn(() => takeBack(made.key)), { class: "plain" }) : "";
+  return element("p", { class: "choice" }, `You ${chosen} it; not saved yet. `, undo);
 }
 
 function showCard() {
-  const { card, text, position, total, chosen, flagged, missed } = state.shown;
-  const place = position ? `${position} of ${total}` : "decided";
-  const meta = [card.id, card.type, card.age_days === null ? null : `${days(card.age_days)} old`];
-  const confidence = card.confidence === undefined ? "" : `${Math.round(card.confidence * 100)} %`;
-  const parts = [
-    element(
-      "p",
-      { class: "meta" },
-      element("span", { id: "position" }, place),
-      ...meta.filter(Boolean).map((part) => ` · ${part}`),
-    ),
-    element("h2", { id: "title", tabindex: "-1" }, ...spanNodes(text.title)),
-  ];
-  if (chosen) {
-    parts.push(element("p", { class: "choice" }, `You ${chosen} it; not saved yet.`));
-  }
+  const { card, text, chosen, flagged } = state.shown;
+  const parts = [];
   if (card.marks.length > 0) {
     const marks = listOf(card.marks, { class: flagged ? "marks flagged" : "marks" });
     if (flagged) {
@@ -184,28 +235,32 @@ function showCard() {
     }
     parts.push(marks);
   }
+  parts.push(metaLine(state.shown));
+  parts.push(element("h2", { id: "title", tabindex: "-1" }, ...spanNodes(text.title)));
+  if (chosen) {
+    parts.push(choiceLine(state.shown));
+  }
   if (text.subtitle.length > 0) {
     parts.push(element("p", { class: "subtitle" }, ...spanNodes(text.subtitle)));
   }
   parts.push(...textNodes());
   parts.push(
     rows([
-      ["tags", card.concepts],
       ["files", card.files],
-      ["project", card.project],
-      ["scope", card.scope],
       ["session", card.session_title ? `${card.session_title} (${card.session})` : card.session],
-      ["confidence", confidence],
+      ["tags", card.concepts],
+      ["scope", card.scope],
       ["served", card.served],
     ]),
   );
-  parts.push(missed ? missedBy(missed) : "", element("dl", { id: "evidence", hidden: true }));
+  parts.push(element("dl", { id: "evidence", hidden: true }));
   by("card").replaceChildren(...parts);
   showEvidence();
   showGroup();
+  showMissed();
 }
 
-/** Others that wait and are alike. */
+/** Other unreviewed ones that are alike. */
 function showGroup() {
   const { group } = state.shown;
   const alike = by("group");
@@ -218,8 +273,8 @@ function showGroup() {
     element("h2", { id: "group-name" }, `${group.length + 1} alike`),
     buttons(
       button(`Keep this one, ${others}`, "g", () => inTurn(keepOne)),
-      button("Approve all", "A", () => inTurn(() => askMany("approve"))),
-      button("Reject all", "R", () => inTurn(() => askMany("reject"))),
+      button("Approve all", "A", () => inTurn(approveMany)),
+      button("Reject all", "R", () => inTurn(rejectMany)),
     ),
     element("details", {}, element("summary", {}, "the others"), listOf(links)),
   );
@@ -380,62 +435,40 @@ function showWithout(isWithout) {
   showNext();
 }
 
-const change = (number, title) =>
-  button("Change", null, () => inTurn(() => show(number)), {
-    class: "plain",
-    "aria-label": `Change: ${title}`,
-  });
-
-/** The memories of one decision about several. */
-function members(made) {
-  const more = made.count - made.members.length;
-  const list = element(
-    "ul",
-    { class: "members" },
-    ...made.members.map(({ number, title }) =>
-      element("li", {}, element("span", {}, title), change(number, title)),
-    ),
-    more > 0 ? element("li", {}, `and ${more} more`) : null,
+/** What A and R would decide about: how many, why some are held back, and five of them. */
+function showSelected() {
+  const { said, sample, sampled } = state.selection;
+  by("selected").hidden = state.selected.size === 0;
+  by("selected").replaceChildren(
+    element("h2", { id: "selected-name" }, said),
+    element("p", { class: "small" }, sampled),
+    element("ol", { class: "sample" }, ...sample.map(sampleEntry)),
   );
-  const open = made.count <= UNFOLDED_MEMBERS;
-  return element("details", { open }, element("summary", {}, "one by one"), list);
 }
 
-function showRecent() {
-  const { recent } = state.summary;
-  const entries = recent.map((made) => {
-    const why = made.reason ? ` (${made.reason})` : "";
-    return element(
-      "li",
-      {},
-      element("p", {}, element("strong", {}, made.done), `${why}: ${made.about}`),
-      made.count > 1 ? members(made) : null,
-      buttons(
-        made.count === 1 ? change(made.members[0].number, made.about) : null,
-        button("Take back", null, () => inTurn(() => takeBack(made.key)), {
-          class: "plain",
-          "aria-label": `Take back: ${made.about}`,
-        }),
-      ),
-    );
-  });
-  by("recent").replaceChildren(
-    element("h2", { id: "recent-name" }, "Last decisions"),
-    entries.length > 0
-      ? element("ol", {}, ...entries)
-      : element("p", { class: "small" }, "None yet. They are saved when you say so."),
-  );
+/** The reason that a flagged memory is most likely rejected for. */
+function offeredReason({ warnings }) {
+  const at = warnings.includes("addresses_agent") ? 7 : warnings.includes("secret") ? 6 : null;
+  return state.reasons[at];
 }
 
 function showActions() {
-  const { actions, card, approved, flagged } = state.shown;
-  const why = card.warnings.includes("addresses_agent") ? "8" : "7";
-  const offered = ["addresses_agent", "secret"].some((flag) => card.warnings.includes(flag))
-    ? state.reasons[Number(why) - 1]
-    : null;
+  showSelected();
+  const { actions, approved, flagged } = state.shown;
+  const { count, said } = state.selection;
+  const many = [
+    button(`Approve ${count}`, "A", () => inTurn(approveMany), { class: "main" }),
+    button(`Reject ${count}`, "R", () => inTurn(rejectMany), { class: "bad" }),
+  ];
+  if (state.selected.size > 0) {
+    by("actions").replaceChildren(
+      element("p", {}, said),
+      ...(count > 0 ? many : []),
+      button("Clear", "Esc", () => inTurn(clearSelection)),
+    );
+    return;
+  }
   const find = (key) => actions.find((action) => action.key === key);
-  const approve = find("a");
-  const promote = find("p");
   const act = (action, attributes) =>
     button(
       action.label,
@@ -443,40 +476,27 @@ function showActions() {
       () => inTurn(() => (action.key === "r" ? askReason() : choose(action.choice))),
       { title: action.effects.join("\n"), ...attributes },
     );
-  const { count: many } = state.selection;
+  const promote = find("p");
   by("actions").replaceChildren(
     ...[
-      act(approve, { class: flagged ? "good" : "main" }),
+      act(find("a"), { class: flagged ? "good" : "main" }),
       act(find("r"), { class: "bad" }),
-      offered ? button(`Reject: ${offered}`, why, () => inTurn(() => reject(offered))) : null,
-      button("Edit and approve", "e", () => inTurn(askEdit)),
+      button("Edit", "e", () => inTurn(askEdit)),
       promote ? act(promote, {}) : null,
       approved ? null : button("Snooze", "h", () => inTurn(askDay)),
       button("Skip", "s", () => inTurn(() => move(1))),
-      button("Undo", "u", () => inTurn(() => takeBack())),
-      button(state.selected.has(state.shown.number) ? "Unselect" : "Select", "x", () =>
-        inTurn(select),
-      ),
-      ...(many > 0
-        ? [
-            button(`Approve ${many} selected`, "A", () => inTurn(() => askMany("approve"))),
-            button(`Reject ${many} selected`, "R", () => inTurn(() => askMany("reject"))),
-          ]
-        : []),
+      button("Select", "x", () => inTurn(select)),
     ].filter(Boolean),
   );
 }
 
-/** Nothing waits, or nothing fits the filter. */
+/** Nothing is unreviewed, or nothing fits the filter. */
 function showEnd() {
   state.shown = null;
   state.near = [];
   const { head } = state.summary;
   const left = {
-    waiting:
-      state.view.filter && head.waiting > 0
-        ? "Nothing that waits fits the filter."
-        : "Nothing waits any more.",
+    waiting: state.view.filter && head.waiting > 0 ? "No matches." : "Nothing unreviewed.",
     approved: state.summary.searching
       ? "Reading what is approved …"
       : state.view.filter
@@ -490,5 +510,7 @@ function showEnd() {
   state.next = null;
   showNext();
   showNear();
+  showMissed();
+  showSelected();
   by("actions").replaceChildren(button("Undo", "u", () => inTurn(() => takeBack())));
 }

@@ -62,7 +62,7 @@ function showAnswered(answered) {
 }
 
 const COMMANDS = [
-  ["What a session gets", "ack-memory context --preview"],
+  ["Preview", "ack-memory context --preview"],
   ["Ask by hand", "ack-memory query"],
   ["Undo the last save", "ack-memory undo"],
 ];
@@ -72,7 +72,7 @@ function closingTotals({ saved, left, unchanged }) {
     element("li", {}, element("strong", {}, String(count)), ` ${done}`),
   );
   const next = COMMANDS.map(([what, command]) =>
-    element("li", {}, `${what}: `, element("code", {}, command)),
+    element("li", { class: "label" }, what, element("code", {}, command)),
   );
   return element(
     "section",

@@ -6,6 +6,7 @@ let opener = null;
 function open(name, ...content) {
   const dialog = by("dialog");
   dialog.oncancel = null;
+  dialog.className = "";
   opener = document.activeElement;
   dialog.replaceChildren(element("h2", { id: "dialog-name" }, name), ...content);
   if (!dialog.open) {
@@ -56,15 +57,18 @@ function answerField(attributes, done) {
 }
 
 /** Why one or several are rejected: a digit, own words, or nothing. */
-function askReason(numbers = [state.shown.number], name = "Reject: why?", about = null) {
+function askReason(numbers = [state.shown.number], name = "Reject because…", about = null) {
   const done = (reason) => {
     close();
     return inTurn(() => choose({ do: "reject" }, { numbers, reason }));
   };
   const attributes = { id: "reason", autocomplete: "off", maxlength: "500" };
   const input = answerField(attributes, done);
+  const offered = about === null ? offeredReason(state.shown.card) : null;
   const common = state.reasons.map((reason, position) =>
-    button(reason, String(position + 1), () => done(reason)),
+    button(reason, String(position + 1), () => done(reason), {
+      class: reason === offered ? "offered" : null,
+    }),
   );
   const reject = state.shown.actions.find((action) => action.key === "r");
   const changes = about ?? reject?.side_effects ?? [];
@@ -73,23 +77,10 @@ function askReason(numbers = [state.shown.number], name = "Reject: why?", about 
     changes.length > 0 ? effects(changes) : "",
     element("label", { for: "reason" }, "A digit, your own words, or Enter without a reason"),
     input,
-    buttons(...common),
+    element("div", { class: "reasons" }, ...common),
     buttons(button("Reject", "Enter", () => done(input.value), { class: "main" }), cancel()),
   );
-}
-
-/** What is replaced by what, before it is done. */
-function askReplace(marked, action) {
-  const done = () => {
-    close();
-    return inTurn(() => choose(action.choice));
-  };
-  open(
-    `${action.label}?`,
-    effects(action.effects),
-    comparison(marked),
-    buttons(button(action.label, "Enter", done, { class: "main", autofocus: true }), cancel()),
-  );
+  by("dialog").className = "sheet";
 }
 
 /** Until when it is snoozed. */
@@ -107,7 +98,7 @@ function askDay() {
   ];
   open(
     "Snooze until when?",
-    element("label", { for: "until" }, "It waits again from this day on"),
+    element("label", { for: "until" }, "It is unreviewed again from this day on"),
     input,
     buttons(...common.map(([name, key, count]) => button(name, key, () => done(dayIn(count))))),
     buttons(button("Snooze", "Enter", () => done(input.value), { class: "main" }), cancel()),
@@ -195,26 +186,18 @@ function several() {
   return state.selected.size > 0 ? [...state.selected] : alike.map(({ number }) => number);
 }
 
-async function askMany(what) {
+function approveMany() {
+  const numbers = several();
+  return numbers.length > 0 ? choose({ do: "approve" }, { numbers, together: true }) : say(NO_SIMILAR);
+}
+
+async function rejectMany() {
   const numbers = several();
   if (numbers.length === 0) {
     return say(NO_SIMILAR);
   }
-  const choice = { do: what };
-  const preview = await ask("preview", { numbers, choice, together: true });
-  const name = `${preview.label}?`;
-  if (what === "reject") {
-    return askReason(numbers, name, preview.effects);
-  }
-  const done = () => {
-    close();
-    inTurn(() => choose(choice, { numbers }));
-  };
-  return open(
-    name,
-    effects(preview.effects),
-    buttons(button(preview.label, "Enter", done, { class: "main", autofocus: true }), cancel()),
-  );
+  const { label, effects } = await ask("preview", { numbers, choice: { do: "reject" }, together: true });
+  return askReason(numbers, `${label} because…`, effects);
 }
 
 function askFinish() {

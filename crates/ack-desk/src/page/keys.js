@@ -1,7 +1,7 @@
 // What can be done, and the keys that do it.
 
 const UNHURRIED = 150;
-const NO_SIMILAR = "No other waiting memory is much like it.";
+const NO_SIMILAR = "No other unreviewed memory is much like it.";
 
 /** Shows a memory. */
 async function show(number, { keepMessage = false } = {}) {
@@ -62,11 +62,10 @@ function refresh() {
   ask("queue", { view: state.view, around, count: WINDOW })
     .then((queue) => {
       state.queue = queue;
-      showQueue();
+      showRail();
     })
     .catch(() => undefined);
   showHead();
-  showRecent();
 }
 
 function setSummary(summary) {
@@ -76,10 +75,10 @@ function setSummary(summary) {
   state.summary = summary;
 }
 
-async function choose(choice, { numbers = [state.shown.number], reason } = {}) {
+async function choose(choice, { numbers = [state.shown.number], reason, together = false } = {}) {
   complain("");
   const next = prefetched.get(state.shown?.next);
-  const answer = await ask("choose", { numbers, choice, reason, view: state.view });
+  const answer = await ask("choose", { numbers, choice, reason, together, view: state.view });
   setSummary(answer.summary);
   if (next && answer.next === state.shown?.next) {
     // Nothing that it shows depends on what was chosen for another one.
@@ -88,6 +87,10 @@ async function choose(choice, { numbers = [state.shown.number], reason } = {}) {
   if (state.selected.size > 0) {
     numbers.forEach((number) => state.selected.delete(number));
     await countSelected();
+  }
+  if (answer.next === null && isHeap()) {
+    await openPlan({ keepMessage: true });
+    return say(answer.said);
   }
   say(answer.said);
   return show(answer.next, { keepMessage: true });
@@ -157,14 +160,11 @@ async function countSelected() {
 
 async function showSelection() {
   await countSelected();
-  const { count, held_back: held } = state.selection;
-  const about = `A and R decide about ${count}${held ? `; ${held}` : ""}`;
-  const size = state.selected.size;
-  say(size > 0 ? `${size} selected. ${about}. Esc clears.` : "Nothing is selected.");
+  say(state.selected.size > 0 ? `${state.selection.said}.` : "Nothing is selected.");
   if (state.shown) {
     showActions();
   }
-  showQueue();
+  showRail();
 }
 
 async function unfold() {
@@ -210,7 +210,7 @@ function nearAction(key) {
     say(marked?.refusal ? `${capitalised(marked.refusal)}.` : reason);
     return undefined;
   }
-  return key === "=" ? askReplace(marked, action) : choose(action.choice);
+  return choose(action.choice);
 }
 
 async function write_() {
@@ -269,7 +269,7 @@ function act(key) {
   return action ? choose(action.choice) : say("It is approved already.");
 }
 
-/** The other queue: what waits, or what is approved. */
+/** The other queue: what is unreviewed, or what is approved. */
 function changeQueue() {
   const isApproved = !plan.isOpen && !closing.isOpen && state.view.queue === "approved";
   return closePlan("", isApproved ? "waiting" : "approved");
@@ -299,8 +299,8 @@ const ACTIONS = {
   X: () => selectAll(),
   g: () => keepOne(),
   n: () => unfold(),
-  A: () => askMany("approve"),
-  R: () => askMany("reject"),
+  A: () => approveMany(),
+  R: () => rejectMany(),
 };
 /** Those that need no memory. */
 const ALWAYS = {
@@ -330,9 +330,10 @@ function goBack() {
   if (state.selected.size > 0) {
     return clearSelection();
   }
-  const isHeap = state.view.filter.startsWith("heap:");
-  return state.view.filter && !isHeap ? clearFilter() : openPlan();
+  return state.view.filter && !isHeap() ? clearFilter() : openPlan();
 }
+
+const isHeap = () => state.view.filter.startsWith("heap:");
 
 /** The keys of the screen that is shown. */
 function screenKeys() {

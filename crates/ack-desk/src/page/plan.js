@@ -1,4 +1,4 @@
-// The plan: heaps of memories that wait, each decided with one key.
+// The plan: heaps of unreviewed memories, each decided with one key.
 
 // With fewer memories, one looks at each anyway.
 const MIN_PLANNED = 12;
@@ -26,7 +26,6 @@ async function openPlan({ keepMessage = false } = {}) {
     say("");
   }
   showHead();
-  showRecent();
   showPlan();
   focusOn("plan-title");
   return window.scrollTo(0, 0);
@@ -98,17 +97,28 @@ function missedCell({ missed, done }) {
   return element("span", { class: "missed" }, label, missed === 0 ? null : track, said);
 }
 
-/** What is left, and the order of the heaps, in two sentences. */
-function aboutPlan() {
+/** The order of the heaps, in a sentence. */
+function orderOfPlan() {
   const asked = `how often your last ${counted(plan.prompts, "prompt", "prompts")}, asked again`;
   const order = `Projects are in order of need: ${asked}, would have found one of these.`;
-  return `${capitalised(plan.left)}. ${plan.prompts > 0 ? order : ""}`;
+  return plan.prompts > 0 ? order : "";
 }
+
+const sampleEntry = ({ title, text, about }) =>
+  element(
+    "li",
+    {},
+    element("p", { class: "title" }, title),
+    text ? element("p", { class: "text" }, text) : null,
+    element("p", { class: "of" }, about),
+  );
 
 function showPlan() {
   const heap = heapAt();
   by("plan-title").textContent = plan.title;
-  by("plan-about").textContent = aboutPlan();
+  by("plan-about").textContent = orderOfPlan();
+  by("plan-left").textContent = capitalised(plan.left);
+  by("heap-names").hidden = plan.prompts === 0;
   const list = by("heaps");
   const held = list.contains(document.activeElement);
   list.replaceChildren(...plan.heaps.map(heapRow));
@@ -117,21 +127,12 @@ function showPlan() {
   if (held) {
     current?.focus();
   }
-  const lines = heap.sample.map((one) =>
-    element(
-      "li",
-      {},
-      element("p", { class: "title" }, one.title),
-      one.text ? element("p", { class: "text" }, one.text) : null,
-      element("p", { class: "of" }, one.about),
-    ),
-  );
-  const more = heap.waiting > lines.length && !heap.done;
+  const others = button("5 others", "n", () => inTurn(othersOfHeap), { class: "plain" });
+  const more = heap.waiting > heap.sample.length && !heap.done;
   by("sample").replaceChildren(
     element("h2", { id: "sample-name" }, heap.title),
-    element("p", { class: "small" }, heap.sampled),
-    element("ol", {}, ...lines),
-    more ? button("Others", "n", () => inTurn(othersOfHeap)) : "",
+    element("p", { class: "small label" }, element("span", {}, heap.sampled), more ? others : ""),
+    element("ol", { class: "sample" }, ...heap.sample.map(sampleEntry)),
   );
   by("plan-actions").replaceChildren(...heapButtons(heap));
 }
@@ -150,7 +151,7 @@ function heapButtons(heap) {
     g: ["Keep one of each group", () => decideHeap(null)],
     A: [`Approve all ${count}`, () => decideHeap({ do: "approve" })],
     R: [`Reject all ${count}${why}`, () => decideHeap({ do: "reject" })],
-    h: ["Snooze for a week", () => putOffHeap()],
+    h: ["Snooze a week", () => putOffHeap()],
   };
   const keys = heap.name === "flagged" ? [] : Object.keys(bulk);
   const shown = keys.filter((key) => key !== "g" || heap.key === "g");

@@ -3,7 +3,7 @@
 const TOKEN = "ack-memory-desk";
 const WINDOW = 60;
 
-const NOTHING_SELECTED = { count: 0, held_back: "" };
+const NOTHING_SELECTED = { count: 0, said: "", sample: [], sampled: "" };
 
 const state = {
   view: { filter: "", queue: "waiting", last_decided: false },

@@ -62,8 +62,7 @@ async function renew() {
   }
   if (plan.isOpen) {
     await loadPlan();
-    showPlan();
-    return showRecent();
+    return showPlan();
   }
   if (!state.shown) {
     return changeView({});
@@ -88,6 +87,12 @@ window.addEventListener("beforeunload", (event) => {
 by("write").addEventListener("click", () => inTurn(write_));
 by("finish").addEventListener("click", askFinish);
 by("help").addEventListener("click", showKeys);
+for (const undo of ["undo", "undo-last"]) {
+  by(undo).addEventListener("click", () => inTurn(() => takeBack()));
+}
+by("more").addEventListener("click", ({ target }) => {
+  target.ariaExpanded = String(document.body.toggleAttribute("data-more"));
+});
 by("tab-plan").addEventListener("click", () => inTurn(() => openPlan()));
 by("tab-waiting").addEventListener("click", () => inTurn(() => closePlan()));
 by("tab-approved").addEventListener("click", () => inTurn(() => closePlan("", "approved")));

@@ -12,6 +12,8 @@ use crate::progress::Progress;
 use crate::queue::{Head, Place, QueueItem, QueueKind, QueueView};
 use crate::{Desk, Recent};
 
+/// How many undecided memories before the one that is shown are in a window.
+const BEFORE: usize = 4;
 /// The most memories in a window.
 const MAX_WINDOW: usize = 200;
 
@@ -25,7 +27,7 @@ pub struct EnterRequest {
 #[serde(default)]
 pub struct QueueRequest {
     pub view: QueueView,
-    /// The memory in the middle of the window.
+    /// The memory that is shown, near the beginning of the window.
     pub around: Option<usize>,
     /// The position of the first entry, if no memory is named.
     pub from: usize,
@@ -101,6 +103,10 @@ pub struct ListEntry {
     pub age_days: Option<i64>,
     /// Whether it is flagged and waits.
     pub flagged: bool,
+    /// How many are much alike, if it stands for several.
+    pub alike: Option<usize>,
+    /// How often past prompts would have found it; `None` if there are no prompts.
+    pub missed: Option<usize>,
     /// Of an approved one, who decided about it and when.
     pub decided: Option<String>,
     /// Why it may be out of date.
@@ -119,6 +125,8 @@ impl ListEntry {
             kind: memory.kind.clone(),
             age_days: card::age_in_days(memory, desk.now()),
             flagged: item.is_held_back(),
+            alike: desk.alike(number),
+            missed: desk.missed_of(&[number]),
             decided: item.is_approved.then(|| decided(memory)),
             stale: item.stale.clone(),
         }
@@ -144,7 +152,8 @@ pub struct Window {
     pub total: usize,
     /// What is wrong with the filter.
     pub complaint: Option<String>,
-    pub from: usize,
+    /// The position of the memory that is shown, from 1.
+    pub position: Option<usize>,
     pub entries: Vec<ListEntry>,
 }
 
@@ -153,19 +162,23 @@ impl Window {
     pub fn of(desk: &Desk, request: &QueueRequest) -> Self {
         let numbers = desk.undecided(&request.view);
         let count = request.count.min(MAX_WINDOW);
-        let around =
-            request.around.and_then(|around| numbers.iter().position(|number| *number == around));
-        let from = around.map_or(request.from, |position| position.saturating_sub(count / 4));
-        let from = from.min(numbers.len().saturating_sub(count));
-        let entries = numbers.iter().skip(from).take(count);
+        let place_of = |wanted: usize| numbers.iter().position(|number| *number == wanted);
+        let around = request.around.and_then(place_of);
+        let folded = desk.folded(&numbers);
+        let lines = numbers.iter().filter(|number| !folded.contains(number));
+        let lines: Vec<&usize> = lines.collect();
+        let line = request.around.and_then(|around| lines.iter().position(|it| **it == around));
+        let from = line.map_or(request.from, |line| line.saturating_sub(BEFORE));
+        let from = from.min(lines.len().saturating_sub(count));
+        let entries = lines.iter().skip(from).take(count);
         let entries = entries.filter_map(|number| {
-            let item = desk.items().get(*number)?;
-            Some(ListEntry::of(*number, item, desk))
+            let item = desk.items().get(**number)?;
+            Some(ListEntry::of(**number, item, desk))
         });
         Self {
             total: numbers.len(),
             complaint: request.view.complaint(),
-            from,
+            position: around.map(|place| place + 1),
             entries: entries.collect(),
         }
     }

@@ -1,7 +1,8 @@
 //! Draws a walk on a screen of any size.
 
 use ack_desk::choice::{DUPLICATE, REASONS, count_text};
-use ack_desk::heaps::Heap;
+use ack_desk::decide::Selection;
+use ack_desk::heaps::{Heap, Sample};
 use ack_desk::need::Answered;
 use ack_desk::progress::Closing;
 use ack_desk::queue::QueueKind;
@@ -251,29 +252,31 @@ fn draw_list(walk: &Walk<'_>, screen: &mut Buffer, area: Rect) {
     let columns = usize::from(area.width);
     let mut lines = vec![list_head(walk, columns)];
     let number = walk.shown.as_ref().map(|shown| shown.number);
-    let at = walk.list.iter().position(|listed| Some(*listed) == number);
+    let list = walk.list.iter();
+    let list = list.filter(|it| !walk.folded.contains(it) || Some(**it) == number);
+    let list: Vec<&usize> = list.collect();
+    let at = list.iter().position(|listed| Some(**listed) == number);
     let rows = usize::from(area.height.saturating_sub(1));
     let start = at.unwrap_or_default().saturating_sub(rows / 2);
-    let start = start.min(walk.list.len().saturating_sub(rows));
+    let start = start.min(list.len().saturating_sub(rows));
     let desk = walk.desk.lock();
-    for listed in walk.list.iter().skip(start).take(rows) {
+    for listed in list.into_iter().skip(start).take(rows) {
         let Some(item) = desk.items().get(*listed) else {
             continue;
         };
+        let missed = desk.missed_of(&[*listed]).filter(|missed| *missed > 0);
+        let need = missed.map_or_else(|| "·".to_owned(), |missed| format!("{missed}×"));
         let (mark, style) = match desk.done(*listed) {
             _ if walk.selected.contains(listed) => ("*", NAME),
             Some(done) => mark(done),
             None if item.is_held_back() => ("⚑", WARN),
-            None => ("·", DIM),
+            None => (need.as_str(), PLAIN),
         };
-        let title = format!("{mark} {}", item.candidate.memory().title);
-        let mut line = both_ends(&title, PLAIN, "", columns + 1);
-        if Some(*listed) == number {
-            line = line.patch_style(CHOSEN);
-        } else if mark != "·" {
-            line = line.patch_style(style);
-        }
-        lines.push(line);
+        let title = format!("{mark:<2} {}", item.candidate.memory().title);
+        let alike = desk.alike(*listed).map_or_else(String::new, |count| format!("{count} alike"));
+        let line = both_ends(&title, PLAIN, &alike, columns);
+        let style = if Some(*listed) == number { CHOSEN } else { style };
+        lines.push(line.patch_style(style));
     }
     put(screen, area, &lines);
 }
@@ -290,6 +293,12 @@ fn mark(done: &str) -> (&'static str, Style) {
 
 fn draw_card(walk: &mut Walk<'_>, screen: &mut Buffer, area: Rect) {
     let columns = usize::from(area.width);
+    if let Some(selection) = &walk.selection {
+        let Selection { said, sampled, sample, .. } = selection;
+        let mut lines = wrapped(said, columns, "", BOLD);
+        lines.extend(sample_lines(sampled, sample, columns));
+        return put(screen, area, &lines);
+    }
     let Some(shown) = &walk.shown else {
         let what = match walk.view.queue {
             _ if !walk.list.is_empty() => "All of it is decided. Esc goes back.",
@@ -329,7 +338,10 @@ fn draw_plan(walk: &Walk<'_>, screen: &mut Buffer, body: Rect) {
     draw_heaps(walk, screen, list);
     if let Some(heap) = walk.plan.current() {
         let columns = beside.width.min(MAX_TEXT).into();
-        put(screen, beside, &sample(heap, columns));
+        let Heap { title, sampled, sample, .. } = heap;
+        let mut lines = vec![heading(title, "", columns)];
+        lines.extend(sample_lines(sampled, sample, columns));
+        put(screen, beside, &lines);
     }
 }
 
@@ -371,11 +383,10 @@ fn draw_heaps(walk: &Walk<'_>, screen: &mut Buffer, area: Rect) {
     put(screen, area, &lines);
 }
 
-/// Some memories of a heap.
-fn sample(heap: &Heap, columns: usize) -> Vec<Line<'static>> {
-    let mut lines = vec![heading(&heap.title, "", columns)];
-    lines.extend(wrapped(&heap.sampled, columns, "", DIM));
-    for one in &heap.sample {
+/// Some memories of a heap, or of what is selected.
+fn sample_lines(sampled: &str, sample: &[Sample], columns: usize) -> Vec<Line<'static>> {
+    let mut lines = wrapped(sampled, columns, "", DIM);
+    for one in sample {
         for (text, style) in [(&one.title, BOLD), (&one.text, PLAIN), (&one.about, DIM)] {
             lines.extend(wrapped(&shortened(text, columns), columns, "", style));
         }

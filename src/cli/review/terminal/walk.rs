@@ -5,7 +5,7 @@ mod field;
 mod plan;
 mod shown;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use ack_api::decision::Edit;
 use ack_api::text;
@@ -66,8 +66,12 @@ pub struct Walk<'a> {
     pub plan: Plan,
     /// The numbers of the memories in the view, decided or not.
     pub list: Vec<usize>,
+    /// Those of them that have no line of their own.
+    pub folded: HashSet<usize>,
     pub shown: Option<ShownCard>,
     pub selected: BTreeSet<usize>,
+    /// What is selected, in place of the card: after all that match were selected.
+    pub selection: Option<Selection>,
     /// The question that keys answer, if one is open.
     pub field: Option<Field>,
     pub said: Said,
@@ -96,8 +100,10 @@ impl<'a> Walk<'a> {
             view,
             plan: Plan::default(),
             list: Vec::new(),
+            folded: HashSet::new(),
             shown: None,
             selected: BTreeSet::new(),
+            selection: None,
             field: None,
             said: Said::default(),
             shows_keys: false,
@@ -127,6 +133,7 @@ impl<'a> Walk<'a> {
         }
         self.desk.lock().note_key(Timestamp::now());
         self.said = Said::default();
+        self.selection = None;
         if self.field.is_some() {
             return self.field_key(key);
         }
@@ -395,6 +402,7 @@ impl<'a> Walk<'a> {
             self.selected.insert(number);
             let _ = self.step(1);
         }
+        self.say_selection();
     }
 
     /// Selects what the view shows and is not decided.
@@ -403,19 +411,24 @@ impl<'a> Walk<'a> {
             self.open_heap();
         }
         self.selected = self.desk.lock().undecided(&self.view).into_iter().collect();
+        self.selection = Some(self.say_selection()).filter(|_| !self.selected.is_empty());
+    }
+
+    /// Says how many are selected, and how many of them are held back.
+    fn say_selection(&mut self) -> Selection {
+        let numbers: Vec<usize> = self.selected.iter().copied().collect();
+        let selection = self.desk.lock().selection(&numbers);
+        self.say(&selection.said);
+        selection
     }
 
     /// What keys do to what is selected.
     pub fn selection_hints(&self) -> Vec<String> {
         let numbers: Vec<usize> = self.selected.iter().copied().collect();
-        let Selection { count, held_back } = self.desk.lock().selection(&numbers);
-        let held_back = Some(held_back).filter(|held_back| !held_back.is_empty());
-        let held_back = held_back.map_or_else(String::new, |held_back| format!("; {held_back}"));
-        vec![
-            format!("A approve {count}{held_back}"),
-            format!("R reject {count}"),
-            "Esc clear".to_owned(),
-        ]
+        let count = self.desk.lock().without_flagged(&numbers).0.len();
+        let many = [format!("A approve {count}"), format!("R reject {count}")];
+        let many = many.into_iter().filter(|_| count > 0);
+        many.chain(["Esc clear".to_owned()]).collect()
     }
 
     /// Where one is: `8 of 21`.
@@ -437,10 +450,13 @@ impl<'a> Walk<'a> {
     fn step(&mut self, step: isize) -> Result<(), String> {
         let number = self.shown.as_ref().map(|shown| shown.number);
         let place = self.list.iter().position(|listed| Some(*listed) == number);
-        let next = place.and_then(|place| place.checked_add_signed(step));
-        let end = if step > 0 { "last" } else { "first" };
-        let next = next.and_then(|next| self.list.get(next)).copied();
-        self.show(Some(next.ok_or_else(|| format!("that was the {end} one"))?));
+        let (before, following) = self.list.split_at(place.unwrap_or_default());
+        let has_line = |number: &&usize| !self.folded.contains(number);
+        let (next, end) = match step {
+            1 => (following.iter().skip(1).find(has_line), "last"),
+            _ => (before.iter().rev().find(has_line), "first"),
+        };
+        self.show(Some(*next.ok_or_else(|| format!("that was the {end} one"))?));
         Ok(())
     }
 
@@ -493,7 +509,9 @@ impl<'a> Walk<'a> {
     }
 
     fn reload(&mut self) {
-        self.list = self.desk.lock().unsaved(&self.view);
+        let desk = self.desk.lock();
+        self.list = desk.unsaved(&self.view);
+        self.folded = desk.folded(&self.list);
     }
 
     /// Shows a card from its beginning.
