@@ -755,10 +755,6 @@ const CHECKS = {
   /** The sample store of 756, decided by keys alone, within the time that a person takes. */
   async sample() {
     const store = process.env.ACK_TEST_REAL_STORES;
-    if (!store) {
-      console.log("skipped: ACK_TEST_REAL_STORES names no samples");
-      return;
-    }
     const root = new Root([]);
     const folder = join(root.path, "scopes", "mem");
     mkdirSync(folder, { recursive: true });

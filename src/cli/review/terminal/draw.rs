@@ -19,7 +19,7 @@ use super::lines::{
 };
 use crate::cli::command::command;
 
-use super::walk::{Asked, KEYS, Place, Walk};
+use super::walk::{Asked, HEAP, KEYS, Place, Walk};
 
 /// From here on, the list and the card stand side by side.
 const MIN_SIDES: u16 = 90;
@@ -240,9 +240,11 @@ fn draw_cards(walk: &mut Walk<'_>, screen: &mut Buffer, body: Rect) {
 
 /// The filter, and how many fit.
 fn list_head(walk: &Walk<'_>, columns: usize) -> Line<'static> {
+    let mut heaps = walk.plan.shown.heaps.iter();
+    let heap = heaps.find(|heap| walk.view.filter == format!("{HEAP}{}", heap.name));
     let name = match walk.view.filter.as_str() {
         "" => "All",
-        filter => filter,
+        filter => heap.map_or(filter, |heap| &heap.title),
     };
     both_ends(name, BOLD, &walk.position(), columns)
 }

@@ -29,7 +29,7 @@ use ack_desk::{Desk, ReviewOutcome};
 /// With fewer memories, one looks at each anyway.
 const MIN_PLANNED: usize = 12;
 /// The beginning of a filter that shows the cards of a heap.
-const HEAP: &str = "heap:";
+pub const HEAP: &str = "heap:";
 
 /// What only the caller can do after a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
