@@ -47,10 +47,11 @@ const picture = async (name) => {
   writeFileSync(join(ASSETS, `review-${name}.png`), shrink(await page.screenshot()));
 };
 const { address } = await root.review();
-page = await open(address, { width: 1200, height: 760, colorScheme: "light" });
+page = await open(address, { width: 1280, height: 800, colorScheme: "light" });
 await press(page, "a", "2");
 await settled(page);
-await press(page, "j", "k");
+await page.locator("#queue li button", { hasText: "Deadlock 40P01" }).click();
+await settled(page);
 await picture("light");
 await press(page, "r");
 await picture("reason");

@@ -77,8 +77,13 @@ function indexed(rgb, size) {
   for (let n = 0; n < indices.length; n += 1) {
     counts.set(pixel(n), (counts.get(pixel(n)) ?? 0) + 1);
   }
-  const frequent = [...counts].sort((one, other) => other[1] - one[1]).slice(0, COLOURS);
-  const palette = frequent.map(([colour]) => parts(colour));
+  // Of colours that look the same, the most frequent: else shades of grey leave no room for red.
+  const frequent = new Map();
+  for (const [colour] of [...counts].sort((one, other) => other[1] - one[1])) {
+    const look = colour & 0xf8f8f8;
+    frequent.set(look, frequent.get(look) ?? colour);
+  }
+  const palette = [...frequent.values()].slice(0, COLOURS).map(parts);
   const nearest = new Map();
   for (const colour of counts.keys()) {
     const [r, g, b] = parts(colour);

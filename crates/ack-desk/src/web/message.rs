@@ -169,7 +169,6 @@ impl Window {
         let lines: Vec<&usize> = lines.collect();
         let line = request.around.and_then(|around| lines.iter().position(|it| **it == around));
         let from = line.map_or(request.from, |line| line.saturating_sub(BEFORE));
-        let from = from.min(lines.len().saturating_sub(count));
         let entries = lines.iter().skip(from).take(count);
         let entries = entries.filter_map(|number| {
             let item = desk.items().get(**number)?;
