@@ -107,7 +107,7 @@ fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Re
             true => " that match",
             false => "",
         };
-        let nothing = format!("no memories{match_it} wait for review{put_off}\n");
+        let nothing = format!("no unreviewed memories{match_it}{put_off}\n");
         // A person can still look through the approved ones.
         let is_interactive = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
         let found = match is_interactive && !is_filtered {
@@ -281,8 +281,8 @@ fn list(caller: Caller<'_>, desk: &mut Desk, is_filtered: bool) -> Result<(), Cl
     }
     if desk.items().is_empty() {
         let what = match is_filtered {
-            true => "nothing that waits for review matches",
-            false => "nothing waits for review",
+            true => "nothing unreviewed matches",
+            false => "nothing is unreviewed",
         };
         let put_off = put_off_text(desk, is_filtered);
         return write_plain(&format!("{what}{put_off}\n"));

@@ -170,10 +170,10 @@ fn an_unreadable_scope_is_not_reported_as_an_empty_queue() {
     }
     // Without any scope, nothing waits.
     let none = ack(Root::new().path(), &["review", "--list"]).ok();
-    assert_contains!(none, "nothing waits for review");
+    assert_contains!(none, "nothing is unreviewed");
     let filtered = ["review", "--list", "--type", "gotcha"];
     let none = ack(Root::new().path(), &filtered).ok();
-    assert_contains!(none, "nothing that waits for review matches");
+    assert_contains!(none, "nothing unreviewed matches");
 }
 
 #[test]

@@ -278,7 +278,7 @@ impl ChoiceOnMemory<'_> {
             effects.push(match self.choice {
                 Choice::Supersede { .. } => format!("hides {shown}: {}", other.title),
                 _ if other.status == Status::Staging => {
-                    format!("{shown} still waits for review: {}", other.title)
+                    format!("{shown} is still unreviewed: {}", other.title)
                 }
                 _ => format!("{shown} stays: {}", other.title),
             });
