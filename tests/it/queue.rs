@@ -102,7 +102,7 @@ fn a_postponed_memory_leaves_the_queue_until_its_day() {
     let words = ["stage", "--waiting", "--yes", "--until", "2099-01-01"];
     decide(root.path(), &words).ok();
     let none = ack(root.path(), &["review", "--list"]).ok();
-    assert_contains!(none, "nothing waits");
+    assert_contains!(none, "nothing is unreviewed");
     let content = "UPDATE memories SET narrative = 'other' WHERE id = 'later'";
     run_sql(root.scope_folder("alpha").join("memory.db"), content);
     let listed = ack(root.path(), &["review", "--list"]).ok();
