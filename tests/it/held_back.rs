@@ -8,13 +8,13 @@ use std::path::Path;
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 
-use crate::cli::{ack, ack_with_input};
+use crate::cli::{ack, ack_with_input, binary, run};
 use crate::curate::decide;
 use crate::http::Http;
 use crate::leak_states::RandomSource;
 use crate::store_support::CLAUDE_MEM;
 use crate::support::everywhere::ask_everywhere;
-use crate::support::{Ask, Root, result_ids};
+use crate::support::{Ask, Root, memory, result_ids};
 
 /// Memories of a store. Each stands for itself by a word in every field.
 const MEMORIES: usize = 14;
@@ -307,4 +307,20 @@ fn a_note_that_its_author_withholds_is_held_back() {
     let mut shown = result_ids(&answer);
     shown.sort();
     assert_eq!(shown, ["line-approved", "note-", "note-stable"], "{answer}");
+}
+
+/// Each waited for its search by beginning the next one, until the stack was full.
+#[test]
+fn many_are_compared_with_the_approved_ones() {
+    let about = ["retries", "timeouts", "caches", "queues", "locks"];
+    let memories = (0..100).map(|n| {
+        let status = if n % 4 == 0 { "approved" } else { "staging" };
+        let title = format!("Lesson {} about {}", marker(n), about[n % 5]);
+        memory(&format!("m{n}"), &title, json!({ "status": status }))
+    });
+    let root = Root::with("alpha", &memories.collect::<Vec<_>>());
+    let mut command = binary();
+    command.env("RUST_MIN_STACK", "300000").arg("--root").arg(root.path());
+    let said = run(command.args(["approve", "--waiting", "--dry-run"])).ok();
+    assert_contains!(said, "would write");
 }

@@ -219,11 +219,13 @@ impl Helper {
         let busy = Arc::clone(&is_busy);
         std::thread::spawn(move || {
             let changed = || drop(sender_of_lists.send(Event::Changed));
-            if has_many(&desk_of_lists) {
-                find_relations(&desk_of_lists);
-            }
             find_need(&desk_of_lists, changed);
             find_approved(&desk_of_lists, changed);
+            if has_many(&desk_of_lists) {
+                // This takes long.
+                find_relations(&desk_of_lists);
+                changed();
+            }
             drop(busy);
         });
         let desk = Arc::clone(desk);

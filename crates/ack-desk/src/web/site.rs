@@ -421,9 +421,10 @@ impl ReviewSite {
     /// Finds what the first screen does not wait for, while the page is already in use.
     pub fn search(&self) {
         self.wait_for_near(FIRST_CARD_TIMEOUT);
-        self.find_relations();
         find_need(&self.desk, || self.changed());
         find_approved(&self.desk, || ());
+        // With many memories this takes long.
+        self.find_relations();
         self.is_searching.store(false, Ordering::Relaxed);
         self.changed();
     }
