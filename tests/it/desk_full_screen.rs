@@ -578,7 +578,7 @@ fn decide_all(session: &mut Session) -> (usize, usize) {
                 heaps += 1;
                 key.to_string()
             }
-            Some('↵') => {
+            Some('E') => {
                 heaps += 1;
                 "\r".to_owned()
             }
