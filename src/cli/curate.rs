@@ -308,10 +308,14 @@ pub fn report(caller: Caller<'_>, outcome: &ReviewOutcome, dry_run: bool) -> Res
         let (id, title) = (short.shortest(id), text::line(edited.unwrap_or(title), 80));
         lines.push(format!("  {what}  {id}  {scope}  {title}{more}\n"));
     }
-    let shown = Screen::of_output().listed(lines.len());
+    let screen = Screen::of_output();
     text += &match dry_run {
-        true => lines[..shown].concat() + &rest_of_dry_run(lines.len() - shown),
-        false => Screen::of_output().fold(lines, &format!("undo {batch} --dry-run | less")),
+        true => {
+            let more = lines.len() - screen.listed(lines.len());
+            lines.truncate(lines.len() - more);
+            lines.concat() + &rest_of_dry_run(more)
+        }
+        false => screen.fold(lines, &format!("undo {batch} --dry-run | less")),
     };
     let consequence = match *written {
         0 => "",
