@@ -196,7 +196,15 @@ pub fn user_prompt(
         return Ok(None);
     }
     let asked = lower_case(prompt);
-    let is_relevant = |hit: &&MemoryHit| is_near(hit) || is_quoted(hit, &asked);
+    // None that has as many words of the prompt as one that is shown because of them is left out.
+    let by_words = found.results.iter().map(Nearness::of);
+    let by_words = by_words.filter(|near| near.is_by_words() && !near.is_by_meaning());
+    let enough = by_words.map(|near| near.coverage).fold(f64::INFINITY, f64::min);
+    let is_relevant = |hit: &&MemoryHit| {
+        let near = Nearness::of(hit);
+        let is_near = near.is_by_meaning() || near.is_by_words() || near.coverage >= enough;
+        is_near || is_quoted(hit, &asked)
+    };
     let relevant: Vec<&MemoryHit> = found.results.iter().filter(is_relevant).collect();
     if relevant.is_empty() {
         return Ok(None);
@@ -214,13 +222,30 @@ pub fn user_prompt(
         .filter(|output| output.characters() < MAX_OUTPUT_CHARS))
 }
 
-fn is_near(hit: &MemoryHit) -> bool {
-    let legs = hit.explanation.iter().flat_map(|explanation| &explanation.legs);
-    let coverage = legs.clone().find_map(|leg| leg.coverage).unwrap_or_default();
-    let mut cosines = legs.filter(|leg| leg.leg == "semantic").map(|leg| leg.score);
-    cosines.any(|cosine| {
-        cosine >= MIN_PROMPT_COSINE || cosine + COVERAGE_WEIGHT * coverage >= MIN_PROMPT_EVIDENCE
-    })
+/// How near a memory is to a prompt.
+struct Nearness {
+    cosine: f64,
+    /// The share of the prompt's words that it has, by weight.
+    coverage: f64,
+}
+
+impl Nearness {
+    fn of(hit: &MemoryHit) -> Self {
+        let legs = hit.explanation.iter().flat_map(|explanation| &explanation.legs);
+        let semantic = legs.clone().find(|leg| leg.leg == "semantic");
+        Self {
+            cosine: semantic.map_or(0.0, |leg| leg.score),
+            coverage: legs.clone().find_map(|leg| leg.coverage).unwrap_or_default(),
+        }
+    }
+
+    fn is_by_meaning(&self) -> bool {
+        self.cosine >= MIN_PROMPT_COSINE
+    }
+
+    fn is_by_words(&self) -> bool {
+        self.cosine + COVERAGE_WEIGHT * self.coverage >= MIN_PROMPT_EVIDENCE
+    }
 }
 
 /// Whether a prompt has the whole title of a memory, such as an error message.
