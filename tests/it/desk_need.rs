@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::curate::log;
 use crate::desk::{Desk, Session, TIMEOUT};
 use crate::store_support::{CLAUDE_MEM, database};
-use crate::support::{Root, memory};
+use crate::support::{Ask, Root, memory, result_ids};
 
 /// A claude-mem store: the memory about the pool was missed twice. It was found once more, by a
 /// prompt of its own session, which does not count; nor does the summary that quotes that prompt.
@@ -202,4 +202,30 @@ fn approved_memories_are_paged_searched_and_decided_again() {
     session.ask("/write", json!({}));
     let line = log(&root, "alpha").remove(0);
     assert_eq!((&*line.id, line.verdict.as_str()), ("a2", "promote"));
+}
+
+/// Comparing many takes a while. What was chosen for many before is compared when it is saved.
+#[test]
+fn a_contradiction_that_was_chosen_among_many_is_not_saved() {
+    let root = Root::new();
+    let waits = |project: &str| json!({ "status": "staging", "project": project });
+    let capped = |limit: u32| format!("Retries of the payment worker are capped at {limit}");
+    let mut memories = vec![
+        memory("three", &capped(3), json!({ "status": "approved", "project": "shop" })),
+        memory("five", &capped(5), waits("shop")),
+        memory("bells", "Bells ring at noon", waits("shop")),
+    ];
+    let others = (0..2_100).map(|n| memory(&format!("o{n}"), &format!("Note o{n}"), waits("rest")));
+    memories.extend(others);
+    root.store("alpha", &memories);
+    let desk = Desk::open(&root);
+    let session = desk.enter();
+    let heap = json!({ "name": "project/shop", "choice": { "do": "approve" } });
+    session.tell("/heap", heap);
+    let saved = session.get("/write");
+    assert_eq!(saved["conflicts"], "1 held back for contradicting an approved memory", "{saved}");
+    assert_eq!(saved["written"], 1, "{saved}");
+    let found = root.service().find(json!({ "query": "payment bells" }));
+    assert_eq!(result_ids(&found).len(), 2, "{found}");
+    assert!(!result_ids(&found).contains(&"five".to_owned()), "{found}");
 }

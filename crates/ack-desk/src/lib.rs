@@ -57,9 +57,6 @@ use ack_service::scope::Scope;
 use ack_service::short_id::ShortIds;
 
 const MAX_RECENT: usize = 10;
-/// Why nothing is chosen for many memories yet.
-const NOT_COMPARED: &str =
-    "they are still being compared with the approved memories: try again in a moment";
 /// How many memories of one choice to show.
 const MEMBERS: usize = 50;
 
@@ -455,9 +452,6 @@ impl Desk {
         choice: Choice,
         reason: Option<String>,
     ) -> Result<(), CurateError> {
-        if numbers.len() > 1 && !self.are_compared && !self.includes_flagged {
-            return Err(CurateError::Refused(NOT_COMPARED));
-        }
         let session = preview_session(self.now);
         let (numbers, _) = self.of_choice(numbers);
         let mut picks = Vec::new();

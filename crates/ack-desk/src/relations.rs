@@ -1,6 +1,6 @@
 //! What the unreviewed memories have to do with each other and with the approved ones.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use ack_api::memory::Memory;
@@ -9,7 +9,7 @@ use ack_service::Service;
 use ack_store::READ_TIMEOUT;
 
 use super::Desk;
-use super::queue::QueueItem;
+use super::queue::{ItemState, QueueItem};
 use crate::curate::Candidate;
 
 /// Memories are known by their numbers on the desk.
@@ -60,7 +60,7 @@ fn contradicted(service: &Service, waiting: &[Arc<Candidate>]) -> HashMap<usize,
 }
 
 impl Desk {
-    /// Compares the unreviewed memories. Until then, nothing is chosen for many at once.
+    /// Compares the unreviewed memories.
     pub fn find_relations(&mut self) {
         let relations = Relations::find(self.service, &self.waiting());
         self.set_relations(relations);
@@ -81,13 +81,50 @@ impl Desk {
             members.flat_map(|(group, members)| members.iter().map(move |number| (*number, group)));
         self.group_of = members.collect();
         self.groups = relations.groups;
-        for (number, other) in relations.contradicted {
+        self.hold_back(relations.contradicted);
+        self.are_compared = true;
+        self.sort_into_heaps();
+    }
+
+    /// Compares what was chosen for many before all were compared, so that nothing is saved unseen.
+    /// Returns the ids of those that are held back.
+    pub(crate) fn compare_chosen(&mut self) -> Vec<String> {
+        if self.are_compared {
+            return Vec::new();
+        }
+        let numbers: Vec<usize> = self.chosen_for_many().collect();
+        let waiting: Vec<Arc<Candidate>> =
+            self.items_of(&numbers).map(|item| Arc::clone(&item.candidate)).collect();
+        let found = contradicted(self.service, &waiting).into_iter();
+        let found = found.filter_map(|(place, other)| Some((*numbers.get(place)?, other)));
+        self.hold_back(found.collect())
+    }
+
+    /// Takes back what was chosen for these among many: a person looks at each. Returns their ids.
+    fn hold_back(&mut self, contradicted: HashMap<usize, String>) -> Vec<String> {
+        let mut held_back: HashSet<usize> = HashSet::new();
+        if !self.includes_flagged {
+            let chosen = self.chosen_for_many();
+            held_back.extend(chosen.filter(|number| contradicted.contains_key(number)));
+        }
+        for (number, other) in contradicted {
             if let Some(item) = self.items.get_mut(number) {
                 let curated = &mut Arc::make_mut(&mut item.candidate).curated;
                 curated.contradicts.get_or_insert(other);
             }
         }
-        self.are_compared = true;
-        self.sort_into_heaps();
+        self.forget(&held_back);
+        for number in &held_back {
+            self.set(*number, ItemState::Waiting);
+        }
+        let items = held_back.into_iter().filter_map(|number| self.items.get(number));
+        items.map(|item| item.candidate.memory().id.clone()).collect()
+    }
+
+    /// The unreviewed memories with a choice for many that is not saved.
+    fn chosen_for_many(&self) -> impl Iterator<Item = usize> {
+        let many = self.choices.iter().filter(|made| made.picks.len() > 1);
+        let numbers = many.flat_map(|made| made.numbers());
+        numbers.filter(|number| self.items.get(*number).is_some_and(|item| !item.is_approved))
     }
 }

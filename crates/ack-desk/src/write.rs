@@ -52,6 +52,8 @@ pub enum Conflict {
     Decided,
     /// Its store no longer has it.
     Gone,
+    /// It was chosen among many, and contradicts an approved memory.
+    HeldBack,
 }
 
 impl Conflict {
@@ -61,6 +63,7 @@ impl Conflict {
             Self::CameBack => "changed",
             Self::Decided => "was decided by somebody else",
             Self::Gone => "was deleted",
+            Self::HeldBack => "was held back",
         }
     }
 }
@@ -72,6 +75,7 @@ impl ReviewOutcome {
             (Conflict::CameBack, "changed since you read them and came back"),
             (Conflict::Decided, "decided by somebody else meanwhile"),
             (Conflict::Gone, "deleted meanwhile"),
+            (Conflict::HeldBack, "held back for contradicting an approved memory"),
         ];
         let counted = kinds.iter().filter_map(|(kind, what)| {
             let count = self.changed.iter().filter(|it| it.conflict == *kind).count();
@@ -105,6 +109,9 @@ impl Desk {
     pub fn write(&mut self, session: &ReviewSession) -> Result<ReviewOutcome, CurateError> {
         let mut outcome =
             ReviewOutcome { batch: session.batch.clone(), ..ReviewOutcome::default() };
+        let held_back = self.compare_chosen().into_iter();
+        let conflict = Conflict::HeldBack;
+        outcome.changed.extend(held_back.map(|id| ChangedMemory { id, conflict }));
         let planned = self.planned_choices();
         let scopes: Vec<&Arc<Scope>> = planned.values().map(|(scope, _)| scope).collect();
         log::write_scopes(&scopes, &session.batch, |scope| {
