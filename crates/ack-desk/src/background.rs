@@ -19,7 +19,13 @@ pub fn find_relations(desk: &Mutex<Desk>) {
         let desk = desk.lock();
         (desk.service(), desk.waiting())
     };
-    let relations = Relations::find(service, &waiting);
+    let find = || Relations::find(service, &waiting);
+    // Where nobody waits for it, it keeps off the threads that answer keys.
+    let apart = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+    let relations = match apart.ok().filter(|_| waiting.len() > MAX_COMPARED_FIRST) {
+        Some(apart) => apart.install(find),
+        None => find(),
+    };
     desk.lock().set_relations(relations);
 }
 
