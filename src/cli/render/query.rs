@@ -373,7 +373,9 @@ fn explanation_text(
             [] => String::new(),
             terms => format!(" = {}", terms.join(" + ")),
         };
-        line(&format!("{}: {rank}, {}{sum}", leg.leg, leg.score));
+        let coverage = leg.coverage.map(|share| format!("; {:.0} % of the words", share * 100.0));
+        let coverage = coverage.unwrap_or_default();
+        line(&format!("{}: {rank}, {}{sum}{coverage}", leg.leg, leg.score));
     }
     if let Some(why) = why {
         line(&format!("found by {why}"));
