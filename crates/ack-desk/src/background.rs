@@ -12,18 +12,19 @@ pub const MAX_COMPARED_FIRST: usize = 2_000;
 /// How many approved memories are added at once, while the desk is locked.
 const MAX_ADDED: usize = 2_000;
 
-/// Compares the memories with each other and with the approved ones. The desk is not locked
-/// meanwhile.
+/// Compares the memories with each other and with the approved ones. The desk stays unlocked while
+/// they are compared.
 pub fn find_relations(desk: &Mutex<Desk>) {
     let (service, waiting) = {
         let desk = desk.lock();
         (desk.service(), desk.waiting())
     };
     let find = || Relations::find(service, &waiting);
-    // Where nobody waits for it, it keeps off the threads that answer keys.
-    let apart = rayon::ThreadPoolBuilder::new().num_threads(1).build();
-    let relations = match apart.ok().filter(|_| waiting.len() > MAX_COMPARED_FIRST) {
-        Some(apart) => apart.install(find),
+    // Nobody waits for so many, and the threads of the usual pool have keys to answer.
+    let pool = (waiting.len() > MAX_COMPARED_FIRST)
+        .then(|| rayon::ThreadPoolBuilder::new().num_threads(1).build());
+    let relations = match pool.and_then(Result::ok) {
+        Some(pool) => pool.install(find),
         None => find(),
     };
     desk.lock().set_relations(relations);

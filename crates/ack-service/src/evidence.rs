@@ -8,9 +8,9 @@
 //! listing of the tree if some seem to be gone. The number of commits ([`ack_worktree::history`]) is
 //! only for the reviewer.
 
+use std::cell::OnceCell;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use ack_api::text::has_word;
@@ -79,7 +79,7 @@ pub struct WorkTree {
     roots: Vec<String>,
     name: String,
     bounds: Bounds,
-    listing: OnceLock<Listing>,
+    listing: OnceCell<Listing>,
     repository: Option<Repository>,
 }
 
@@ -115,7 +115,7 @@ impl WorkTree {
             roots,
             name: name.to_string_lossy().to_lowercase(),
             bounds,
-            listing: OnceLock::new(),
+            listing: OnceCell::new(),
             repository: None,
         }
     }

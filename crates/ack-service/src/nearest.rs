@@ -32,7 +32,8 @@ const MAX_TITLE: usize = 200;
 /// How much content a memory that is held back shares with the one that it contradicts. See
 /// `tests/relations` for how this was chosen.
 const MIN_RESEMBLANCE: f64 = 0.4;
-/// How many memories are compared at once with what is proposed for them: that is kept meanwhile.
+/// How many memories are compared in one go. The memories that are proposed for them are kept until
+/// it is done.
 const MAX_TOGETHER: usize = 500;
 
 #[derive(Debug)]
