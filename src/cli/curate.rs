@@ -20,14 +20,16 @@ use super::args::{ChosenArgs, DecideArgs, EditArgs, ReplaceArgs};
 use super::caller::{Caller, reason};
 use super::output::{write_err, write_json, write_plain};
 use super::render::{count, grouped};
-use super::review::editor::{changes, fields, in_editor};
+use super::review::editor::edited;
 use super::screen::Screen;
 use super::{progress, prompt, signals};
 use crate::cli::error::CliError;
 use ack_desk::choice::Choice;
 use ack_desk::curate::find::{Filter, queue, short_ids, unmatched};
 use ack_desk::curate::side_effects::{About, SideEffects};
-use ack_desk::curate::{Candidate, ReviewSession, stale, status_in_words};
+use ack_desk::curate::{
+    Candidate, CurateError, ReviewSession, check_successor, stale, status_in_words,
+};
 use ack_desk::held_back::HeldBack;
 use ack_desk::{ChangedMemory, Desk, ReviewOutcome};
 use ack_service::scope::Scope;
@@ -65,7 +67,10 @@ pub fn decide(
     report_repeated(&desk, &repeated);
     let (numbers, held_back) = desk.without_flagged(&numbers);
     if held_back.count() > 0 {
-        write_err(&format!("{}\n", how_to_see(&held_back, command)));
+        let (see, why) = (super::command::command("review --flagged"), held_back.in_words());
+        write_err(&format!(
+            "note: {why}: `{see}` shows them; `{command} --include-flagged` includes them\n"
+        ));
     }
     if numbers.is_empty() && !caller.json {
         return write_plain("nothing was decided\n");
@@ -79,15 +84,6 @@ pub fn decide(
     carry_out(caller, desk, &session, decide.dry_run)
 }
 
-/// What a command holds back, and the commands that show it and that include it.
-fn how_to_see(held_back: &HeldBack, command: &str) -> String {
-    let see = super::command::command("review --flagged");
-    format!(
-        "note: {}: `{see}` shows them; `{command} --include-flagged` includes them",
-        held_back.in_words()
-    )
-}
-
 /// The memories that ids or filters name.
 fn chosen(
     caller: Caller<'_>,
@@ -95,16 +91,11 @@ fn chosen(
     scopes: &[Arc<Scope>],
 ) -> Result<Vec<Candidate>, CliError> {
     let only = args.decide.scope.as_deref();
-    let filter = Filter {
-        kind: args.kind,
-        project: args.project,
-        tag: args.tag,
-        session: args.session,
-        ..Filter::default()
-    };
     if !args.ids.is_empty() {
         return progress::while_reading(|| named(caller, &args.ids, only, scopes));
     }
+    let ChosenArgs { kind, project, tag, session, .. } = args;
+    let filter = Filter { kind, project, tag, session, only: None };
     if filter.is_empty() && !args.waiting {
         return Err(CliError::invalid(
             "ID",
@@ -112,15 +103,18 @@ fn chosen(
             "ids, or --type, --project, --tag, --session or --waiting to choose among the unreviewed ones",
         ));
     }
-    let waiting = progress::while_reading(|| queue(scopes, &filter, caller.now))?.waiting;
-    let waiting = without_duplicate_ids(waiting);
+    let mut waiting = progress::while_reading(|| queue(scopes, &filter, caller.now))?.waiting;
+    waiting.retain(|candidate| match candidate.check_single() {
+        Ok(()) => true,
+        Err(error) => {
+            write_err(&format!("note: left out: {error}\n"));
+            false
+        }
+    });
     if !waiting.is_empty() {
         return Ok(waiting);
     }
-    let others = match only {
-        Some(_) => caller.scopes(None).unwrap_or_default(),
-        None => Vec::new(),
-    };
+    let others = only.and_then(|_| caller.scopes(None).ok()).unwrap_or_default();
     let unmatched = progress::while_reading(|| unmatched(scopes, &others, &filter, caller.now));
     Err(CliError::NothingWaits(unmatched?))
 }
@@ -146,7 +140,7 @@ fn named(
 }
 
 /// Notes why memories may be out of date, so that whoever approves them keeps them despite that.
-fn mark_stale(desk: &mut Desk) -> Result<(), CliError> {
+pub fn mark_stale(desk: &mut Desk) -> Result<(), CliError> {
     let staleness = desk.service().staleness(desk.now());
     for number in 0..desk.items().len() {
         let item = desk.items().get(number);
@@ -156,61 +150,37 @@ fn mark_stale(desk: &mut Desk) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Names the memories about which the same was decided before.
+/// Names the memories about which the same was decided before, and who decided it.
 fn report_repeated(desk: &Desk, numbers: &[usize]) {
     let items = numbers.iter().filter_map(|number| desk.items().get(*number));
     for item in items.take(MAX_LISTED) {
-        write_err(&repeated(&item.candidate));
+        let memory = item.memory();
+        let by = memory.reviewed_by.iter().cloned();
+        let day = memory.reviewed_at.map(|at| at.strftime("%Y-%m-%d").to_string());
+        let decided = by.chain(day).collect::<Vec<_>>().join(", ");
+        let (id, status) = (&memory.id, status_in_words(memory.status));
+        write_err(&format!("note: {id} {status} already ({decided}); it is left as it is\n"));
     }
     if numbers.len() > MAX_LISTED {
         write_err(&format!("note: and {} more\n", numbers.len() - MAX_LISTED));
     }
 }
 
-/// Who decided the same about a memory before.
-fn repeated(candidate: &Candidate) -> String {
-    let memory = candidate.memory();
-    let by = memory.reviewed_by.iter().cloned();
-    let day = memory.reviewed_at.map(|at| at.strftime("%Y-%m-%d").to_string());
-    let decided: Vec<String> = by.chain(day).collect();
-    let status = status_in_words(memory.status);
-    let (id, decided) = (&memory.id, decided.join(", "));
-    format!("note: {id} {status} already ({decided}); it is left as it is\n")
-}
-
-/// The memories that can be decided about. Reports those whose id several rows have.
-fn without_duplicate_ids(mut waiting: Vec<Candidate>) -> Vec<Candidate> {
-    waiting.retain(|candidate| {
-        if let Err(error) = candidate.check_single() {
-            write_err(&format!("note: left out: {error}\n"));
-            return false;
-        }
-        true
-    });
-    waiting
-}
-
 pub fn replace(caller: Caller<'_>, args: &ReplaceArgs) -> Result<(), CliError> {
-    let choice = match args.merge || args.into.is_some() {
-        true => |into| Choice::Merge { into },
-        false => |by| Choice::Replace { by },
-    };
-    let (goes, stays) = (&args.id, args.by.as_ref().or(args.into.as_ref()));
-    let stays = stays.map_or("", String::as_str);
-    let args = &args.decide;
-    let only = args.scope.as_deref();
+    let stays = args.by.as_ref().or(args.into.as_ref()).map_or("", String::as_str);
+    let only = args.decide.scope.as_deref();
     let scopes = caller.readable_scopes(only)?;
     let places = Places { caller, only, scopes: &scopes };
-    let (replaced, successor) = progress::while_reading(|| (places.find(goes), places.find(stays)));
+    let (replaced, successor) =
+        progress::while_reading(|| (places.find(&args.id), places.find(stays)));
     let (replaced, successor) = (replaced?, successor?);
-    let session = prepare(caller, args)?;
-    ReviewSession::check_successor(&replaced, &successor)?;
+    let session = prepare(caller, &args.decide)?;
+    check_successor(&replaced, &successor)?;
     let (old, new) = (replaced.memory().clone(), successor.memory());
-    let service = Service::new(caller.config.clone()).leak();
-    let mut desk = Desk::with(vec![replaced], &scopes, service, caller.now);
-    desk.choose(&[0], choice(new.id.clone()), None)?;
-    service.close();
-    carry_out(caller, desk, &session, args.dry_run)?;
+    let id = new.id.clone();
+    let merges = args.merge || args.into.is_some();
+    let choice = if merges { Choice::Merge { into: id } } else { Choice::Replace { by: id } };
+    decide_alone(caller, replaced, &scopes, choice, &session, args.decide.dry_run)?;
     if old.status.is_served() && new.status == Status::Staging {
         let (old, new) = (text::line(&old.id, 80), text::line(&new.id, 80));
         write_err(&format!("note: {old} is still served until {new} is approved\n"));
@@ -224,10 +194,8 @@ pub fn edit(caller: Caller<'_>, args: &EditArgs) -> Result<(), CliError> {
     let places = Places { caller, only, scopes: &scopes };
     let candidate = progress::while_reading(|| places.find(&args.id))?;
     let session = prepare(caller, &args.decide)?;
-    let before = fields(&candidate);
     let again = || prompt::confirm("Edit again, with what you wrote?");
-    let after = in_editor(&before, again)?;
-    let Some(edit) = after.and_then(|after| changes(&before, after)) else {
+    let Some(edit) = edited(&candidate, again)? else {
         return write_plain("nothing was changed\n");
     };
     let doubts = flags(&Memory {
@@ -241,12 +209,23 @@ pub fn edit(caller: Caller<'_>, args: &EditArgs) -> Result<(), CliError> {
     if doubts.is_flagged && session.is_human() && !prompt::confirm("Approve it all the same?") {
         return write_plain("nothing was changed\n");
     }
+    let choice = Choice::Edit { edit: Box::new(edit) };
+    decide_alone(caller, candidate, &scopes, choice, &session, args.decide.dry_run)
+}
+
+fn decide_alone(
+    caller: Caller<'_>,
+    candidate: Candidate,
+    scopes: &[Arc<Scope>],
+    choice: Choice,
+    session: &ReviewSession,
+    dry_run: bool,
+) -> Result<(), CliError> {
     let service = Service::new(caller.config.clone()).leak();
-    let mut desk = Desk::with(vec![candidate], &scopes, service, caller.now);
-    let edit = Box::new(edit);
-    desk.choose(&[0], Choice::Edit { edit }, None)?;
+    let mut desk = Desk::with(vec![candidate], scopes, service, caller.now);
+    desk.choose(&[0], choice, None)?;
     service.close();
-    carry_out(caller, desk, &session, args.decide.dry_run)
+    carry_out(caller, desk, session, dry_run)
 }
 
 /// Writes the choices, and reports the result.
@@ -272,14 +251,6 @@ fn dry_run_session(caller: Caller<'_>, because: Option<&str>) -> ReviewSession {
     ReviewSession::begin("process:dry-run".to_owned(), reason(because), caller.now)
 }
 
-/// How to see the decisions that a terminal does not show.
-fn rest_of_dry_run(more: usize) -> String {
-    match more {
-        0 => String::new(),
-        more => format!("and {} more: the same with `| less` shows all\n", grouped(more as u64)),
-    }
-}
-
 pub fn report(caller: Caller<'_>, outcome: &ReviewOutcome, dry_run: bool) -> Result<(), CliError> {
     let ReviewOutcome { batch, written, changed, decisions, about, side_effects } = outcome;
     let changed_ids: Vec<&str> = changed.iter().map(|changed| changed.id.as_str()).collect();
@@ -296,10 +267,12 @@ pub fn report(caller: Caller<'_>, outcome: &ReviewOutcome, dry_run: bool) -> Res
         0 if !changed.is_empty() => "nothing was written:\n".to_owned(),
         written => format!("{wrote} {}:\n", decided_text(written)),
     };
-    let is_written = |about: &&About| !changed_ids.contains(&about.id.as_str());
     let made: HashMap<&str, &Decision> = decisions.iter().map(|it| (it.id.as_str(), it)).collect();
     let mut lines = Vec::new();
-    for About { id, scope, title } in about.iter().filter(is_written) {
+    for About { id, scope, title } in about {
+        if changed_ids.contains(&id.as_str()) {
+            continue;
+        }
         let decision = made.get(id.as_str());
         // A memory stays as it is if the one that would have replaced it is rejected, too.
         let unchanged = || ("not decided", String::new());
@@ -309,23 +282,22 @@ pub fn report(caller: Caller<'_>, outcome: &ReviewOutcome, dry_run: bool) -> Res
         lines.push(format!("  {what}  {id}  {scope}  {title}{more}\n"));
     }
     let screen = Screen::of_output();
-    text += &match dry_run {
-        true => {
-            let more = lines.len() - screen.listed(lines.len());
-            lines.truncate(lines.len() - more);
-            lines.concat() + &rest_of_dry_run(more)
+    if dry_run {
+        let shown = screen.listed(lines.len());
+        text.extend(lines.iter().take(shown).map(String::as_str));
+        if lines.len() > shown {
+            let more = grouped((lines.len() - shown) as u64);
+            let _ = writeln!(text, "and {more} more: the same with `| less` shows all");
         }
-        false => screen.fold(lines, &format!("undo {batch} --dry-run | less")),
-    };
-    let consequence = match *written {
-        0 => "",
-        _ => ": nothing was written about it",
-    };
+    } else {
+        text += &screen.fold(lines, &format!("undo {batch} --dry-run | less"));
+    }
+    let consequence = if *written == 0 { "" } else { ": nothing was written about it" };
     for ChangedMemory { id, conflict } in changed {
         let (id, what) = (short.shortest(id), conflict.of_one());
         let _ = writeln!(text, "  {id} {what} after you read it{consequence}");
     }
-    text.push_str(&side_effect_lines(side_effects, &short));
+    text += &side_effect_lines(side_effects, &short);
     if !dry_run && *written > 0 {
         let undo = super::command::command(&format!("undo {batch}"));
         let _ = writeln!(text, "undo: {undo}");
@@ -354,8 +326,7 @@ fn in_words(decision: &Decision, short: &ShortIds) -> (&'static str, String) {
 
 /// What else changes, a line for each.
 fn side_effect_lines(side_effects: &SideEffects, short: &ShortIds) -> String {
-    let lines = side_effects.lines(short).into_iter();
-    lines.map(|line| line + "\n").collect()
+    side_effects.lines(short).into_iter().map(|line| line + "\n").collect()
 }
 
 pub fn summary(candidate: &Candidate, short: &ShortIds) -> String {
@@ -409,11 +380,10 @@ pub fn confirm_decision(question: &str) -> bool {
     is_confirmed
 }
 
-/// Converts curation errors to errors of a command.
-impl From<ack_desk::curate::CurateError> for CliError {
-    fn from(error: ack_desk::curate::CurateError) -> Self {
+impl From<CurateError> for CliError {
+    fn from(error: CurateError) -> Self {
         match error {
-            ack_desk::curate::CurateError::Store(error) => Self::Request(Error::from(error)),
+            CurateError::Store(error) => Self::Request(Error::from(error)),
             error => Self::Curate(error),
         }
     }

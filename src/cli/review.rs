@@ -11,6 +11,7 @@ mod terminal;
 mod unwritten;
 
 use crate::cli::command::SHELL;
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
 
 use ack_api::{QueryRequest, RelationKind, text};
@@ -28,10 +29,10 @@ use crate::cli::error::CliError;
 use ack_desk::Desk;
 use ack_desk::card::{Card, days};
 use ack_desk::curate::find::{Filter, short_ids};
+use ack_desk::curate::log;
 use ack_desk::curate::stale::{ApprovedMemory, stale};
-use ack_desk::matching::waiting_for;
-use ack_desk::nearest::neighbours;
-use ack_desk::queue::QueueKind;
+use ack_desk::matching::{Matched, waiting_for};
+use ack_desk::nearest::{Near, neighbours};
 use ack_service::Service;
 use ack_service::scope::Registry;
 use ack_service::short_id::ShortIds;
@@ -46,15 +47,16 @@ pub fn run(caller: Caller<'_>, args: ReviewArgs) -> Result<(), CliError> {
     if args.accept_log {
         return accept::run(caller, args.scope.as_deref());
     }
+    if args.apply.is_some() && [&args.kind, &args.project, &args.tag].iter().any(|it| it.is_some())
+    {
+        return Err(CliError::invalid(
+            "--apply",
+            "with --type, --project or --tag",
+            "--apply alone or with --scope: the file names the memories",
+        ));
+    }
     let service = Service::new(caller.config.clone()).leak();
     let outcome = match &args.apply {
-        Some(_) if args.kind.is_some() || args.project.is_some() || args.tag.is_some() => {
-            Err(CliError::invalid(
-                "--apply",
-                "with --type, --project or --tag",
-                "--apply alone or with --scope: the file names the memories",
-            ))
-        }
         Some(file) => apply::run(caller, service, file, args.scope.as_deref()),
         None => decide(caller, service, args),
     };
@@ -63,31 +65,28 @@ pub fn run(caller: Caller<'_>, args: ReviewArgs) -> Result<(), CliError> {
 }
 
 fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Result<(), CliError> {
-    let (browser, plain) = (args.browser, args.plain);
-    let tty = args.tty || plain;
-    if plain {
+    let tty = args.tty || args.plain;
+    if args.plain {
         progress::silence();
     }
     let scopes = caller.readable_scopes(args.scope.as_deref())?;
     if scopes.is_empty() && is_any_unreadable(caller)? {
         return Err(CliError::NothingReadable);
     }
-    let filter =
+    let mut filter =
         Filter { kind: args.kind, project: args.project, tag: args.tag, ..Filter::default() };
-    let filter = match &args.question {
-        Some(question) => matching(service, question, args.scope.as_deref(), filter)?,
-        None => filter,
-    };
-    let is_filtered = args.flagged || filter != Filter::default() || args.scope.is_some();
-    let in_browser = browser || !tty && browser::is_wanted();
+    if let Some(question) = args.question {
+        filter.only = Some(matching(service, question, args.scope.clone(), &filter)?);
+    }
+    let is_filtered = args.flagged || !filter.is_empty() || args.scope.is_some();
+    let in_browser = args.browser || !tty && browser::is_wanted();
     // A caller without a terminal can still look.
-    let may_ask = tty || browser || std::io::stdin().is_terminal();
+    let may_ask = tty || args.browser || std::io::stdin().is_terminal();
     if args.stale && (args.list || caller.json || !may_ask) {
         let staleness = service.staleness(caller.now);
         return list_stale(caller, &stale(&scopes, &filter, &staleness)?);
     }
-    let open = || Desk::open(&scopes, &filter, service, caller.now);
-    let mut desk = progress::while_reading(open)?;
+    let mut desk = progress::while_reading(|| Desk::open(&scopes, &filter, service, caller.now))?;
     if args.flagged {
         progress::while_reading(|| desk.keep_flagged());
     }
@@ -95,60 +94,54 @@ fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Re
         return list(caller, &mut desk, is_filtered);
     }
     if args.stale {
-        let found = progress::while_reading(|| desk.approved_search().stale())?;
+        let found = progress::while_reading(|| desk.search().stale())?;
         if found.is_empty() {
             return write_plain(NOTHING_STALE);
         }
-        desk.set_first_queue(QueueKind::Approved);
-        desk.add_approved(found);
+        desk.open_approved(found);
     } else if desk.items().is_empty() {
+        let match_it = if is_filtered { " that match" } else { "" };
         let put_off = put_off_text(&desk, is_filtered);
-        let match_it = match is_filtered {
-            true => " that match",
-            false => "",
-        };
         let nothing = format!("no unreviewed memories{match_it}{put_off}\n");
         // A person can still look through the approved ones.
         let is_interactive = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
-        let found = match is_interactive && !is_filtered {
-            true => progress::while_reading(|| desk.approved_search().run())?,
-            false => Vec::new(),
-        };
+        if is_filtered || !is_interactive {
+            return write_plain(&nothing);
+        }
+        let found = progress::while_reading(|| desk.search().approved())?;
         if found.is_empty() {
             return write_plain(&nothing);
         }
         write_err(&nothing);
-        desk.set_first_queue(QueueKind::Approved);
-        desk.add_approved(found);
+        desk.open_approved(found);
     }
-    let review_session = caller.session(None)?;
+    let session = caller.session(None)?;
     let has_unwritten = unwritten::report_earlier(caller.config);
     report_unwritable(&desk);
     if in_browser {
-        browser::show(caller, desk, &review_session)
+        browser::show(caller, desk, &session)
     } else {
-        let view = TerminalView { is_plain: plain, has_unwritten };
-        terminal::run_terminal_desk(caller, desk, &review_session, view)
+        let view = TerminalView { is_plain: args.plain, has_unwritten };
+        terminal::run_terminal_desk(caller, desk, &session, view)
     }
 }
 
-/// The same filter for those alone that match a question, the best first.
+/// The memories that match a question and a filter, the best first.
 fn matching(
     service: &Service,
-    question: &str,
-    scope: Option<&str>,
-    filter: Filter,
-) -> Result<Filter, CliError> {
+    question: String,
+    scope: Option<String>,
+    filter: &Filter,
+) -> Result<Vec<Matched>, CliError> {
     let request = QueryRequest {
-        query: Some(question.to_owned()),
-        scope: scope.map(str::to_owned),
+        query: Some(question),
+        scope,
         project: filter.project.clone(),
         tags: filter.tag.clone().map(|tag| vec![tag]),
         kind: filter.kind.clone(),
         ..QueryRequest::default()
     };
-    let found = progress::while_reading(|| waiting_for(service, &request))?;
-    Ok(Filter { only: Some(found), ..filter })
+    Ok(progress::while_reading(|| waiting_for(service, &request))?)
 }
 
 /// How many memories are snoozed, if nothing else waits. With a filter, it is not known which of
@@ -170,9 +163,12 @@ fn is_any_unreadable(caller: Caller<'_>) -> Result<bool, CliError> {
 
 /// Names the scopes whose decisions cannot be written.
 fn report_unwritable(desk: &Desk) {
-    for (scope, problem) in desk.unwritable() {
-        let problem = problem.render(&SHELL);
-        write_err(&format!("note: scope `{scope}`: {problem}\n"));
+    let scopes = desk.items().iter().map(|item| &item.candidate.scope);
+    let scopes: BTreeMap<&str, _> = scopes.map(|scope| (scope.name.as_str(), scope)).collect();
+    for (name, scope) in scopes {
+        if let Some(problem) = log::problem(scope) {
+            write_err(&format!("note: scope `{name}`: {}\n", problem.render(&SHELL)));
+        }
     }
 }
 
@@ -197,17 +193,13 @@ struct Nearest {
 
 /// The approved memories nearest to one of the first entries of a list.
 fn nearest(desk: &Desk, number: usize) -> Vec<Nearest> {
-    let item = desk.items().get(number).filter(|_| number < MAX_WITH_NEAREST);
-    let neighbours = item.map(|item| neighbours(desk.service(), &item.candidate, &[], desk.now()));
-    let neighbours = neighbours.into_iter().flatten().map(|neighbours| Nearest {
-        id: neighbours.id,
-        title: neighbours.title,
-        relation: neighbours.relation,
-    });
-    neighbours.collect()
+    let Some(item) = desk.items().get(number).filter(|_| number < MAX_WITH_NEAREST) else {
+        return Vec::new();
+    };
+    let near = neighbours(desk.service(), &item.candidate, &[], desk.now()).into_iter();
+    near.map(|Near { id, title, relation, .. }| Nearest { id, title, relation }).collect()
 }
 
-/// Prints the approved memories that may be out of date.
 fn list_stale(caller: Caller<'_>, found: &[ApprovedMemory]) -> Result<(), CliError> {
     let cards = found.iter().map(|stale| {
         let mut card = Card::of(&stale.candidate, caller.now);
@@ -242,10 +234,8 @@ fn listed(card: &Card, short: &ShortIds, screen: &Screen) -> String {
         Some(width) => {
             let id = short.shortest(&card.id);
             let age = card.age_days.map(|age| format!("  {} old", days(age)));
-            let mut place = format!("  {}{}", card.scope, age.unwrap_or_default());
-            if width < MIN_WIDTH_WITH_PLACE {
-                place.clear();
-            }
+            let place = format!("  {}{}", card.scope, age.unwrap_or_default());
+            let place = if width < MIN_WIDTH_WITH_PLACE { String::new() } else { place };
             let room = width.saturating_sub(id.len() + 2 + place.chars().count());
             format!("{id}  {}{}\n", text::line(&card.title, room), paint(DIM, place))
         }
@@ -263,45 +253,35 @@ fn wrapped(text: &str, indent: &str, screen: &Screen) -> String {
 }
 
 fn list(caller: Caller<'_>, desk: &mut Desk, is_filtered: bool) -> Result<(), CliError> {
+    let count = desk.items().len();
     if caller.json {
         desk.find_relations();
-    } else {
-        desk.shorten_ids();
-    }
-    let short = desk.short_ids();
-    let cards = (0..desk.items().len()).filter_map(|number| desk.card(number));
-    if caller.json {
-        let entries = cards.enumerate().map(|(number, card)| Entry {
-            alike: desk.ids_of_group(number),
-            nearest: nearest(desk, number),
-            card,
+        let entries = (0..count).filter_map(|number| {
+            let (alike, nearest) = (desk.ids_of_group(number), nearest(desk, number));
+            Some(Entry { card: desk.card(number)?, alike, nearest })
         });
         let entries: Vec<Entry> = entries.collect();
         return write_json(&json!({ "total": entries.len(), "waiting": entries }));
     }
-    if desk.items().is_empty() {
-        let what = match is_filtered {
-            true => "nothing unreviewed matches",
-            false => "nothing is unreviewed",
-        };
-        let put_off = put_off_text(desk, is_filtered);
-        return write_plain(&format!("{what}{put_off}\n"));
+    if count == 0 {
+        let what = if is_filtered { "nothing unreviewed matches" } else { "nothing is unreviewed" };
+        return write_plain(&format!("{what}{}\n", put_off_text(desk, is_filtered)));
     }
+    desk.shorten_ids();
+    let short = desk.short_ids();
     let screen = Screen::of_output();
     let head = desk.head().text;
     let mut out: String = head.lines().map(|line| wrapped(line, "", &screen)).collect();
-    let shown = screen.listed(desk.items().len());
-    for (number, card) in cards.take(shown).enumerate() {
+    let shown = screen.listed(count);
+    for (number, card) in (0..shown).filter_map(|number| Some((number, desk.card(number)?))) {
         out += &listed(&card, short, &screen);
-        for neighbour in nearest(desk, number) {
-            let Nearest { id, title, relation } = neighbour;
+        for Nearest { id, title, relation } in nearest(desk, number) {
             let (id, title) = (short.shortest(&id), text::line(&title, 80));
             let neighbour = format!("approved: {id}  {title}  ({})", relation.as_str());
             out += &wrapped(&neighbour, "  ", &screen);
         }
     }
     let options = if is_filtered { " OPTIONS" } else { "" };
-    let all = format!("review --list{options} | less");
-    out += &folded(desk.items().len() - shown, &all);
+    out += &folded(count - shown, &format!("review --list{options} | less"));
     write_plain(&out)
 }

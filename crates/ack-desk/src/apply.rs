@@ -7,6 +7,7 @@ use ack_api::decision::{Edit, Verdict};
 use ack_api::memory::Status;
 use ack_api::text;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::Desk;
 use super::choice::Choice;
@@ -41,26 +42,21 @@ pub struct ListedDecision {
 impl ListedDecision {
     /// The lines that state a choice for a memory. A choice about two memories may need two.
     fn of(choice: &Choice, candidate: &Candidate, other: Option<&Candidate>) -> Vec<Self> {
-        // Part of the id may have been typed, and means one memory only as long as no other begins
-        // so.
-        let other_id = || other.map(|other| other.memory().id.clone());
-        let line = Self::about(candidate, choice.verdict());
-        vec![match choice {
-            Choice::PutOff { until } => Self { until: Some(until.clone()), ..line },
-            Choice::Edit { edit } => Self { edit: Some(edit.as_ref().clone()), ..line },
+        let mut line = Self::about(candidate, choice.verdict());
+        let mut older = None;
+        match choice {
+            Choice::PutOff { until } => line.until = Some(until.clone()),
+            Choice::Edit { edit } => line.edit = Some(edit.as_ref().clone()),
             Choice::Supersede { .. } => {
-                let older = other.map(|older| Self {
-                    into: Some(line.id.clone()),
-                    ..Self::about(older, Verdict::Supersede)
-                });
-                return std::iter::once(line).chain(older).collect();
+                older = other.map(|older| Self::about(older, Verdict::Supersede));
+                older.iter_mut().for_each(|older| older.into = Some(line.id.clone()));
             }
-            choice => Self {
-                into: other_id(),
-                duplicate: matches!(choice, Choice::Duplicate { .. }),
-                ..line
-            },
-        }]
+            // Part of the id may have been typed, and means one memory only as long as no other
+            // begins so.
+            _ => line.into = other.map(|other| other.memory().id.clone()),
+        }
+        line.duplicate = matches!(choice, Choice::Duplicate { .. });
+        std::iter::once(line).chain(older).collect()
     }
 
     fn about(candidate: &Candidate, verdict: Verdict) -> Self {
@@ -95,8 +91,8 @@ impl ListedDecision {
     /// No memory matches, or it has changed or been decided about since it was listed, or the line
     /// does not say what was listed.
     pub fn candidate(&self, scopes: &[Arc<Scope>]) -> Result<Candidate, String> {
-        let candidate = by_whole_id(scopes, &self.id).map_err(|error| error.to_string())?;
         let id = &self.id;
+        let candidate = by_whole_id(scopes, id).map_err(|error| error.to_string())?;
         let Some(digest) = &self.digest else {
             return Err(format!(
                 "`digest` is missing, so it is not known which text of {id} was read; take the \
@@ -138,15 +134,11 @@ impl ListedDecision {
 
     /// The fields that the line rewrites, with their new text on one line.
     pub fn edited(&self) -> Vec<(String, String)> {
-        let fields = match serde_json::to_value(&self.edit) {
-            Ok(serde_json::Value::Object(fields)) => fields,
-            _ => serde_json::Map::new(),
+        let Ok(Value::Object(fields)) = serde_json::to_value(&self.edit) else {
+            return Vec::new();
         };
         let fields = fields.into_iter().map(|(field, new)| {
-            let new = match new {
-                serde_json::Value::String(new) => new,
-                new => new.to_string(),
-            };
+            let new = new.as_str().map_or_else(|| new.to_string(), str::to_owned);
             (field, text::line(&new, usize::MAX))
         });
         fields.collect()
@@ -194,10 +186,8 @@ impl Desk {
                 let Some(item) = self.items.get(pick.number) else {
                     continue;
                 };
-                let chosen = ListedDecision::of(&made.choice, &item.candidate, pick.other.as_ref());
-                for line in chosen {
-                    lines
-                        .retain(|earlier| (&earlier.scope, &earlier.id) != (&line.scope, &line.id));
+                for line in ListedDecision::of(&made.choice, &item.candidate, pick.other.as_ref()) {
+                    lines.retain(|known| (&known.scope, &known.id) != (&line.scope, &line.id));
                     lines.push(ListedDecision { reason: made.reason.clone(), ..line });
                 }
             }

@@ -1,16 +1,51 @@
 //! What the first screen of a desk does not wait for. `changed` is called when the desk has it.
 
+use std::sync::Arc;
+
+use ack_service::Service;
+use ack_service::scope::Scope;
 use parking_lot::Mutex;
 
 use super::Desk;
 use super::need::Answered;
 use super::queue::{QueueItem, QueueKind};
 use super::relations::Relations;
+use crate::curate::CurateError;
+use crate::curate::find::Filter;
+use crate::curate::stale::{ApprovedMemory, approved, stale};
 
 /// The first screen waits until this many memories are compared.
 pub const MAX_COMPARED_FIRST: usize = 2_000;
 /// How many approved memories are added at once, while the desk is locked.
 const MAX_ADDED: usize = 2_000;
+
+/// What is needed to look for something apart from the desk, which other threads use meanwhile.
+#[derive(Debug)]
+pub struct Search {
+    pub(crate) service: &'static Service,
+    pub(crate) scopes: Vec<Arc<Scope>>,
+    filter: Filter,
+    now: jiff::Timestamp,
+}
+
+impl Desk {
+    pub fn search(&self) -> Search {
+        let (scopes, filter) = (self.scopes.clone(), self.filter.clone());
+        Search { service: self.service, scopes, filter, now: self.now }
+    }
+}
+
+impl Search {
+    /// Reads the approved memories that may be out of date.
+    pub fn stale(&self) -> Result<Vec<ApprovedMemory>, CurateError> {
+        stale(&self.scopes, &self.filter, &self.service.staleness(self.now))
+    }
+
+    /// Reads all approved memories, those that may be out of date first.
+    pub fn approved(&self) -> Result<Vec<ApprovedMemory>, CurateError> {
+        approved(&self.scopes, &self.filter, &self.service.staleness(self.now))
+    }
+}
 
 /// Compares the memories with each other and with the approved ones. The desk stays unlocked while
 /// they are compared.
@@ -34,9 +69,9 @@ pub fn find_relations(desk: &Mutex<Desk>) {
 pub fn find_need(desk: &Mutex<Desk>, changed: impl Fn()) {
     let (search, waiting) = {
         let desk = desk.lock();
-        (desk.need_search(), desk.waiting())
+        (desk.search(), desk.waiting())
     };
-    let need = search.run(&waiting);
+    let need = search.need(&waiting);
     let prompts = {
         let mut desk = desk.lock();
         desk.set_need(need);
@@ -55,7 +90,7 @@ pub fn find_need(desk: &Mutex<Desk>, changed: impl Fn()) {
 pub fn answered(desk: &Mutex<Desk>) -> Option<Answered> {
     let (search, prompts) = {
         let desk = desk.lock();
-        (desk.need_search(), desk.past_prompts().to_vec())
+        (desk.search(), desk.past_prompts().to_vec())
     };
     let after = search.answered(&prompts);
     desk.lock().answered(after)
@@ -67,16 +102,12 @@ pub fn find_approved(desk: &Mutex<Desk>, changed: impl Fn()) {
         // Those that the person asked for are on the desk already.
         return;
     }
-    let search = desk.lock().approved_search();
+    let search = desk.lock().search();
     // If a store cannot be read, its memories cannot be decided about anyway.
-    let found = search.run().unwrap_or_default();
+    let found = search.approved().unwrap_or_default();
     let mut items = found.into_iter().map(QueueItem::approved);
-    loop {
-        let some: Vec<QueueItem> = items.by_ref().take(MAX_ADDED).collect();
-        if some.is_empty() {
-            break;
-        }
-        desk.lock().add_items(some);
+    while items.len() > 0 {
+        desk.lock().add_items(items.by_ref().take(MAX_ADDED).collect());
     }
     desk.lock().add_approved(Vec::new());
     changed();

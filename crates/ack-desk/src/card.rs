@@ -1,9 +1,9 @@
 //! A memory as a curator sees it. Every user interface shows this card.
 
-use ack_api::decision::{Decision, Verdict};
+use ack_api::decision::Verdict;
 use ack_api::memory::{Memory, Status};
 use ack_api::text;
-use jiff::tz::TimeZone;
+use ack_api::time::utc_day;
 use serde::Serialize;
 
 use crate::curate::Candidate;
@@ -12,7 +12,6 @@ use ack_api::Warning;
 use ack_service::short_id::ShortIds;
 use ack_store::read::CuratedMemory;
 
-/// A waiting memory, with what a curator should know.
 #[derive(Debug, Clone, Serialize)]
 pub struct Card {
     pub scope: String,
@@ -50,27 +49,28 @@ pub struct Card {
 
 impl Card {
     pub fn of(candidate: &Candidate, now: jiff::Timestamp) -> Self {
-        let memory = candidate.memory();
-        let warnings = candidate.curated.warnings();
-        let changed = candidate.curated.is_outdated;
-        let change = changed.then(|| outdated_reason(candidate));
-        let duplicate_id = candidate.curated.has_duplicate_id;
-        let duplicate_id = duplicate_id
-            .then(|| "another memory has the same id: nothing can be decided".to_owned());
-        let change = change
-            .into_iter()
-            .chain(duplicate_id)
-            .chain(replaced(memory))
-            .chain(author_objections(candidate, now));
-        let labels = warnings.iter().map(|warning| warning.as_str().to_owned());
-        let other = candidate.curated.contradicts.as_ref();
-        let contradicts = other.map(|other| format!("contradicts the approved `{other}`"));
+        let Candidate { scope, curated } = candidate;
+        let memory = &curated.memory;
+        let warnings = curated.warnings();
+        let mut marks = Vec::new();
+        marks.extend(curated.is_outdated.then(|| outdated_reason(candidate)));
+        if curated.has_duplicate_id {
+            marks.push("another memory has the same id: nothing can be decided".to_owned());
+        }
+        let newer = memory.superseded_by.iter().filter(|_| memory.status == Status::Staging);
+        marks.extend(
+            newer.map(|newer| format!("according to its store, it is replaced by {newer}")),
+        );
+        marks.extend(author_objections(memory, now));
+        marks.extend(warnings.iter().map(|warning| warning.as_str().to_owned()));
+        let other = curated.contradicts.iter();
+        marks.extend(other.map(|other| format!("contradicts the approved `{other}`")));
         Self {
-            scope: candidate.scope.name.clone(),
+            scope: scope.name.clone(),
             id: memory.id.clone(),
-            digest: candidate.curated.digest.clone(),
+            digest: curated.digest.clone(),
             status: memory.status,
-            changed,
+            changed: curated.is_outdated,
             age_days: age_in_days(memory, now),
             project: memory.project.clone(),
             session: memory.session.clone().or_else(|| memory.session_id.clone()),
@@ -83,7 +83,7 @@ impl Card {
             concepts: memory.concepts.clone(),
             files: memory.files.clone(),
             narrative: memory.narrative.clone(),
-            marks: change.chain(labels).chain(contradicts).collect(),
+            marks,
             served: super::choice::serving_places(candidate),
             warnings,
         }
@@ -140,19 +140,11 @@ impl CardText {
     }
 }
 
-fn replaced(memory: &Memory) -> Option<String> {
-    let newer = memory.superseded_by.as_ref();
-    let newer = newer.filter(|_| memory.status == Status::Staging);
-    newer.map(|newer| format!("according to its store, it is replaced by {newer}"))
-}
-
 /// Why an earlier decision no longer counts.
 fn outdated_reason(candidate: &Candidate) -> String {
-    let id = &candidate.memory().id;
     let decisions = candidate.scope.store.decisions().unwrap_or_default();
     if let Some(other) = &candidate.curated.decided_as {
-        let verdict = decisions.about(other).last().map(|last| last.verdict);
-        let what = match verdict {
+        let what = match decisions.about(other).last().map(|last| last.verdict) {
             Some(Verdict::Stage) => "put back",
             Some(Verdict::Supersede) => "replaced",
             Some(Verdict::Merge) => "merged into another one",
@@ -160,10 +152,11 @@ fn outdated_reason(candidate: &Candidate) -> String {
         };
         return format!("`{other}` has the same text and was {what}");
     }
-    let why = match decisions.about(id).last() {
+    let last = decisions.about(&candidate.memory().id).last();
+    let last = last.filter(|last| last.digest != candidate.curated.digest);
+    let why = match last.map(|last| last.verdict) {
         None => "its decision cannot be read",
-        Some(last) if last.digest == candidate.curated.digest => "its decision cannot be read",
-        Some(Decision { verdict: Verdict::Approve | Verdict::Promote | Verdict::Edit, .. }) => {
+        Some(Verdict::Approve | Verdict::Promote | Verdict::Edit) => {
             "its text changed after it was approved"
         }
         Some(_) => "its text changed after it was decided",
@@ -172,14 +165,12 @@ fn outdated_reason(candidate: &Candidate) -> String {
 }
 
 /// What its author says against a memory: that it is no longer valid, or that its day has passed.
-fn author_objections(candidate: &Candidate, now: jiff::Timestamp) -> impl Iterator<Item = String> {
-    let word = candidate.memory().withdrawn.as_ref();
+fn author_objections(memory: &Memory, now: jiff::Timestamp) -> impl Iterator<Item = String> {
+    let word = memory.withdrawn.as_ref();
     let word = word.map(|word| format!("its header says `{}`", text::line(word, 40)));
-    let today = now.to_zoned(TimeZone::UTC).date();
-    let day = candidate.memory().stale_after.filter(|day| *day < today);
-    let waits = candidate.memory().status == Status::Staging;
-    let day = day.filter(|_| waits).map(|day| format!("past {day}, the day its author set"));
-    word.into_iter().chain(day)
+    let day = memory.stale_after.filter(|day| *day < utc_day(now));
+    let day = day.filter(|_| memory.status == Status::Staging);
+    word.into_iter().chain(day.map(|day| format!("past {day}, the day its author set")))
 }
 
 /// Days since a memory was written.

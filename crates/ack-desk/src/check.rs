@@ -9,6 +9,7 @@ mod yaml;
 use std::path::{Path, PathBuf};
 
 use ack_store::folder::instructions::is_instructions;
+use ack_store::folder::note::is_json_lines;
 use ack_store::folder::{Dialect, is_markdown, is_skipped};
 use ack_sys::files;
 use ack_worktree::repository::Repository;
@@ -83,13 +84,9 @@ pub fn check(path: &Path, today: Date) -> std::io::Result<CheckReport> {
     } else {
         files::check(&path)?;
         let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
-        let name = vec![PathBuf::from(path.file_name().unwrap_or_default())];
-        let mut listed = Listed::default();
-        match is_instructions(&path) {
-            true => listed.instructions = name,
-            false => listed.names = name,
-        }
-        (folder, listed)
+        let name = path.file_name().map(PathBuf::from);
+        let (instructions, names) = name.into_iter().partition(|_| is_instructions(&path));
+        (folder, Listed { instructions, names, ..Listed::default() })
     };
     let repository = Repository::discover(&folder, None);
     let place = NoteFolder {
@@ -152,10 +149,10 @@ fn list(folder: &Path) -> std::io::Result<Listed> {
         }
         let is_notes = is_markdown(relative)
             && !["index.md", "log.md"].contains(&&*relative.to_string_lossy());
-        let is_lines = ack_store::folder::note::is_json_lines(relative);
         // A named pipe with the name of a note is reported when it is to be read.
         let is_read = !entry.file_type().is_dir() && !entry.file_type().is_symlink();
-        if is_read && (is_notes || is_lines) && listed.names.len() < MAX_FILES {
+        let is_note = is_read && (is_notes || is_json_lines(relative));
+        if is_note && listed.names.len() < MAX_FILES {
             listed.names.push(relative.to_owned());
         }
     }

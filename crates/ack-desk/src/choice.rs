@@ -7,6 +7,7 @@ use ack_api::text;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
+use super::queue::QueueItem;
 use crate::curate::side_effects::SideEffects;
 use crate::curate::{Candidate, CurateError, ReviewSession, stale};
 use ack_service::short_id::ShortIds;
@@ -95,7 +96,7 @@ impl Choice {
         }
     }
 
-    /// The id of the other memory that the choice names.
+    /// The id of the other memory that it names.
     pub fn other(&self) -> Option<&str> {
         match self {
             Self::Merge { into: id }
@@ -174,15 +175,10 @@ pub struct ChoiceOnMemory<'a> {
     pub choice: &'a Choice,
     pub candidate: &'a Candidate,
     pub other: Option<&'a Candidate>,
-    /// How many other memories agents stop seeing once they see this one, not counting the one that
-    /// the choice names.
-    pub hidden_count: usize,
     /// Whether it is approved already, so that to approve it means to keep it.
     pub is_approved: bool,
     /// Why it may be out of date, then.
     pub stale: Option<&'a str>,
-    /// How its preview names memories.
-    pub short: &'a ShortIds,
 }
 
 impl ChoiceOnMemory<'_> {
@@ -191,25 +187,22 @@ impl ChoiceOnMemory<'_> {
         let candidate = self.candidate;
         let own = || session.decision(candidate, self.choice.verdict());
         let Some(other) = self.other else {
-            return Ok(vec![match (self.choice, self.is_approved) {
-                (Choice::PutOff { until }, _) => Decision { until: Some(until.clone()), ..own() },
-                (Choice::Edit { edit }, _) => Decision {
-                    edit: Some(candidate.with_previous_edit(edit.as_ref().clone())),
-                    ..own()
-                },
-                (Choice::Approve | Choice::Promote, true) => self.keep(session),
+            return Ok(vec![match self.choice {
+                Choice::PutOff { until } => Decision { until: Some(until.clone()), ..own() },
+                Choice::Edit { edit } => {
+                    let edit = candidate.with_previous_edit(edit.as_ref().clone());
+                    Decision { edit: Some(edit), ..own() }
+                }
+                Choice::Approve | Choice::Promote if self.is_approved => self.keep(session),
                 _ => own(),
             }]);
         };
-        match self.choice {
-            Choice::Merge { .. } => session.replacement(candidate, other, Verdict::Merge),
-            Choice::Duplicate { .. } => session.duplicate(candidate, other),
-            Choice::Supersede { .. } => {
-                let superseding = session.replacement(other, candidate, Verdict::Supersede)?;
-                Ok(std::iter::once(own()).chain(superseding).collect())
-            }
-            _ => session.replacement(candidate, other, Verdict::Supersede),
+        if let Choice::Supersede { .. } = self.choice {
+            let superseding = session.replacement(other, candidate, Verdict::Supersede, false)?;
+            return Ok(std::iter::once(own()).chain(superseding).collect());
         }
+        let is_duplicate = matches!(self.choice, Choice::Duplicate { .. });
+        session.replacement(candidate, other, self.choice.verdict(), is_duplicate)
     }
 
     /// The decision to keep a memory, despite the reason against it. A promoted one stays promoted.
@@ -225,21 +218,26 @@ impl ChoiceOnMemory<'_> {
         }
     }
 
-    pub fn preview(&self, session: &ReviewSession) -> Result<Preview, CurateError> {
+    /// `hidden_count`: how many other memories agents stop seeing once they see this one, not counting
+    /// the one that the choice names. `short` names memories.
+    pub fn preview(
+        &self,
+        session: &ReviewSession,
+        hidden_count: usize,
+        short: &ShortIds,
+    ) -> Result<Preview, CurateError> {
         let decisions = self.decisions(session)?;
         let memory = self.candidate.memory();
         let other = self.other.map(Candidate::memory);
         let id = other.map_or("", |other| other.id.as_str());
-        let shown = self.short.shortest(id);
+        let shown = short.shortest(id);
         let added = decisions.iter().find_map(|decision| {
-            let edit = decision.edit.as_ref()?;
-            (decision.id == id).then_some((edit, other?))
+            let edit = decision.edit.as_ref().filter(|_| decision.id == id)?;
+            Some(additions(edit, other?))
         });
-        let added = added.map(|(edit, other)| additions(edit, other));
         let added = added.unwrap_or_default();
-        let hides =
-            self.hidden_count + usize::from(matches!(self.choice, Choice::Supersede { .. }));
-        let adds = added.summary();
+        let hides = hidden_count + usize::from(matches!(self.choice, Choice::Supersede { .. }));
+        let adds = summary(&added);
         let mut label = match self.choice {
             Choice::Approve if self.is_approved => "Keep".to_owned(),
             Choice::Approve => "Approve".to_owned(),
@@ -266,13 +264,8 @@ impl ChoiceOnMemory<'_> {
                 effects.push(format!("its mark goes, until something else is known: {reason}"));
             }
         } else if !matches!(self.choice, Choice::Stage | Choice::PutOff { .. } | Choice::Withdraw) {
-            effects.push(
-                match memory.status {
-                    Status::Staging => "no agent sees it",
-                    _ => "no agent sees it any more",
-                }
-                .to_owned(),
-            );
+            let more = if memory.status == Status::Staging { "" } else { " any more" };
+            effects.push(format!("no agent sees it{more}"));
         }
         if let Some(other) = other {
             effects.push(match self.choice {
@@ -284,10 +277,12 @@ impl ChoiceOnMemory<'_> {
             });
         }
         if let Choice::Edit { edit } = self.choice {
-            let names = edited_fields(edit);
-            effects.push(format!("its {} as you wrote", text::list(&names)));
+            effects.push(format!("its {} as you wrote", text::list(&edited_fields(edit))));
         }
-        effects.extend(added.lines(MAX_EFFECTS));
+        let added = added.iter().flat_map(|(kind, values)| {
+            values.iter().map(move |value| format!("adds the {kind}: {value}"))
+        });
+        effects.extend(added.take(MAX_EFFECTS));
         Ok(Preview { label, effects, side_effects: Vec::new() })
     }
 }
@@ -311,16 +306,10 @@ pub struct Preview {
 }
 
 impl Preview {
-    /// The preview of one choice for several memories. `are_approved`: all of them were
-    /// approved already.
-    pub fn of_many(
-        choice: &Choice,
-        memories: &[&Candidate],
-        hides: usize,
-        are_approved: bool,
-        short: &ShortIds,
-    ) -> Self {
-        let about = count_text(memories.len(), "memory", "memories");
+    /// The preview of one choice for several memories.
+    pub fn of_many(choice: &Choice, items: &[&QueueItem], hides: usize, short: &ShortIds) -> Self {
+        let are_approved = items.iter().all(|item| item.is_approved);
+        let about = count_text(items.len(), "memory", "memories");
         let mut label = match choice {
             Choice::Approve if are_approved => format!("Keep {about}"),
             Choice::Approve | Choice::Edit { .. } => format!("Approve {about}"),
@@ -333,34 +322,29 @@ impl Preview {
         if hides > 0 && choice.serves() {
             label.push_str(&format!(", hides {hides} older"));
         }
-        let mut effects: Vec<String> = memories
-            .iter()
-            .take(MAX_EFFECTS)
-            .map(|candidate| {
-                let memory = candidate.memory();
-                let id = short.shortest(&memory.id);
-                format!("{id}  {}", text::line(&memory.title, 100))
-            })
-            .collect();
-        if memories.len() > MAX_EFFECTS {
-            effects.push(format!("and {} more", memories.len() - MAX_EFFECTS));
-        }
-        Self { label, effects, side_effects: Vec::new() }
+        let effects = items.iter().map(|item| {
+            let id = short.shortest(&item.memory().id);
+            format!("{id}  {}", text::line(&item.memory().title, 100))
+        });
+        Self { label, effects: first_ones(effects), side_effects: Vec::new() }
     }
 
     pub fn add_side_effects(&mut self, side_effects: &SideEffects, short: &ShortIds) {
         if let Some(counted) = side_effects.summary() {
             self.label.push_str(&format!(", {counted}"));
         }
-        let mut lines = side_effects.lines(short);
-        let more = lines.len().saturating_sub(MAX_EFFECTS);
-        lines.truncate(MAX_EFFECTS);
-        if more > 0 {
-            lines.push(format!("and {more} more"));
-        }
-        self.effects.extend(lines.iter().cloned());
-        self.side_effects = lines;
+        self.side_effects = first_ones(side_effects.lines(short).into_iter());
+        self.effects.extend(self.side_effects.iter().cloned());
     }
+}
+
+/// As many lines as a preview shows, and how many more there are.
+fn first_ones(mut lines: impl ExactSizeIterator<Item = String>) -> Vec<String> {
+    let mut first: Vec<String> = lines.by_ref().take(MAX_EFFECTS).collect();
+    if lines.len() > 0 {
+        first.push(format!("and {} more", lines.len()));
+    }
+    first
 }
 
 /// Where agents would see a memory once it is approved.
@@ -373,58 +357,33 @@ pub fn serving_places(candidate: &Candidate) -> Vec<String> {
             scope.name
         ),
     };
-    let project = candidate.memory().project.as_deref();
-    let starts = match (project, scope.manifest.projects.sole()) {
-        (Some(project), _) => Some(format!("sessions of {project} may start with it")),
-        (None, Some(_)) => Some(format!("sessions of {} may start with it", scope.name)),
-        (None, None) => None,
-    };
+    let sole = || scope.manifest.projects.sole().map(|_| &scope.name);
+    let project = candidate.memory().project.as_ref().or_else(sole);
+    let starts = project.map(|project| format!("sessions of {project} may start with it"));
     std::iter::once(found).chain(starts).collect()
 }
 
-/// What a memory gains from another one.
-#[derive(Debug, Default)]
-struct Additions {
-    facts: Vec<String>,
-    tags: Vec<String>,
-    files: Vec<String>,
-}
-
-impl Additions {
-    /// `, adds 2 facts and 1 tag`, or nothing.
-    fn summary(&self) -> String {
-        let kinds = [
-            (self.facts.len(), "fact", "facts"),
-            (self.tags.len(), "tag", "tags"),
-            (self.files.len(), "file", "files"),
-        ];
-        let counts: Vec<String> = kinds
-            .iter()
-            .filter(|(count, _, _)| *count > 0)
-            .map(|(count, singular, plural)| count_text(*count, singular, plural))
-            .collect();
-        if counts.is_empty() { String::new() } else { format!(", adds {}", counts.join(", ")) }
-    }
-
-    fn lines(&self, max: usize) -> impl Iterator<Item = String> {
-        let kinds = [("fact", &self.facts), ("tag", &self.tags), ("file", &self.files)];
-        let lines = kinds.into_iter().flat_map(|(kind, values)| {
-            values.iter().map(move |value| format!("adds the {kind}: {value}"))
-        });
-        lines.take(max)
-    }
-}
+/// What a memory gains from another one, by kind.
+type Additions = [(&'static str, Vec<String>); 3];
 
 fn additions(edit: &Edit, memory: &Memory) -> Additions {
     let new = |edited: &Option<Vec<String>>, current: &[String]| {
         let all = edited.iter().flatten();
         all.filter(|entry| !current.contains(entry)).cloned().collect()
     };
-    Additions {
-        facts: new(&edit.facts, &memory.facts),
-        tags: new(&edit.concepts, &memory.concepts),
-        files: new(&edit.files, &memory.files),
-    }
+    [
+        ("fact", new(&edit.facts, &memory.facts)),
+        ("tag", new(&edit.concepts, &memory.concepts)),
+        ("file", new(&edit.files, &memory.files)),
+    ]
+}
+
+/// `, adds 2 facts, 1 tag`, or nothing.
+fn summary(added: &Additions) -> String {
+    let some = added.iter().filter(|(_, values)| !values.is_empty());
+    let counts = some.map(|(kind, values)| count_text(values.len(), kind, &format!("{kind}s")));
+    let counts: Vec<String> = counts.collect();
+    if counts.is_empty() { String::new() } else { format!(", adds {}", counts.join(", ")) }
 }
 
 fn edited_fields(edit: &Edit) -> Vec<String> {

@@ -209,16 +209,19 @@ impl Candidate {
         }
     }
 
-    /// Rejects an id that several rows of the store share, because it is not clear which one is
-    /// meant.
     pub fn check_single(&self) -> Result<(), CurateError> {
-        if self.curated.has_duplicate_id {
-            return Err(CurateError::DuplicateId {
-                id: self.memory().id.clone(),
-                path: self.scope.store.path().to_owned(),
-            });
-        }
-        Ok(())
+        check_single(&self.scope, &self.curated)
+    }
+}
+
+/// Rejects an id that several rows of the store share, because it is not clear which one is meant.
+fn check_single(scope: &Scope, curated: &CuratedMemory) -> Result<(), CurateError> {
+    match curated.has_duplicate_id {
+        true => Err(CurateError::DuplicateId {
+            id: curated.memory.id.clone(),
+            path: scope.store.path().to_owned(),
+        }),
+        false => Ok(()),
     }
 }
 
@@ -249,23 +252,21 @@ impl ReviewSession {
 
     /// A decision about a memory. It keeps the text that the curator sees.
     pub fn decision(&self, candidate: &Candidate, verdict: Verdict) -> Decision {
+        let memory = candidate.memory();
         let edit = verdict.keeps_text().then(|| candidate.previous_edit());
         // The card says what the author thinks of it.
         let serves = matches!(verdict, Verdict::Approve | Verdict::Promote | Verdict::Edit);
-        let despite = serves.then(|| {
-            let mark = withdrawn_mark(candidate.memory())?;
-            Some(stale::marks_kept_despite(candidate.memory(), &mark))
-        });
+        let mark = withdrawn_mark(memory).filter(|_| serves);
         Decision {
-            id: candidate.memory().id.clone(),
+            id: memory.id.clone(),
             digest: candidate.curated.digest.clone(),
             text: candidate.curated.text_digest.clone(),
             verdict,
-            was: candidate.memory().status,
+            was: memory.status,
             edit: edit.filter(|edit| *edit != Edit::default()),
             into: None,
             until: None,
-            despite: despite.flatten(),
+            despite: mark.map(|mark| stale::marks_kept_despite(memory, &mark)),
             reason: self.reason.clone(),
             actor: self.actor.clone(),
             batch: Some(self.batch.clone()),
@@ -273,98 +274,62 @@ impl ReviewSession {
         }
     }
 
-    /// The decisions that replace a memory with `into`. A merge also adds the facts, tags and files
-    /// that only the replaced memory has.
+    /// The decisions that replace a memory with `into`. A merge also adds the tags and files that
+    /// only the replaced memory has, and its facts unless it `is_duplicate`.
     pub fn replacement(
         &self,
         candidate: &Candidate,
         into: &Candidate,
         verdict: Verdict,
+        is_duplicate: bool,
     ) -> Result<Vec<Decision>, CurateError> {
-        Self::check_successor(candidate, into)?;
-        let merged =
-            (verdict == Verdict::Merge).then(|| merged_lists(into, candidate.memory(), true));
-        Ok(self.replacement_decisions(candidate, into, verdict, merged.flatten()))
-    }
-
-    /// The decisions for a memory that adds nothing to `into`: `into` gets its tags and files.
-    pub fn duplicate(
-        &self,
-        candidate: &Candidate,
-        into: &Candidate,
-    ) -> Result<Vec<Decision>, CurateError> {
-        Self::check_successor(candidate, into)?;
-        let merged = merged_lists(into, candidate.memory(), false);
-        Ok(self.replacement_decisions(candidate, into, Verdict::Merge, merged))
-    }
-
-    fn replacement_decisions(
-        &self,
-        candidate: &Candidate,
-        into: &Candidate,
-        verdict: Verdict,
-        merged: Option<Edit>,
-    ) -> Vec<Decision> {
-        let mut replacement = self.decision(candidate, verdict);
-        replacement.into = Some(into.memory().id.clone());
-        let mut decisions = vec![replacement];
-        if let Some(edit) = merged {
+        check_successor(candidate, into)?;
+        let replaced_by = Some(into.memory().id.clone());
+        let mut decisions =
+            vec![Decision { into: replaced_by, ..self.decision(candidate, verdict) }];
+        let merges = verdict == Verdict::Merge;
+        let edit = merges.then(|| merged_lists(into, candidate.memory(), !is_duplicate)).flatten();
+        if edit.is_some() {
             // Only a person who looks at it approves a memory that waits.
             let verdict = match into.memory().status {
                 Status::Approved | Status::Promoted => Verdict::Edit,
                 Status::Staging | Status::Rejected => Verdict::Stage,
             };
-            let mut merged = self.decision(into, verdict);
-            merged.edit = Some(edit);
-            decisions.push(merged);
+            decisions.push(Decision { edit, ..self.decision(into, verdict) });
         }
-        decisions
+        Ok(decisions)
     }
+}
 
-    /// Checks that a memory can take another one's place.
-    pub fn check_successor(candidate: &Candidate, into: &Candidate) -> Result<(), CurateError> {
-        let refuse = |reason: &str| CurateError::Successor {
-            id: candidate.memory().id.clone(),
-            into: into.memory().id.clone(),
-            reason: reason.to_owned(),
-        };
-        if candidate.scope.name != into.scope.name {
-            return Err(refuse("it is in another scope"));
-        }
-        if candidate.memory().id == into.memory().id {
-            return Err(refuse("it is the same memory"));
-        }
-        let already =
-            format!("`{}` already replaces `{}`", candidate.memory().id, into.memory().id);
-        if into.memory().superseded_by.as_ref() == Some(&candidate.memory().id) {
-            return Err(refuse(&already));
-        }
-        if has_replaced(into, candidate) {
-            return Err(refuse(&format!("{already}, through others")));
-        }
-        match (into.memory().status, &into.memory().superseded_by) {
-            (Status::Rejected, Some(newer)) => Err(refuse(&format!("`{newer}` replaced it"))),
-            (Status::Rejected, None) => Err(refuse("it was rejected")),
-            _ => Ok(()),
-        }?;
-        Ok(())
-    }
+/// Checks that a memory can take another one's place.
+pub fn check_successor(candidate: &Candidate, into: &Candidate) -> Result<(), CurateError> {
+    let (id, memory) = (&candidate.memory().id, into.memory());
+    let newer = memory.superseded_by.as_ref();
+    let already = format!("`{id}` already replaces `{}`", memory.id);
+    let reason = match newer {
+        _ if candidate.scope.name != into.scope.name => "it is in another scope".to_owned(),
+        _ if *id == memory.id => "it is the same memory".to_owned(),
+        Some(newer) if newer == id => already,
+        _ if has_replaced(into, candidate) => format!("{already}, through others"),
+        _ if memory.status != Status::Rejected => return Ok(()),
+        Some(newer) => format!("`{newer}` replaced it"),
+        None => "it was rejected".to_owned(),
+    };
+    Err(CurateError::Successor { id: id.clone(), into: memory.id.clone(), reason })
 }
 
 /// Whether `other` already replaced `memory`, directly or through others of the same scope: then
 /// they would replace each other in a circle, and none of them would count as replaced.
 fn has_replaced(memory: &Candidate, other: &Candidate) -> bool {
-    let store = &memory.scope.store;
     let mut next = memory.memory().superseded_by.clone();
     for _ in 0..MAX_SUCCESSORS {
         let Some(id) = next else { return false };
         if id == other.memory().id {
             return true;
         }
-        let read = store.snapshot(|snapshot| snapshot.curated(&id));
+        let read = memory.scope.store.snapshot(|snapshot| snapshot.curated(&id));
         // If it cannot be read, nothing can be written either.
-        let curated = read.ok().flatten();
-        next = curated.and_then(|curated| curated.memory.superseded_by);
+        next = read.ok().flatten().and_then(|curated| curated.memory.superseded_by);
     }
     false
 }
@@ -379,13 +344,13 @@ fn merged_lists(into: &Candidate, other: &Memory, with_facts: bool) -> Option<Ed
         let all: Vec<String> = current.iter().chain(new).cloned().collect();
         (all.len() > current.len()).then_some(all)
     };
-    let facts = if with_facts { with(&memory.facts, &other.facts) } else { None };
-    let concepts = with(&memory.concepts, &other.concepts);
-    let files = with(&memory.files, &other.files);
-    if facts.is_none() && concepts.is_none() && files.is_none() {
-        return None;
-    }
-    Some(into.with_previous_edit(Edit { facts, concepts, files, ..Edit::default() }))
+    let edit = Edit {
+        facts: with(&memory.facts, &other.facts).filter(|_| with_facts),
+        concepts: with(&memory.concepts, &other.concepts),
+        files: with(&memory.files, &other.files),
+        ..Edit::default()
+    };
+    (edit != Edit::default()).then(|| into.with_previous_edit(edit))
 }
 
 /// Normalises a text: case, spacing, and a full stop at the end.
@@ -406,8 +371,8 @@ impl Candidate {
             return Edit::default();
         }
         let decisions = self.scope.store.decisions().unwrap_or_default();
-        let last = decisions.about(&self.memory().id).last().cloned();
-        last.and_then(|last| last.edit).unwrap_or_default()
+        let last = decisions.about(&self.memory().id).last();
+        last.and_then(|last| last.edit.clone()).unwrap_or_default()
     }
 }
 

@@ -9,7 +9,6 @@ use super::heaps::Sample;
 use super::queue::QueueView;
 use crate::curate::CurateError;
 
-/// What was decided.
 #[derive(Debug, Serialize)]
 pub struct Decided {
     /// In a sentence, with how much is left: `Approved: Use pnpm · 541 left · u undo`.
@@ -43,7 +42,6 @@ impl Desk {
         view: &QueueView,
     ) -> Result<Decided, CurateError> {
         let last = numbers.last().copied().unwrap_or_default();
-        let is_approved = self.items.get(last).is_some_and(|item| item.is_approved);
         let about = match numbers {
             [number] => self.title(*number),
             _ => {
@@ -51,11 +49,10 @@ impl Desk {
                 held_back.after(&count_text(picked.len(), "memory", "memories"))
             }
         };
-        let done = format!("{}: {about}", choice.done(is_approved));
-        let side_effects = self.preview(numbers, &choice)?.side_effects;
+        let mut said = vec![format!("{}: {about}", choice.done(self.is_approved(last)))];
+        said.extend(self.preview(numbers, &choice)?.side_effects);
         self.choose(numbers, choice, reason)?;
-        let said = std::iter::once(done).chain(side_effects).collect::<Vec<_>>().join("; ");
-        Ok(Decided { said: self.sentence(&said), next: self.next(view, last) })
+        Ok(Decided { said: self.sentence(&said.join("; ")), next: self.next(view, last) })
     }
 
     /// Approves a memory, and marks the others of its group that are not flagged as its duplicates.
@@ -65,12 +62,11 @@ impl Desk {
     /// There are no others, or a choice is not possible. Then nothing is recorded.
     pub fn keep_one(&mut self, number: usize, view: &QueueView) -> Result<Decided, CurateError> {
         let group = self.group(number);
-        if group.is_empty() {
+        let Some(item) = self.items.get(number).filter(|_| !group.is_empty()) else {
             return Err(CurateError::Refused(NO_SIMILAR));
-        }
+        };
+        let of = item.memory().id.clone();
         let (others, held_back) = self.without_flagged(&group);
-        let item = self.items.get(number);
-        let of = item.map(|item| item.candidate.memory().id.clone()).unwrap_or_default();
         let key = self.next_key;
         self.choose_as(key, &[number], Choice::Approve, None)?;
         if let Err(error) = self.choose_as(key, &others, Choice::Duplicate { of }, None) {
@@ -80,10 +76,11 @@ impl Desk {
         self.next_key += 1;
         self.note_decision(false);
         let duplicates = count_text(others.len(), "duplicate", "duplicates");
-        let mut said = format!("approved, with {duplicates}: {}", self.title(number));
-        if held_back.count() > 0 {
-            said.push_str(&format!("; {}", held_back.in_words()));
-        }
+        let said = format!("approved, with {duplicates}: {}", self.title(number));
+        let said = match held_back.count() {
+            0 => said,
+            _ => format!("{said}; {}", held_back.in_words()),
+        };
         Ok(Decided { said: self.sentence(&said), next: self.next(view, number) })
     }
 

@@ -31,8 +31,8 @@ impl Document {
         let Some(rest) = text.strip_prefix("---\n").or_else(|| text.strip_prefix("---\r\n")) else {
             return as_body();
         };
-        let mut document =
-            Self { has_header: true, is_crlf: text.starts_with("---\r\n"), ..Self::default() };
+        let is_crlf = text.starts_with("---\r\n");
+        let mut document = Self { has_header: true, is_crlf, ..Self::default() };
         let mut position = 0;
         for (number, line) in (2..).zip(rest.split_inclusive('\n')) {
             position += line.len();
@@ -54,16 +54,13 @@ impl Document {
 
     /// The keys and their lines, in order.
     pub fn keys(&self) -> impl Iterator<Item = (&str, usize)> {
-        self.entries
-            .iter()
-            .filter(|entry| !entry.key.is_empty())
-            .map(|entry| (entry.key.as_str(), entry.line))
+        let entries = self.entries.iter().filter(|entry| !entry.key.is_empty());
+        entries.map(|entry| (entry.key.as_str(), entry.line))
     }
 
     /// The original lines between the `---` markers.
     pub fn front_matter(&self) -> String {
-        let lines = self.entries.iter().map(|entry| entry.raw.as_str());
-        lines.collect()
+        self.entries.iter().map(|entry| entry.raw.as_str()).collect()
     }
 
     pub fn header(&self) -> Header {
@@ -78,8 +75,8 @@ impl Document {
     /// written after the colon.
     pub fn set(&mut self, keys: &[&str], value: &str) {
         let first = keys.first().copied().unwrap_or_default();
+        let line_end = self.line_end();
         let known = self.entries.iter_mut().find(|entry| keys.contains(&entry.key.as_str()));
-        let line_end = if self.is_crlf { "\r\n" } else { "\n" };
         match known {
             Some(entry) => {
                 let name = entry.raw.split(':').next().unwrap_or(first).to_owned();
@@ -118,15 +115,15 @@ impl Document {
     }
 
     pub fn text(&self) -> String {
-        let line_end = if self.is_crlf { "\r\n" } else { "\n" };
-        let mut text = String::new();
-        if self.has_header {
-            text = format!("---{line_end}");
-            text.extend(self.entries.iter().map(|entry| entry.raw.as_str()));
-            text.push_str("---");
-            text.push_str(line_end);
+        let line_end = self.line_end();
+        match self.has_header {
+            true => format!("---{line_end}{}---{line_end}{}", self.front_matter(), self.body),
+            false => self.body.clone(),
         }
-        text + &self.body
+    }
+
+    const fn line_end(&self) -> &'static str {
+        if self.is_crlf { "\r\n" } else { "\n" }
     }
 }
 

@@ -1,8 +1,6 @@
 //! Which unwritten choices count. The last one about a memory does, and a choice to approve another
 //! memory in its place is one about it, too.
 
-use std::collections::HashSet;
-
 use super::choice::Choice;
 use super::queue::ItemState;
 use super::{Desk, MadeChoice};
@@ -16,25 +14,8 @@ pub fn key(candidate: &Candidate) -> Key<'_> {
 }
 
 /// The memory that is replaced if `candidate` is approved in its place.
-fn replaced_by<'a>(choice: &Choice, other: Option<&'a Candidate>) -> Option<Key<'a>> {
+pub fn replaced_by<'a>(choice: &Choice, other: Option<&'a Candidate>) -> Option<Key<'a>> {
     other.filter(|_| matches!(choice, Choice::Supersede { .. })).map(key)
-}
-
-/// The positions of choices that no longer count, because a later one replaces their memory. A
-/// choice is given with its memory and the other memory that it names.
-pub fn overridden<'a>(
-    choices: impl DoubleEndedIterator<Item = (&'a Choice, &'a Candidate, Option<&'a Candidate>)>
-    + ExactSizeIterator,
-) -> HashSet<usize> {
-    let mut replaced = HashSet::new();
-    let mut positions = HashSet::new();
-    for (position, (choice, candidate, other)) in choices.enumerate().rev() {
-        if replaced.contains(&key(candidate)) {
-            positions.insert(position);
-        }
-        replaced.extend(replaced_by(choice, other));
-    }
-    positions
 }
 
 impl Desk {

@@ -55,28 +55,24 @@ impl NextSession {
         }
         let held = held.iter().map(|held| held.memory());
         let memories: Vec<&Memory> = held.chain([memory]).collect();
-        let preview = service.session_preview(&candidate.scope, &memories);
-        let preview = preview.ok()??;
+        let preview = service.session_preview(&candidate.scope, &memories).ok()??;
         let lines = preview.lines();
-        let [before, after] = preview.tokens(text);
-        Some(Self {
-            says: says(&lines, [before, after]),
-            project: preview.project().to_owned(),
-            lines,
-        })
+        let says = says(&lines, preview.tokens(text));
+        Some(Self { project: preview.project().to_owned(), lines, says })
     }
 }
 
 fn says(lines: &[PreviewLine], [before, after]: [usize; 2]) -> String {
     let has = |change| lines.iter().any(|line| line.change == change);
-    if !has(PreviewChange::Enters) {
-        return match lines.len() {
-            MEMORIES_AT_START.. => "Nothing: six other memories come first.".to_owned(),
-            _ => "Nothing: those that it starts with say it already.".to_owned(),
-        };
-    }
     let tokens = format!("Session start: {before} → {after} tokens.");
-    if has(PreviewChange::Leaves) { format!("Still found by search. {tokens}") } else { tokens }
+    match lines.len() {
+        _ if has(PreviewChange::Leaves) && has(PreviewChange::Enters) => {
+            format!("Still found by search. {tokens}")
+        }
+        _ if has(PreviewChange::Enters) => tokens,
+        MEMORIES_AT_START.. => "Nothing: six other memories come first.".to_owned(),
+        _ => "Nothing: those that it starts with say it already.".to_owned(),
+    }
 }
 
 fn files(tree: &WorkTree, memory: &Memory) -> Vec<String> {

@@ -19,7 +19,7 @@ use super::choice::{Choice, NO_LONGER_TRUE, ONLY_MATTERED_ONCE, count_text};
 use super::decide::capitalised;
 use super::held_back::HeldBack;
 use super::markdown;
-use super::queue::{ItemState, QueueItem, by_queue};
+use super::queue::{QueueItem, by_queue};
 use crate::curate::CurateError;
 
 /// A memory that was written more than this many days ago is old.
@@ -95,20 +95,14 @@ impl HeapKind {
 
     /// The heap that fits a memory, whether or not it is flagged.
     fn of(item: &QueueItem, has_twin: bool, now: jiff::Timestamp) -> Self {
-        let memory = item.candidate.memory();
-        if memory.superseded_by.is_some() {
-            Self::Replaced
-        } else if memory.kind.as_deref() == Some(SUMMARY) {
-            Self::Summaries
-        } else if has_twin {
-            Self::Alike
-        } else if age_in_days(memory, now).is_some_and(|days| days > OLD_DAYS) {
-            Self::Old
-        } else {
-            match &memory.project {
-                Some(project) => Self::Project(fold_name(project)),
-                None => Self::Elsewhere,
-            }
+        let memory = item.memory();
+        match &memory.project {
+            _ if memory.superseded_by.is_some() => Self::Replaced,
+            _ if memory.kind.as_deref() == Some(SUMMARY) => Self::Summaries,
+            _ if has_twin => Self::Alike,
+            _ if age_in_days(memory, now).is_some_and(|days| days > OLD_DAYS) => Self::Old,
+            Some(project) => Self::Project(fold_name(project)),
+            None => Self::Elsewhere,
         }
     }
 }
@@ -169,40 +163,32 @@ impl Desk {
     /// Puts each waiting memory on its heap.
     pub fn sort_into_heaps(&mut self) {
         let twins = self.twins();
-        for number in 0..self.items.len() {
-            let Some(item) = self.items.get(number) else {
-                continue;
+        let mut items = std::mem::take(&mut self.items);
+        for (number, item) in items.iter_mut().enumerate() {
+            item.heap = match item.is_flagged() {
+                true => HeapKind::Flagged,
+                false => self.fitting_heap(item, twins.contains(&number)),
             };
-            let heap = if item.is_flagged() {
-                HeapKind::Flagged
-            } else {
-                self.fitting_heap(item, twins.contains(&number))
-            };
-            if let Some(item) = self.items.get_mut(number) {
-                item.heap = heap;
-            }
         }
+        self.items = items;
         self.forget_known();
     }
 
     /// The heap that fits a memory, or its part if that one is split.
     fn fitting_heap(&self, item: &QueueItem, has_twin: bool) -> HeapKind {
         let whole = HeapKind::of(item, has_twin, self.now);
-        if self.split.contains(&whole) {
-            let kind = fold_name(type_of(item.candidate.memory()));
-            HeapKind::Part(Box::new(whole), kind)
-        } else {
-            whole
+        match self.split.contains(&whole) {
+            true => HeapKind::Part(Box::new(whole), fold_name(type_of(item.memory()))),
+            false => whole,
         }
     }
 
     /// Splits a heap by type. What is a part becomes whole again.
     pub fn split_heap(&mut self, name: &str) {
-        let mut heaps = self.items.iter().map(|item| &item.heap);
-        let Some(heap) = heaps.find(|heap| heap.name() == name) else {
+        let Some(item) = self.items.iter().find(|item| item.heap.name() == name) else {
             return;
         };
-        let whole = heap.whole().clone();
+        let whole = item.heap.whole().clone();
         if !self.split.remove(&whole) && whole.has_types() {
             self.split.insert(whole);
         }
@@ -269,20 +255,16 @@ impl Desk {
             };
             (place, whole, Reverse((self.need_of(numbers), numbers.len())))
         });
-        let chosen = self.chosen();
+        // What was chosen for each memory and is not saved.
+        let mut chosen: HashMap<usize, &'static str> = HashMap::new();
+        for made in &self.choices {
+            chosen.extend(made.numbers().map(|number| (number, made.choice.done(false))));
+        }
         let heaps = sorted.into_iter().map(|(kind, numbers)| {
             let held_back = held_back.get(kind).copied().unwrap_or_default();
             self.heap(kind, &numbers, held_back, &chosen, turn)
         });
         heaps.collect()
-    }
-
-    /// What was chosen for each memory and is not saved, as a participle.
-    fn chosen(&self) -> HashMap<usize, &'static str> {
-        let made = self.choices.iter();
-        let chosen =
-            made.flat_map(|made| made.numbers().map(|number| (number, made.choice.done(false))));
-        chosen.collect()
     }
 
     /// The name of the heap that a memory is on.
@@ -313,8 +295,7 @@ impl Desk {
         let shown = if waiting.is_empty() { numbers } else { &waiting };
         let missed = self.missed_of(shown).filter(|_| *kind != HeapKind::Flagged);
         let (sample, sampled) = self.sample(shown, turn);
-        let is_saved =
-            self.items_of(numbers).all(|item: &QueueItem| item.state == ItemState::Written);
+        let is_saved = !numbers.iter().any(|number| self.is_unsaved(*number));
         let (key, does) = match kind.whole() {
             _ if is_saved => ("✓", "saved"),
             _ if done.is_some() => ("u", "undo"),
@@ -326,14 +307,14 @@ impl Desk {
             HeapKind::Project(_) | HeapKind::Elsewhere | HeapKind::Part(..) => ("A", "approve"),
         };
         let about = done.map_or_else(|| self.about_heap(kind, shown), capitalised);
-        let held_back = match held_back {
-            0 => String::new(),
-            count => format!(" · {count} flagged held back"),
+        let about = match held_back {
+            0 => about,
+            count => format!("{about} · {count} flagged held back"),
         };
         Heap {
             name: kind.name(),
             title: self.heap_title(kind, numbers),
-            about: about + &held_back,
+            about,
             missed,
             is_saved,
             waiting: waiting.len(),
@@ -350,15 +331,12 @@ impl Desk {
 
     /// What the key for types does to a heap.
     fn split_of(&self, kind: &HeapKind, numbers: &[usize]) -> Option<&'static str> {
-        let items = self.items_of(numbers);
-        let mut types = items.map(|item| type_of(item.candidate.memory()));
+        let mut types = self.items_of(numbers).map(|item| type_of(item.memory()));
         let first = types.next();
         match kind {
             HeapKind::Part(..) => Some("join"),
-            _ if kind.has_types() && types.any(|other| Some(other) != first) => {
-                Some("split by type")
-            }
-            _ => None,
+            _ if !kind.has_types() => None,
+            _ => types.any(|other| Some(other) != first).then_some("split by type"),
         }
     }
 
@@ -381,8 +359,8 @@ impl Desk {
             HeapKind::Old => "Older than a year".to_owned(),
             HeapKind::Elsewhere => "No project".to_owned(),
             HeapKind::Project(folded) => {
-                let name = self.items_of(numbers).next();
-                let name = name.and_then(|item| item.candidate.memory().project.as_deref());
+                let mut written = self.items_of(numbers);
+                let name = written.next().and_then(|item| item.memory().project.as_deref());
                 text::line(name.unwrap_or(folded), 60)
             }
             HeapKind::Part(whole, kind) => {
@@ -408,9 +386,7 @@ impl Desk {
                 let say = if found == 1 { "says" } else { "say" };
                 format!("{} that {say} much the same", count(found, "group"))
             }
-            HeapKind::Old | HeapKind::Project(_) | HeapKind::Elsewhere | HeapKind::Part(..) => {
-                self.types(numbers)
-            }
+            _ => self.types(numbers),
         }
     }
 
@@ -418,27 +394,22 @@ impl Desk {
     fn types(&self, numbers: &[usize]) -> String {
         let mut written: BTreeMap<&str, usize> = BTreeMap::new();
         for item in self.items_of(numbers) {
-            *written.entry(type_of(item.candidate.memory())).or_default() += 1;
+            *written.entry(type_of(item.memory())).or_default() += 1;
         }
+        // A name is folded once, not for each memory.
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
         for (kind, count) in written {
             *counts.entry(fold_name(kind)).or_default() += count;
         }
         let mut counts: Vec<(String, usize)> = counts.into_iter().collect();
         counts.sort_by_key(|(_, count)| Reverse(*count));
-        let mut parts: Vec<String> = counts
-            .iter()
-            .take(MAX_TYPES)
-            .map(|(kind, count)| match in_words(kind) {
-                kind if kind == NO_TYPE => format!("{count} without a type"),
-                kind => format!("{kind} {count}"),
-            })
-            .collect();
-        match counts.len().saturating_sub(MAX_TYPES) {
-            0 => {}
-            more => parts.push(count(more as u64, "more type")),
-        }
-        parts.join(" · ")
+        let named = counts.iter().take(MAX_TYPES).map(|(kind, count)| match in_words(kind) {
+            kind if kind == NO_TYPE => format!("{count} without a type"),
+            kind => format!("{kind} {count}"),
+        });
+        let more = counts.len().saturating_sub(MAX_TYPES);
+        let more = (more > 0).then(|| count(more as u64, "more type"));
+        named.chain(more).collect::<Vec<_>>().join(" · ")
     }
 
     /// Five memories of a heap, the next five with each `turn`, and which they are: where past
@@ -446,25 +417,21 @@ impl Desk {
     pub(crate) fn sample(&self, numbers: &[usize], turn: usize) -> (Vec<Sample>, String) {
         // Of a group, one is enough.
         let mut seen = HashSet::new();
-        let mut one_each: Vec<usize> = Vec::new();
-        for number in numbers.iter().rev() {
-            match self.group_of.get(number) {
-                Some(group) if !seen.insert(*group) => continue,
-                _ => {}
-            }
-            one_each.push(*number);
-        }
+        let mut one_each: Vec<usize> = numbers.iter().rev().copied().collect();
+        one_each.retain(|number| self.group_of.get(number).is_none_or(|group| seen.insert(*group)));
         let last = one_each.len().saturating_sub(1);
         let steps = SAMPLE.min(one_each.len());
         let is_missed = self.missed_of(&one_each).is_some_and(|missed| missed > 0);
-        let (order, which) = match (is_missed, turn) {
+        let (newest, oldest) = (one_each.first().copied(), one_each.last().copied());
+        if is_missed {
+            one_each.sort_by_key(|number| Reverse(self.need_of(&[*number])));
+        }
+        let (order, which): (Vec<usize>, _) = match (is_missed, turn) {
             (false, _) => {
                 let spread = |step| step * last / steps.saturating_sub(1).max(1) + turn;
                 ((0..steps).map(spread).collect(), "from the newest to the oldest")
             }
             (true, 0) => {
-                let (newest, oldest) = (one_each.first().copied(), one_each.last().copied());
-                one_each.sort_by_key(|number| Reverse(self.need_of(&[*number])));
                 let place = |wanted| one_each.iter().position(|number| Some(*number) == wanted);
                 let ends = [newest, oldest].into_iter().filter_map(place);
                 let mut order: Vec<usize> = (0..SAMPLE - 2).chain(ends).chain(0..SAMPLE).collect();
@@ -472,10 +439,7 @@ impl Desk {
                 order.retain(|place| seen.insert(*place));
                 (order, "the most missed, the newest and the oldest")
             }
-            (true, _) => {
-                one_each.sort_by_key(|number| Reverse(self.need_of(&[*number])));
-                ((turn * SAMPLE..).take(steps).collect(), "the next ones by need")
-            }
+            (true, _) => ((turn * SAMPLE..).take(steps).collect(), "the next ones by need"),
         };
         let mut shown: Vec<usize> = order.iter().map(|place| place % (last + 1)).collect();
         shown.truncate(steps);
@@ -485,30 +449,22 @@ impl Desk {
             Some(self.sample_of(*number, self.items.get(*number)?))
         });
         let are_groups = numbers.iter().all(|number| self.group_of.contains_key(number));
-        let sampled = match are_groups {
-            false => format!("{} of {}: {which}", shown.len(), numbers.len()),
-            true => {
-                let groups = count(one_each.len() as u64, "group");
-                format!("{} of {groups}: {which}", shown.len())
-            }
-        };
-        (sample.collect(), sampled)
+        let of = numbers.len().to_string();
+        let of = if are_groups { count(one_each.len() as u64, "group") } else { of };
+        (sample.collect(), format!("{} of {of}: {which}", shown.len()))
     }
 
     fn sample_of(&self, number: usize, item: &QueueItem) -> Sample {
-        let memory = item.candidate.memory();
-        let like = self.group_of.get(&number).map(|group| {
-            let members = self.groups.get(*group).map_or(0, Vec::len);
-            format!("{members} alike")
-        });
-        let place = memory.project.as_ref().unwrap_or(&item.candidate.scope.name);
+        let memory = item.memory();
+        let group = self.group_of.get(&number).and_then(|group| self.groups.get(*group));
+        let like = group.map(|members| format!("{} alike", members.len()));
         let age = age_in_days(memory, self.now).map(super::card::days);
-        let missed = self.missed_of(&[number]).filter(|missed| *missed > 0);
-        let missed = missed.map(|missed| match missed {
-            1 => "missed once".to_owned(),
-            count => format!("missed {count} times"),
-        });
-        let about = [like, Some(text::line(place, 60)), age, missed];
+        let missed = match self.missed_of(&[number]) {
+            None | Some(0) => None,
+            Some(1) => Some("missed once".to_owned()),
+            Some(count) => Some(format!("missed {count} times")),
+        };
+        let about = [like, Some(text::line(item.place(), 60)), age, missed];
         let about: Vec<String> = about.into_iter().flatten().collect();
         let said = memory.facts.first().or(memory.subtitle.as_ref());
         Sample {
@@ -533,18 +489,19 @@ impl Desk {
         name: &str,
         choice: Option<Choice>,
     ) -> Result<String, CurateError> {
-        let kinds: BTreeSet<&HeapKind> =
-            by_queue(&self.items).0.iter().map(|item| &item.heap).collect();
+        let unreviewed = by_queue(&self.items).0;
+        let kinds: BTreeSet<&HeapKind> = unreviewed.iter().map(|item| &item.heap).collect();
         let kind = kinds.into_iter().find(|kind| kind.name() == name).cloned();
         let kind = kind.ok_or(CurateError::Refused("there is no such heap any more"))?;
-        let items = by_queue(&self.items).0.iter().enumerate();
-        let members = || items.clone().filter(|(_, item)| item.heap == kind && !item.is_lost());
-        let waiting = members().filter(|(_, item)| item.state == ItemState::Waiting);
-        let waiting: Vec<usize> = waiting.map(|(number, _)| number).collect();
+        let members = unreviewed.iter().zip(0..);
+        let members = members.filter(|(item, _)| item.heap == kind && !item.is_lost());
+        let numbers: Vec<usize> = members.map(|(_, number)| number).collect();
+        let mut waiting = numbers.clone();
+        waiting.retain(|number| self.waits(*number));
         let refusal = match kind {
             HeapKind::Flagged => Some("flagged memories are decided one by one: Enter opens them"),
             _ if waiting.is_empty() => {
-                let is_saved = members().all(|(_, item)| item.state == ItemState::Written);
+                let is_saved = !numbers.iter().any(|number| self.is_unsaved(*number));
                 let undo = "it is decided already; u undoes it";
                 Some(if is_saved { "it is saved already" } else { undo })
             }
@@ -554,7 +511,6 @@ impl Desk {
         if let Some(refusal) = refusal {
             return Err(CurateError::Refused(refusal));
         }
-        let numbers: Vec<usize> = members().map(|(number, _)| number).collect();
         let title = self.heap_title(&kind, &numbers);
         let done = choice.as_ref().map_or("kept one of each group", |choice| choice.done(false));
         let reason = kind.reason().filter(|_| choice == Some(Choice::Reject));
@@ -575,31 +531,26 @@ impl Desk {
     /// is like no other here is approved too.
     fn keep_one_of_each(&mut self, numbers: &[usize]) -> Result<(), CurateError> {
         let mut members: BTreeMap<(&str, usize), Vec<usize>> = BTreeMap::new();
-        let mut single = Vec::new();
+        let mut kept = Vec::new();
         for number in numbers {
             let scope = self.items.get(*number).map(|item| &*item.candidate.scope.name);
             match (scope, self.group_of.get(number)) {
                 (Some(scope), Some(group)) => {
                     members.entry((scope, *group)).or_default().push(*number)
                 }
-                _ => single.push(*number),
+                _ => kept.push(*number),
             }
         }
-        let length = |number: &usize| {
-            let item = self.items.get(*number);
-            item.map_or(0, |item| text_length(item.candidate.memory()))
-        };
-        let mut kept = single;
+        let length =
+            |number: &usize| self.items.get(*number).map_or(0, |item| text_length(item.memory()));
         let mut duplicates: Vec<(String, Vec<usize>)> = Vec::new();
         for mut group in members.into_values() {
             // Of equal ones, the newest, which comes last.
             group.sort_by_key(length);
             let Some(fullest) = group.pop() else { continue };
-            let id = self.items.get(fullest).map(|item| item.candidate.memory().id.clone());
             kept.push(fullest);
-            if let Some(id) = id.filter(|_| !group.is_empty()) {
-                duplicates.push((id, group));
-            }
+            let id = self.items.get(fullest).map(|item| item.memory().id.clone());
+            duplicates.extend(id.filter(|_| !group.is_empty()).map(|id| (id, group)));
         }
         let key = self.next_key;
         self.note_decision(true);

@@ -25,9 +25,7 @@ pub mod progress;
 pub mod publish;
 pub mod queue;
 mod relations;
-mod similar_memories;
 pub mod web;
-pub mod writable;
 mod write;
 
 use std::cell::{Cell, RefCell};
@@ -36,6 +34,7 @@ use std::sync::Arc;
 
 use ack_api::decision::Decision;
 use ack_api::queue::QueueNumbers;
+use ack_api::text;
 use ack_store::decisions::Decisions;
 use serde::Serialize;
 
@@ -50,7 +49,7 @@ use self::queue::{ItemState, Known, QueueItem, QueueKind, by_queue};
 pub use self::write::{ChangedMemory, ReviewOutcome};
 use crate::curate::find::{Filter, Queue, by_id, queue, short_ids};
 use crate::curate::side_effects::SideEffects;
-use crate::curate::stale::{ApprovedMemory, approved, stale};
+use crate::curate::stale::ApprovedMemory;
 use crate::curate::{Candidate, CurateError, ReviewSession, log};
 use ack_service::Service;
 use ack_service::scope::Scope;
@@ -71,8 +70,6 @@ pub struct Desk {
     has_new_order: Cell<bool>,
     /// The choices that are not written yet, in order. No memory is picked twice.
     choices: Vec<MadeChoice>,
-    /// How many memories were decided about and written.
-    written: usize,
     /// Groups of memories that are much alike, by number. Empty until they are compared.
     groups: Vec<Vec<usize>>,
     /// The group of each memory that is in one.
@@ -98,29 +95,6 @@ pub struct Desk {
     has_approved: bool,
     /// Whether it is known which memories contradict an approved one.
     are_compared: bool,
-}
-
-/// What is needed to read the approved memories, and to find those that may be out of date.
-#[derive(Debug)]
-pub struct ApprovedSearch {
-    service: &'static Service,
-    scopes: Vec<Arc<Scope>>,
-    filter: Filter,
-    now: jiff::Timestamp,
-}
-
-impl ApprovedSearch {
-    /// Reads those that may be out of date.
-    pub fn stale(&self) -> Result<Vec<ApprovedMemory>, CurateError> {
-        let staleness = self.service.staleness(self.now);
-        stale(&self.scopes, &self.filter, &staleness)
-    }
-
-    /// Reads them all, those that may be out of date first.
-    pub fn run(&self) -> Result<Vec<ApprovedMemory>, CurateError> {
-        let staleness = self.service.staleness(self.now);
-        approved(&self.scopes, &self.filter, &staleness)
-    }
 }
 
 /// A choice for one or more memories.
@@ -197,7 +171,6 @@ impl Desk {
             has_new_order: Cell::new(false),
             service,
             choices: Vec::new(),
-            written: 0,
             groups: Vec::new(),
             group_of: HashMap::new(),
             next_key: 1,
@@ -224,8 +197,8 @@ impl Desk {
         self.includes_flagged = true;
     }
 
-    /// The memories that a choice is for, without those that it holds back: a person decides about a
-    /// flagged memory alone.
+    /// The memories that a choice is for, and what it holds back: a person decides about a flagged
+    /// memory alone.
     fn of_choice(&self, numbers: &[usize]) -> (Vec<usize>, HeldBack) {
         match numbers {
             [_] => (numbers.to_vec(), HeldBack::default()),
@@ -233,14 +206,14 @@ impl Desk {
         }
     }
 
-    /// The memories that a choice for many is for, without those that it holds back.
+    /// The same of a choice for many.
     pub fn without_flagged(&self, numbers: &[usize]) -> (Vec<usize>, HeldBack) {
         let mut held_back = HeldBack::default();
         let mut numbers = numbers.to_vec();
         numbers.retain(|number| {
             let item = self.items.get(*number).filter(|item| item.is_held_back());
-            let item = item.filter(|_| !self.includes_flagged);
-            !item.is_some_and(|item| held_back.add(&item.candidate.curated, &item.warnings))
+            self.includes_flagged
+                || !item.is_some_and(|item| held_back.add(&item.candidate.curated, &item.warnings))
         });
         (numbers, held_back)
     }
@@ -250,19 +223,8 @@ impl Desk {
         self.short = short_ids(&self.scopes);
     }
 
-    /// How memories are named.
     pub const fn short_ids(&self) -> &ShortIds {
         &self.short
-    }
-
-    /// The search for the approved memories of the same scopes.
-    pub fn approved_search(&self) -> ApprovedSearch {
-        ApprovedSearch {
-            service: self.service,
-            scopes: self.scopes.clone(),
-            filter: self.filter.clone(),
-            now: self.now,
-        }
     }
 
     /// Adds all approved memories after the waiting ones.
@@ -273,16 +235,15 @@ impl Desk {
 
     /// The same, without those that are there already.
     pub(crate) fn add_items(&mut self, mut items: Vec<QueueItem>) {
-        let there = by_queue(&self.items).1.iter();
-        let there = there.filter(|item| item.state != ItemState::Written);
-        let there: HashSet<_> = there.map(|item| key(&item.candidate)).collect();
+        let approved = by_queue(&self.items).1.iter();
+        let unsaved = approved.filter(|item| item.state != ItemState::Written);
+        let there: HashSet<_> = unsaved.map(|item| key(&item.candidate)).collect();
         items.retain(|item| !there.contains(&key(&item.candidate)));
         drop(there);
         self.items.extend(items);
         self.forget_known();
     }
 
-    /// Whether the approved memories were read.
     pub const fn has_approved(&self) -> bool {
         self.has_approved
     }
@@ -296,8 +257,10 @@ impl Desk {
         self.forget_known();
     }
 
-    pub const fn set_first_queue(&mut self, queue: QueueKind) {
-        self.queue = queue;
+    /// Begins with these approved memories.
+    pub fn open_approved(&mut self, found: Vec<ApprovedMemory>) {
+        self.queue = QueueKind::Approved;
+        self.add_approved(found);
     }
 
     pub const fn queue(&self) -> QueueKind {
@@ -306,8 +269,7 @@ impl Desk {
 
     /// The unreviewed memories, by number.
     pub fn waiting(&self) -> Vec<Arc<Candidate>> {
-        let waiting = by_queue(&self.items).0.iter();
-        waiting.map(|item| Arc::clone(&item.candidate)).collect()
+        by_queue(&self.items).0.iter().map(|item| Arc::clone(&item.candidate)).collect()
     }
 
     pub const fn now(&self) -> jiff::Timestamp {
@@ -325,8 +287,8 @@ impl Desk {
     }
 
     /// How many memories were decided about and written.
-    pub const fn written(&self) -> usize {
-        self.written
+    pub fn written(&self) -> usize {
+        self.items.iter().filter(|item| item.saved.is_some()).count()
     }
 
     /// Whether it has what matches a question, the best match first.
@@ -357,7 +319,6 @@ impl Desk {
         Some(card)
     }
 
-    /// The service that finds nearby memories.
     pub const fn service(&self) -> &'static Service {
         self.service
     }
@@ -369,23 +330,20 @@ impl Desk {
                 return Ok(Preview::default());
             };
             let other = self.other(&item.candidate, choice)?;
+            let chosen = item.with_choice(choice, other.as_ref());
             let hidden_count = self.hidden_count(&[item], choice);
-            let chosen =
-                ChoiceOnMemory { hidden_count, ..self.choice_on(item, choice, other.as_ref()) };
-            let mut preview = chosen.preview(&session)?;
+            let mut preview = chosen.preview(&session, hidden_count, &self.short)?;
             preview.add_side_effects(&side_effects(&[chosen], &session), &self.short);
             return Ok(preview);
         }
         let (numbers, held_back) = self.of_choice(numbers);
         let items: Vec<&QueueItem> = self.items_of(&numbers).collect();
-        let memories: Vec<&Candidate> = items.iter().map(|item| &*item.candidate).collect();
         let hides = self.hidden_count(&items, choice);
-        let are_approved = items.iter().all(|item| item.is_approved);
-        let mut preview = Preview::of_many(choice, &memories, hides, are_approved, &self.short);
+        let mut preview = Preview::of_many(choice, &items, hides, &self.short);
         // Choices that name another memory never bring back what several memories replaced.
         if choice.other().is_none() {
-            let chosen = items.iter().map(|item| self.choice_on(item, choice, None));
-            let chosen: Vec<ChoiceOnMemory<'_>> = chosen.collect();
+            let chosen: Vec<ChoiceOnMemory<'_>> =
+                items.iter().map(|item| item.with_choice(choice, None)).collect();
             preview.add_side_effects(&side_effects(&chosen, &session), &self.short);
         }
         preview.label = held_back.after(&preview.label);
@@ -394,21 +352,21 @@ impl Desk {
 
     /// What a memory's own keys do to it: approve, reject and, if it waits, promote.
     pub fn actions(&self, number: usize) -> Result<Vec<Action>, CurateError> {
-        let is_approved = self.items.get(number).is_some_and(|item| item.is_approved);
-        let promote = ('p', Choice::Promote);
-        let keys = [('a', Choice::Approve), ('r', Choice::Reject)].into_iter();
-        keys.chain((!is_approved).then_some(promote))
-            .map(|(key, choice)| {
-                let preview = self.preview(&[number], &choice)?;
-                Ok(Action { key, choice, preview })
-            })
-            .collect()
+        let mut keys = vec![('a', Choice::Approve), ('r', Choice::Reject)];
+        if !self.is_approved(number) {
+            keys.push(('p', Choice::Promote));
+        }
+        let actions = keys.into_iter().map(|(key, choice)| {
+            let preview = self.preview(&[number], &choice)?;
+            Ok(Action { key, choice, preview })
+        });
+        actions.collect()
     }
 
     /// What keys do to a memory and an approved one near it, and why the first of the others cannot
     /// do anything.
     pub fn actions_with(&self, number: usize, other: &str) -> (Vec<Action>, Option<CurateError>) {
-        let is_approved = self.items.get(number).is_some_and(|item| item.is_approved);
+        let is_approved = self.is_approved(number);
         let mut refusal = None;
         let actions = ['m', 'd', '='].into_iter().filter_map(|key| {
             let choice = Choice::with_other(key, other.to_owned(), is_approved);
@@ -456,15 +414,14 @@ impl Desk {
         let (numbers, _) = self.of_choice(numbers);
         let mut picks = Vec::new();
         for number in numbers {
-            let item = self.items.get(number);
-            let Some(item) = item.filter(|item| item.state != ItemState::Written) else {
+            let Some(item) = self.items.get(number).filter(|_| self.is_unsaved(number)) else {
                 continue;
             };
             let other = self.other(&item.candidate, &choice)?;
             for candidate in std::iter::once(&*item.candidate).chain(&other) {
                 candidate.check_single()?;
             }
-            let chosen = self.choice_on(item, &choice, other.as_ref());
+            let chosen = item.with_choice(&choice, other.as_ref());
             for decision in chosen.decisions(&session)? {
                 decision.validate()?;
             }
@@ -487,8 +444,7 @@ impl Desk {
         let Some(item) = self.items.get(number) else {
             return false;
         };
-        let (curated, memory) = (&item.candidate.curated, item.candidate.memory());
-        let decisions = self.choice_on(item, choice, None).decisions(session);
+        let (curated, memory) = (&item.candidate.curated, item.memory());
         let is_same = |decision: &Decision| {
             let says_more = decision.reason.is_some()
                 || decision.despite.is_some() && decision.despite != memory.kept_despite
@@ -497,6 +453,7 @@ impl Desk {
                 || memory.superseded_by.is_some();
             curated.is_decided && !says_more && decision.status() == Some(memory.status)
         };
+        let decisions = item.with_choice(choice, None).decisions(session);
         decisions.is_ok_and(|decisions| decisions.iter().all(is_same))
     }
 
@@ -506,8 +463,8 @@ impl Desk {
             return Vec::new();
         };
         let taken = self.choices.extract_if(.., |made| made.key == key);
-        let picks = taken.flat_map(|made| made.picks);
-        let numbers: Vec<usize> = picks.map(|pick| pick.number).collect();
+        let numbers: Vec<usize> =
+            taken.flat_map(|made| made.picks).map(|pick| pick.number).collect();
         for number in &numbers {
             self.set(*number, ItemState::Waiting);
         }
@@ -516,23 +473,22 @@ impl Desk {
 
     /// The last choices, newest first.
     pub fn recent(&self) -> Vec<Recent> {
-        let together = self.choices.chunk_by(|one, next| one.key == next.key);
-        let recent = together.rev().take(MAX_RECENT);
-        recent.filter_map(|made| self.recent_one(made)).collect()
+        let together = self.choices.chunk_by(|one, next| one.key == next.key).rev();
+        together.take(MAX_RECENT).filter_map(|made| self.recent_one(made)).collect()
     }
 
     /// Choices that were made together.
     fn recent_one(&self, made: &[MadeChoice]) -> Option<Recent> {
         let first = made.first()?;
-        let numbers = || made.iter().flat_map(MadeChoice::numbers);
-        let members = numbers().take(MEMBERS);
-        let members: Vec<Member> =
-            members.map(|number| Member { number, title: self.title(number) }).collect();
-        let count = numbers().count();
+        let numbers: Vec<usize> = made.iter().flat_map(MadeChoice::numbers).collect();
+        let member = |number: &usize| Member { number: *number, title: self.title(*number) };
+        let members: Vec<Member> = numbers.iter().take(MEMBERS).map(member).collect();
+        let are_approved = self.items_of(&numbers).all(|item| item.is_approved);
+        let count = numbers.len();
         Some(Recent {
             key: first.key,
             done: match made.len() {
-                1 => first.choice.done(self.are_approved(first)),
+                1 => first.choice.done(are_approved),
                 _ => "kept one of each group",
             },
             reason: first.reason.clone(),
@@ -547,32 +503,13 @@ impl Desk {
 
     /// The title of a memory in one line.
     pub fn title(&self, number: usize) -> String {
-        let item = self.items.get(number);
-        item.map_or_else(String::new, |item| {
-            ack_api::text::line(&item.candidate.memory().title, 120)
-        })
+        self.items
+            .get(number)
+            .map_or_else(String::new, |item| text::line(&item.memory().title, 120))
     }
 
-    fn are_approved(&self, made: &MadeChoice) -> bool {
-        let mut items = made.picks.iter().filter_map(|pick| self.items.get(pick.number));
-        items.all(|item| item.is_approved)
-    }
-
-    fn choice_on<'a>(
-        &'a self,
-        item: &'a QueueItem,
-        choice: &'a Choice,
-        other: Option<&'a Candidate>,
-    ) -> ChoiceOnMemory<'a> {
-        ChoiceOnMemory {
-            choice,
-            candidate: &item.candidate,
-            other,
-            hidden_count: 0,
-            is_approved: item.is_approved,
-            stale: item.stale.as_deref(),
-            short: &self.short,
-        }
+    fn is_approved(&self, number: usize) -> bool {
+        self.items.get(number).is_some_and(|item| item.is_approved)
     }
 
     /// How many other memories agents stop seeing once they see these.
@@ -581,9 +518,8 @@ impl Desk {
         let serving = items.iter().filter(|item| choice.serves() && !item.is_approved);
         let counts = serving.map(|item| {
             let scope = &item.candidate.scope;
-            let log = logs
-                .entry(&scope.name)
-                .or_insert_with(|| scope.store.decisions().unwrap_or_default());
+            let read = || scope.store.decisions().unwrap_or_default();
+            let log = logs.entry(&scope.name).or_insert_with(read);
             self.replaced_count(&item.candidate, log)
         });
         counts.sum()

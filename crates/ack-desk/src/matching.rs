@@ -4,9 +4,8 @@ use std::collections::HashSet;
 
 use ack_api::QueryRequest;
 use ack_api::memory::{Status, StatusFilter, fold_name};
+use ack_api::time::utc_day;
 use ack_service::{Error, Service};
-use ack_store::read::CuratedMemory;
-use jiff::tz::TimeZone;
 
 /// How many matches to look for.
 const MAX_MATCHES: usize = 500;
@@ -77,8 +76,8 @@ fn search(service: &Service, request: &QueryRequest) -> Result<Vec<Matched>, Err
 }
 
 /// Those that wait, without those that are snoozed.
-fn only_waiting(service: &Service, found: Vec<Matched>) -> Result<Vec<Matched>, Error> {
-    let today = (service.config.clock)().to_zoned(TimeZone::UTC).date();
+fn only_waiting(service: &Service, mut found: Vec<Matched>) -> Result<Vec<Matched>, Error> {
+    let today = utc_day((service.config.clock)());
     let mut waiting = HashSet::new();
     for scope in service.registry.discover().scopes {
         let in_scope: Vec<&Matched> = found.iter().filter(|it| it.0 == scope.name).collect();
@@ -89,17 +88,14 @@ fn only_waiting(service: &Service, found: Vec<Matched>) -> Result<Vec<Matched>, 
             let mut waiting = Vec::new();
             for matched in &in_scope {
                 let curated = snapshot.curated(&matched.1)?;
-                let waits = |it: &CuratedMemory| {
-                    it.memory.status == Status::Staging && !it.is_put_off(today)
-                };
-                if curated.as_ref().is_some_and(waits) {
+                let waits = curated.filter(|it| it.memory.status == Status::Staging);
+                if waits.is_some_and(|curated| !curated.is_put_off(today)) {
                     waiting.push((*matched).clone());
                 }
             }
             Ok(waiting)
         })?);
     }
-    let mut left = found;
-    left.retain(|matched| waiting.contains(matched));
-    Ok(left)
+    found.retain(|matched| waiting.contains(matched));
+    Ok(found)
 }

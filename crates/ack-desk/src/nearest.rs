@@ -12,9 +12,9 @@ pub use ack_compare::diff::{DiffPart, DiffSide};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::Serialize;
 
-use super::Desk;
 use super::card::age_in_days;
 use super::choice::Choice;
+use super::{Desk, MadeChoice};
 use crate::curate::Candidate;
 use crate::markdown::is_false;
 use ack_service::Service;
@@ -92,13 +92,12 @@ impl Desk {
             _ => None,
         });
         let left_out: HashSet<&String> = replaced.chain([id]).collect();
-        let made = self.choices.iter().filter(|made| made.choice.serves());
-        let picks = made.flat_map(|made| &made.picks);
-        let held = picks.filter_map(|pick| self.items.get(pick.number));
-        let held = held
-            .map(|item| &item.candidate)
-            .filter(|held| held.scope.name == *scope && !left_out.contains(&held.memory().id));
-        held.cloned().collect()
+        let serving = self.choices.iter().filter(|made| made.choice.serves());
+        let held = serving.flat_map(MadeChoice::numbers).filter_map(|it| self.items.get(it));
+        let held = held.filter(|item| {
+            item.candidate.scope.name == *scope && !left_out.contains(&item.memory().id)
+        });
+        held.map(|item| Arc::clone(&item.candidate)).collect()
     }
 }
 

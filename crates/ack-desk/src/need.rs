@@ -9,13 +9,14 @@ use std::sync::Arc;
 
 use ack_api::memory::{Memory, StatusFilter};
 use ack_api::{NoteKind, QueryRequest, QueryResponse, text, time};
-use ack_service::Service;
 use ack_service::scope::Scope;
 use ack_store::prompts::Prompt;
 use serde::Serialize;
 
 use super::Desk;
+use super::background::Search;
 use super::choice::count_text;
+use super::effective::{Key, key};
 use super::heaps::SUMMARY;
 use crate::curate::Candidate;
 
@@ -64,35 +65,20 @@ pub struct Answered {
     pub after: usize,
 }
 
-/// What is needed to ask past prompts again, apart from the desk: that takes a while.
-#[derive(Debug)]
-pub struct NeedSearch {
-    service: &'static Service,
-    scopes: Vec<Arc<Scope>>,
-}
-
-impl NeedSearch {
+impl Search {
     /// Asks the newest prompts again. Stores that cannot be read have none. `waiting` are the
     /// memories that wait, by number.
-    pub fn run(&self, waiting: &[Arc<Candidate>]) -> Need {
+    pub fn need(&self, waiting: &[Arc<Candidate>]) -> Need {
         let prompts = self.prompts();
         if prompts.is_empty() {
-            let memories = waiting.iter();
-            let memories = memories.map(|candidate| (candidate.memory(), &*candidate.scope));
-            let memories: Vec<(&Memory, &Scope)> = memories.collect();
+            let memories: Vec<(&Memory, &Scope)> =
+                waiting.iter().map(|it| (it.memory(), &*it.scope)).collect();
             return Need { work: self.service.nearness_to_work(&memories), ..Need::default() };
         }
-        let waiting = waiting.iter().enumerate();
-        let numbers: HashMap<(&str, &str), usize> = waiting
-            .map(|(number, candidate)| {
-                let scope = candidate.scope.name.as_str();
-                ((scope, candidate.memory().id.as_str()), number)
-            })
-            .collect();
+        let numbers: HashMap<Key<'_>, usize> = waiting.iter().map(|it| key(it)).zip(0..).collect();
         let mut found_by = HashMap::<usize, Vec<usize>>::new();
         for (position, prompt) in prompts.iter().enumerate() {
-            let found = self.memories(prompt, StatusFilter::Staging);
-            for (scope, memory) in found {
+            for (scope, memory) in self.memories(prompt, StatusFilter::Staging) {
                 if let Some(number) = numbers.get(&(scope.as_str(), memory.id.as_str())) {
                     found_by.entry(*number).or_default().push(position);
                 }
@@ -103,8 +89,7 @@ impl NeedSearch {
 
     fn prompts(&self) -> Vec<Prompt> {
         let read = self.scopes.iter().filter_map(|scope| {
-            let read = |snapshot: &ack_store::Snapshot<'_>| snapshot.prompts(MAX_PROMPTS);
-            scope.store.snapshot(read).ok().flatten()
+            scope.store.snapshot(|snapshot| snapshot.prompts(MAX_PROMPTS)).ok().flatten()
         });
         let mut prompts: Vec<Prompt> = read.flatten().collect();
         prompts.sort_by_key(|prompt| std::cmp::Reverse(prompt.asked));
@@ -114,9 +99,8 @@ impl NeedSearch {
 
     /// How many prompts find an approved memory now.
     pub fn answered(&self, prompts: &[Prompt]) -> usize {
-        let is_answered =
-            |prompt: &&Prompt| !self.memories(prompt, StatusFilter::Approved).is_empty();
-        prompts.iter().filter(is_answered).count()
+        let found = prompts.iter().map(|prompt| self.memories(prompt, StatusFilter::Approved));
+        found.filter(|found| !found.is_empty()).count()
     }
 
     /// The memories that a prompt finds, each with the name of its scope: no session summaries,
@@ -164,10 +148,6 @@ impl NeedSearch {
 }
 
 impl Desk {
-    pub fn need_search(&self) -> NeedSearch {
-        NeedSearch { service: self.service, scopes: self.scopes.clone() }
-    }
-
     /// Orders what waits by need from now on, unless a question orders it.
     pub fn set_need(&mut self, need: Need) {
         let is_ordered = self.is_for_a_question();
@@ -208,8 +188,8 @@ impl Desk {
     pub fn missed(&self, number: usize) -> Option<Missed> {
         self.items.get(number).filter(|item| !item.is_approved)?;
         let count = self.missed_of(&[number])?;
-        let asked =
-            format!("Your last {}", count_text(self.need.prompts.len(), "prompt", "prompts"));
+        let prompts = count_text(self.need.prompts.len(), "prompt", "prompts");
+        let asked = format!("Your last {prompts}");
         let said = match count {
             0 => format!("{asked} would not have found this one: it may wait."),
             1 => format!("{asked} would have found this one once."),

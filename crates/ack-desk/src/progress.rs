@@ -1,5 +1,6 @@
 //! How far a review is, how long it took, and what it changed.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use ack_api::text;
@@ -50,7 +51,7 @@ impl Pace {
         all.push(took);
     }
 
-    /// How long some cards and heaps will take, in minutes.
+    /// How many minutes some cards and heaps will take.
     fn minutes(&self, heaps: usize, cards: usize) -> usize {
         let heap = median(&self.heaps).unwrap_or(SECONDS_A_HEAP);
         let card = median(&self.cards).unwrap_or(SECONDS_A_CARD);
@@ -76,7 +77,6 @@ fn whole_minutes(seconds: f64) -> usize {
     (seconds / 60.0).round() as usize
 }
 
-/// How far the review is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Progress {
     /// How many of the memories that waited are decided, saved or not.
@@ -105,7 +105,8 @@ pub struct Closing {
     pub left: usize,
     /// What agents learned in each project, where they learned most first.
     pub projects: Vec<Learned>,
-    pub unchanged: String,
+    /// What the review left as it was.
+    pub unchanged: &'static str,
 }
 
 #[derive(Debug, Serialize)]
@@ -150,14 +151,17 @@ impl Desk {
 
     /// What is left of a plan, and how long that takes at this person's pace.
     pub(crate) fn left_of(&self, heaps: &[Heap]) -> String {
-        let open = || heaps.iter().filter(|heap| heap.waiting > 0);
-        let keys = open().filter(|heap| heap.key != ONE_BY_ONE.0).count();
-        let by_card = open().filter(|heap| heap.key == ONE_BY_ONE.0);
-        let cards = by_card.map(|heap| heap.waiting).sum();
-        let counts = [(keys, "key", "keys"), (cards, "card", "cards")];
-        let counts = counts.into_iter().filter(|(count, ..)| *count > 0);
-        let counts = counts.map(|(count, one, many)| count_text(count, one, many));
-        let counts: Vec<String> = counts.collect();
+        let (mut keys, mut cards) = (0, 0);
+        for heap in heaps.iter().filter(|heap| heap.waiting > 0) {
+            match heap.key == ONE_BY_ONE.0 {
+                true => cards += heap.waiting,
+                false => keys += 1,
+            }
+        }
+        let counts = [(keys, "key", "keys"), (cards, "card", "cards")].into_iter();
+        let counts = counts.filter(|(count, ..)| *count > 0);
+        let counts: Vec<String> =
+            counts.map(|(count, one, many)| count_text(count, one, many)).collect();
         let minutes = self.pace.minutes(keys, cards).max(1);
         match counts.is_empty() {
             false => format!("{} left, about {minutes} min", counts.join(" and ")),
@@ -170,30 +174,25 @@ impl Desk {
 
     pub fn closing(&self) -> Closing {
         let progress = self.progress();
-        let saved = self.items.iter().filter_map(|item| Some((item, item.saved.as_ref()?)));
         let mut counts = BTreeMap::<&'static str, usize>::new();
         let mut learned = BTreeMap::<&str, Vec<&QueueItem>>::new();
-        for (item, choice) in saved {
+        for item in &self.items {
+            let Some(choice) = &item.saved else { continue };
             *counts.entry(choice.done(item.is_approved)).or_default() += 1;
             if choice.serves() && !item.is_approved {
-                let project = item.candidate.memory().project.as_ref();
-                let project = project.unwrap_or(&item.candidate.scope.name);
-                learned.entry(project).or_default().push(item);
+                learned.entry(item.place()).or_default().push(item);
             }
         }
-        let counts = counts.into_iter().map(|(done, count)| Count {
-            done: match done {
-                DUPLICATE if count == 1 => "duplicate",
-                DUPLICATE => "duplicates",
-                done => done,
-            },
-            count,
+        let counts = counts.into_iter().map(|(done, count)| match done {
+            DUPLICATE if count == 1 => Count { done: "duplicate", count },
+            DUPLICATE => Count { done: "duplicates", count },
+            done => Count { done, count },
         });
         let mut saved: Vec<Count> = counts.collect();
-        saved.sort_by_key(|entry| std::cmp::Reverse(entry.count));
+        saved.sort_by_key(|entry| Reverse(entry.count));
         let projects = learned.into_iter().map(|(project, items)| Learned::of(project, items));
         let mut projects: Vec<Learned> = projects.collect();
-        projects.sort_by_key(|learned| std::cmp::Reverse(learned.count));
+        projects.sort_by_key(|learned| Reverse(learned.count));
         let learned = projects.iter().map(|learned| learned.count).sum();
         let more = match learned {
             0 => "Nothing new.".to_owned(),
@@ -212,19 +211,11 @@ impl Desk {
             saved,
             left,
             projects,
-            unchanged: self.unchanged(),
-        }
-    }
-
-    /// What the review left as it was.
-    fn unchanged(&self) -> String {
-        let is_claude_mem = self.scopes.iter().any(|scope| {
-            let name = scope.store.path().file_name();
-            name.is_some_and(|name| name == "claude-mem.db")
-        });
-        match is_claude_mem {
-            true => "Your claude-mem database is unchanged.".to_owned(),
-            false => "The stores that your memories come from are unchanged.".to_owned(),
+            unchanged: match self.scopes.iter().any(|it| it.store.path().ends_with("claude-mem.db"))
+            {
+                true => "Your claude-mem database is unchanged.",
+                false => "The stores that your memories come from are unchanged.",
+            },
         }
     }
 
@@ -236,13 +227,10 @@ impl Desk {
 
 impl Learned {
     fn of(project: &str, mut items: Vec<&QueueItem>) -> Self {
-        items.sort_by_key(|item| {
-            let created = item.candidate.memory().created_at;
-            std::cmp::Reverse((item.need, created))
-        });
+        items.sort_by_key(|item| Reverse((item.need, item.memory().created_at)));
         let lessons = items.iter().take(MAX_LESSONS);
-        let lessons = lessons.map(|item| text::line(&item.candidate.memory().title, 120));
-        Self { project: text::line(project, 60), count: items.len(), lessons: lessons.collect() }
+        let lessons = lessons.map(|item| text::line(&item.memory().title, 120)).collect();
+        Self { project: text::line(project, 60), count: items.len(), lessons }
     }
 }
 

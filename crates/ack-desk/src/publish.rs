@@ -74,20 +74,16 @@ impl Diagnostic for PublishError {
     fn hints(&self) -> Vec<Hint> {
         let advice = match self {
             Self::Private { scope } => {
+                let share = format!("scopes set {scope} visibility=shared");
                 return vec![
                     Hint::advice("copy what others may read to a shared scope"),
-                    Hint::command(
-                        format!("scopes set {scope} visibility=shared"),
-                        "makes this one shared",
-                    ),
+                    Hint::command(share, "makes this one shared"),
                 ];
             }
             Self::Assumed { scope, .. } => {
+                let stage = format!("scopes set {scope} unreviewed=staging");
                 return vec![
-                    Hint::command(
-                        format!("scopes set {scope} unreviewed=staging"),
-                        "makes them wait for review",
-                    ),
+                    Hint::command(stage, "makes them wait for review"),
                     Hint::command(format!("review --scope {scope}"), "then reviews them"),
                 ];
             }
@@ -258,13 +254,8 @@ fn approved(scope: &Scope, superseded: Superseded, today: Date) -> Result<Approv
         Ok((snapshot.layout.has_status(), all))
     });
     let (has_status, all) = all?;
-    let mut hidden = scope.store.notes_report().unserved.clone();
+    let hidden = first_ones(scope.store.notes_report().unserved.clone());
     if !hidden.is_empty() {
-        let more = hidden.len().saturating_sub(MAX_NAMED);
-        hidden.truncate(MAX_NAMED);
-        if more > 0 {
-            hidden.push(format!("and {more} more"));
-        }
         return Err(PublishError::Hidden { scope: scope.name.clone(), hidden });
     }
     let is_shown = |memory: &Memory| StatusFilter::Approved.allows(memory.status);
@@ -275,10 +266,8 @@ fn approved(scope: &Scope, superseded: Superseded, today: Date) -> Result<Approv
             return Err(PublishError::Assumed { scope: scope.name.clone(), count });
         }
     }
-    let waits = |curated: &&CuratedMemory| {
-        curated.memory.status == Status::Staging && !curated.is_put_off(today)
-    };
-    let waiting = all.iter().filter(waits).count();
+    let staged = all.iter().filter(|curated| curated.memory.status == Status::Staging);
+    let waiting = staged.filter(|curated| !curated.is_put_off(today)).count();
     let all: Vec<Memory> = all.into_iter().map(|curated| curated.memory).collect();
     let by_id: HashMap<&str, &Memory> =
         all.iter().map(|memory| (memory.id.as_str(), memory)).collect();
@@ -301,10 +290,16 @@ fn approved(scope: &Scope, superseded: Superseded, today: Date) -> Result<Approv
     Ok(Approved { memories: visible, waiting })
 }
 
-/// Whether a memory is of the type `sensitive`, which is never published.
 fn is_sensitive(memory: &Memory) -> bool {
-    let kind = memory.kind.as_deref().map(fold_name);
-    kind.is_some_and(|kind| kind == "sensitive")
+    memory.kind.as_deref().is_some_and(|kind| fold_name(kind) == "sensitive")
+}
+
+impl HeldItem {
+    /// A memory with what there is against it, if there is anything.
+    fn of(memory: &Memory, reasons: Vec<String>) -> Option<Self> {
+        let (id, title) = (memory.id.clone(), memory.title.clone());
+        (!reasons.is_empty()).then_some(Self { id, title, reasons })
+    }
 }
 
 impl PublishPlan {
@@ -316,20 +311,10 @@ impl PublishPlan {
     /// note with more keys than a memory, and people may have edited it.
     fn hold_back(&mut self, memory: &Memory, text: &str) -> bool {
         let problems = sharing_problems(text);
-        let errors: Vec<String> = problems
-            .iter()
-            .filter(|problem| problem.is_error())
-            .map(|problem| format!("{} (in its file)", problem.describe()))
-            .collect();
-        let is_held = !errors.is_empty();
-        if is_held {
-            self.held.push(HeldItem {
-                id: memory.id.clone(),
-                title: memory.title.clone(),
-                reasons: errors,
-            });
-        }
-        is_held
+        let errors = problems.iter().filter(|problem| problem.is_error());
+        let reasons = errors.map(|problem| format!("{} (in its file)", problem.describe()));
+        self.held.extend(HeldItem::of(memory, reasons.collect()));
+        problems.iter().any(SharingProblem::is_error)
     }
 
     /// Carries out the plan, file by file, each atomically.
@@ -347,26 +332,22 @@ fn check_texts(
     let mut checked = Vec::with_capacity(memories.len());
     let problems: Vec<Vec<SharingProblem>> = memories.par_iter().map(text_problems).collect();
     for (memory, problems) in memories.into_iter().zip(problems) {
-        let (errors, warnings): (Vec<SharingProblem>, Vec<SharingProblem>) =
-            problems.into_iter().partition(|problem| problem.is_error());
-        let held_item = |problems: &[SharingProblem]| HeldItem {
-            id: memory.id.clone(),
-            title: memory.title.clone(),
-            reasons: problems.iter().map(SharingProblem::describe).collect(),
-        };
         if is_sensitive(&memory) {
             let reason = "is of the type `sensitive`, so it is never published".to_owned();
-            looked_at.push(HeldItem { reasons: vec![reason], ..held_item(&[]) });
+            looked_at.extend(HeldItem::of(&memory, vec![reason]));
             continue;
         }
-        if !errors.is_empty() {
-            held.push(held_item(&errors));
-            continue;
+        let (errors, warnings): (Vec<SharingProblem>, Vec<SharingProblem>) =
+            problems.into_iter().partition(|problem| problem.is_error());
+        let said =
+            |found: Vec<SharingProblem>| found.iter().map(SharingProblem::describe).collect();
+        match HeldItem::of(&memory, said(errors)) {
+            Some(item) => held.push(item),
+            None => {
+                looked_at.extend(HeldItem::of(&memory, said(warnings)));
+                checked.push(memory);
+            }
         }
-        if !warnings.is_empty() {
-            looked_at.push(held_item(&warnings));
-        }
-        checked.push(memory);
     }
     checked
 }
@@ -374,13 +355,11 @@ fn check_texts(
 fn text_problems(memory: &Memory) -> Vec<SharingProblem> {
     let lists = [&memory.facts, &memory.concepts, &memory.files];
     let texts = [Some(&memory.title), memory.subtitle.as_ref(), memory.narrative.as_ref()];
-    let texts = texts.into_iter().flatten();
+    let texts = texts.into_iter().flatten().chain(lists.into_iter().flatten());
     let mut problems = Vec::new();
-    for text in texts.chain(lists.into_iter().flatten()) {
-        for problem in sharing_problems(text) {
-            if !problems.contains(&problem) {
-                problems.push(problem);
-            }
+    for problem in texts.flat_map(|text| sharing_problems(text)) {
+        if !problems.contains(&problem) {
+            problems.push(problem);
         }
     }
     problems
@@ -395,13 +374,14 @@ fn count_text(count: usize) -> String {
 
 /// The first few memories, with the reasons.
 fn named_list(held: &[HeldItem]) -> String {
-    let mut parts: Vec<String> = held
-        .iter()
-        .take(MAX_NAMED)
-        .map(|one| format!("`{}` {}", one.id, one.reasons.join(", ")))
-        .collect();
-    if held.len() > MAX_NAMED {
-        parts.push(format!("and {} more", held.len() - MAX_NAMED));
-    }
-    parts.join("; ")
+    let named = held.iter().map(|one| format!("`{}` {}", one.id, one.reasons.join(", ")));
+    first_ones(named.collect()).join("; ")
+}
+
+/// As many as an error names, and how many more there are.
+fn first_ones(mut all: Vec<String>) -> Vec<String> {
+    let more = all.len().saturating_sub(MAX_NAMED);
+    all.truncate(MAX_NAMED);
+    all.extend((more > 0).then(|| format!("and {more} more")));
+    all
 }

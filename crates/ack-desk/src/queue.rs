@@ -5,18 +5,17 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use ack_api::Warning;
-use ack_api::memory::nearest;
+use ack_api::memory::{Memory, nearest};
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 use serde::{Deserialize, Serialize};
 
 use super::Desk;
 use super::card::{age_in_days, days};
-use super::choice::{Choice, count_text};
+use super::choice::{Choice, ChoiceOnMemory, count_text};
 use super::heaps::HeapKind;
 use crate::curate::Candidate;
 use crate::curate::stale::ApprovedMemory;
 
-/// The state of a memory on the desk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ItemState {
     /// Nothing is chosen yet.
@@ -26,7 +25,6 @@ pub enum ItemState {
     Written,
 }
 
-/// A memory on the desk.
 #[derive(Debug, Clone)]
 pub struct QueueItem {
     /// The memory as it was read.
@@ -47,11 +45,10 @@ pub struct QueueItem {
     /// The heap of the plan that it belongs to.
     pub heap: HeapKind,
     /// The text that a filter searches, in lower case.
-    words: String,
+    pub(crate) words: String,
 }
 
 impl QueueItem {
-    /// A waiting memory.
     pub fn new(candidate: Candidate) -> Self {
         let memory = candidate.memory();
         let mut words = vec![
@@ -62,8 +59,7 @@ impl QueueItem {
         words.extend(memory.project.iter().map(|name| format!("project:{name}")));
         words.extend(memory.kind.iter().map(|kind| format!("type:{kind}")));
         words.extend(memory.concepts.iter().map(|tag| format!("tag:{tag}")));
-        words.extend(memory.subtitle.clone());
-        words.extend(memory.facts.iter().cloned());
+        words.extend(memory.subtitle.iter().chain(&memory.facts).cloned());
         Self {
             words: words.join("\n").to_lowercase(),
             warnings: candidate.curated.warnings(),
@@ -78,9 +74,27 @@ impl QueueItem {
         }
     }
 
-    /// An approved memory.
     pub fn approved(memory: ApprovedMemory) -> Self {
         Self { is_approved: true, stale: memory.stale, ..Self::new(memory.candidate) }
+    }
+
+    pub fn memory(&self) -> &Memory {
+        self.candidate.memory()
+    }
+
+    /// Its project, or else its scope.
+    pub fn place(&self) -> &String {
+        self.memory().project.as_ref().unwrap_or(&self.candidate.scope.name)
+    }
+
+    /// A choice for it, with the other memory that the choice names.
+    pub fn with_choice<'a>(
+        &'a self,
+        choice: &'a Choice,
+        other: Option<&'a Candidate>,
+    ) -> ChoiceOnMemory<'a> {
+        let (is_approved, stale) = (self.is_approved, self.stale.as_deref());
+        ChoiceOnMemory { choice, candidate: &self.candidate, other, is_approved, stale }
     }
 
     /// Whether a person should look at it before others rely on it.
@@ -111,14 +125,14 @@ impl QueueItem {
             Some(("is", "stale")) => self.stale.is_some(),
             Some(("id", id)) => match id.strip_prefix(WHOLE) {
                 Some(id) => self.has_id(id),
-                None => self.candidate.memory().id.to_lowercase().contains(id),
+                None => self.memory().id.to_lowercase().contains(id),
             },
             _ => self.words.contains(word),
         }
     }
 
     fn has_id(&self, id: &str) -> bool {
-        self.candidate.memory().id.eq_ignore_ascii_case(id)
+        self.memory().id.eq_ignore_ascii_case(id)
     }
 }
 
@@ -159,10 +173,8 @@ impl QueueView {
         let prefixes = words.filter_map(|word| word.trim_start_matches('-').split_once(':'));
         prefixes.into_iter().find_map(|(prefix, rest)| {
             if prefix == "is" && !STATES.iter().any(|state| state.starts_with(rest)) {
-                return Some(format!(
-                    "`is:{rest}` is not a filter; use `is:{}`",
-                    STATES.join("`, `is:")
-                ));
+                let states = STATES.join("`, `is:");
+                return Some(format!("`is:{rest}` is not a filter; use `is:{states}`"));
             }
             let known = nearest(prefix, PREFIXES.into_iter(), 1);
             let near = known.first().filter(|near| *near != prefix)?;
@@ -178,33 +190,28 @@ impl QueueView {
             QueueKind::Waiting => (0, waiting),
             QueueKind::Approved => (waiting.len(), approved),
         };
+        // A whole id means that memory alone, also where others begin with it.
+        let is_whole = |id: &&str| items.iter().any(|item| item.has_id(id));
         let words = filter.split_whitespace().map(|word| {
-            // A whole id means that memory alone, also where others begin with it.
-            let is_whole = |id: &str| items.iter().any(|item| item.has_id(id));
-            match word.strip_prefix("id:").filter(|id| is_whole(id)) {
-                Some(id) => format!("id:{WHOLE}{id}"),
-                None => word.to_owned(),
-            }
+            let whole = word.strip_prefix("id:").filter(is_whole);
+            whole.map_or_else(|| word.to_owned(), |id| format!("id:{WHOLE}{id}"))
         });
         let words: Vec<String> = words.collect();
-        let fits = |item: &QueueItem| words.iter().all(|word| item.fits(word));
-        let numbered = items.par_iter().enumerate();
-        let found = numbered.filter(|(_, item)| fits(item));
-        let mut found: Vec<(usize, &QueueItem)> =
-            found.map(|(place, item)| (first + place, item)).collect();
+        let found = items.par_iter().enumerate();
+        let found = found.filter(|(_, item)| words.iter().all(|word| item.fits(word)));
+        let mut found: Vec<(usize, &QueueItem)> = found.collect();
         match self.queue {
             QueueKind::Waiting => found.sort_by_key(|(_, item)| Reverse(item.need)),
             QueueKind::Approved if self.last_decided => {
-                found.sort_by_key(|(_, item)| Reverse(item.candidate.memory().reviewed_at));
+                found.sort_by_key(|(_, item)| Reverse(item.memory().reviewed_at));
             }
             // Those that were just saved were added last.
             QueueKind::Approved => found.sort_by_key(|(_, item)| {
                 let is_valid = item.stale.is_none();
-                let decided = is_valid.then(|| item.candidate.memory().reviewed_at);
-                (is_valid, Reverse(decided))
+                (is_valid, Reverse(is_valid.then(|| item.memory().reviewed_at)))
             }),
         }
-        found.into_iter().map(|(number, _)| number).collect()
+        found.into_iter().map(|(place, _)| first + place).collect()
     }
 }
 
@@ -223,15 +230,9 @@ pub struct Place {
 /// for it several times.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
-    fitting: Option<Fitting>,
+    /// All that fit a view, by number and in its order, whatever was chosen for them.
+    fitting: Option<(QueueView, Arc<[usize]>)>,
     approved: Option<ApprovedCount>,
-}
-
-/// All that fit a view, by number and in its order, whatever was chosen for them.
-#[derive(Debug)]
-struct Fitting {
-    view: QueueView,
-    numbers: Arc<[usize]>,
 }
 
 /// How many approved memories there are without those that were decided about and saved, and how
@@ -249,42 +250,37 @@ impl Desk {
 
     fn fitting(&self, view: &QueueView) -> Arc<[usize]> {
         let mut known = self.known.borrow_mut();
-        match &known.fitting {
-            Some(Fitting { view: last, numbers }) if last == view => Arc::clone(numbers),
-            _ => {
-                let numbers: Arc<[usize]> = view.numbers(&self.items).into();
-                known.fitting = Some(Fitting { view: view.clone(), numbers: Arc::clone(&numbers) });
-                numbers
-            }
+        if let Some((last, numbers)) = &known.fitting
+            && last == view
+        {
+            return Arc::clone(numbers);
         }
+        let numbers: Arc<[usize]> = view.numbers(&self.items).into();
+        known.fitting = Some((view.clone(), Arc::clone(&numbers)));
+        numbers
     }
 
     pub(crate) fn approved_count(&self) -> ApprovedCount {
         let mut known = self.known.borrow_mut();
         *known.approved.get_or_insert_with(|| {
             let approved = by_queue(&self.items).1.iter();
-            let unsaved = approved.filter(|item| item.state != ItemState::Written);
-            unsaved.fold(ApprovedCount::default(), |count, item| ApprovedCount {
-                all: count.all + 1,
-                stale: count.stale + usize::from(item.stale.is_some()),
-            })
+            let mut count = ApprovedCount::default();
+            for item in approved.filter(|item| item.state != ItemState::Written) {
+                count.all += 1;
+                count.stale += usize::from(item.stale.is_some());
+            }
+            count
         })
     }
 
     /// The numbers of the memories in a view that have no choice.
     pub fn undecided(&self, view: &QueueView) -> Vec<usize> {
-        self.with_state(view, |state| state == ItemState::Waiting)
+        self.fitting(view).iter().copied().filter(|number| self.waits(*number)).collect()
     }
 
     /// The numbers of the memories in a view that are not saved, with a choice or without one.
     pub fn unsaved(&self, view: &QueueView) -> Vec<usize> {
-        self.with_state(view, |state| state != ItemState::Written)
-    }
-
-    fn with_state(&self, view: &QueueView, wanted: impl Fn(ItemState) -> bool) -> Vec<usize> {
-        let mut numbers = self.fitting(view).to_vec();
-        numbers.retain(|number| self.items.get(*number).is_some_and(|item| wanted(item.state)));
-        numbers
+        self.fitting(view).iter().copied().filter(|number| self.is_unsaved(*number)).collect()
     }
 
     /// Those that have no line in a list of these: of undecided ones that are much alike, the first
@@ -324,10 +320,7 @@ impl Desk {
             position: self.waits(number).then_some(position),
             total: position + count(following),
             previous: before.iter().rev().copied().find(is_before),
-            next: match self.starts_over(view) {
-                true => first(before),
-                false => first(following),
-            },
+            next: first(if self.starts_over(view) { before } else { following }),
         }
     }
 
@@ -351,7 +344,7 @@ impl Desk {
         self.items.get(number).is_some_and(|item| item.state == ItemState::Waiting)
     }
 
-    fn is_unsaved(&self, number: usize) -> bool {
+    pub(crate) fn is_unsaved(&self, number: usize) -> bool {
         self.items.get(number).is_some_and(|item| item.state != ItemState::Written)
     }
 }
@@ -375,10 +368,10 @@ pub struct Head {
 
 impl Desk {
     pub fn head(&self) -> Head {
-        let waiting =
-            by_queue(&self.items).0.iter().filter(|item| item.state == ItemState::Waiting);
-        let waiting: Vec<&QueueItem> = waiting.collect();
-        let ages = waiting.iter().filter_map(|item| age_in_days(item.candidate.memory(), self.now));
+        let waiting = by_queue(&self.items).0.iter();
+        let waiting: Vec<&QueueItem> =
+            waiting.filter(|item| item.state == ItemState::Waiting).collect();
+        let ages = waiting.iter().filter_map(|item| age_in_days(item.memory(), self.now));
         let mut ages: Vec<i64> = ages.collect();
         ages.sort_unstable();
         let age = match (ages.get(ages.len() / 2), ages.last()) {
@@ -388,8 +381,7 @@ impl Desk {
             _ => String::new(),
         };
         let count = waiting.len();
-        let memories = count_text(count, "unreviewed memory", "unreviewed memories");
-        let mut text = format!("{memories}{age}");
+        let mut text = count_text(count, "unreviewed memory", "unreviewed memories") + &age;
         if count > 0 {
             text.push_str(&self.numbers.describe_pace());
         }

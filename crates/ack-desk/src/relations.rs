@@ -22,17 +22,13 @@ pub struct Relations {
 }
 
 impl Relations {
+    /// Those of some memories, by their positions.
     pub fn find(service: &Service, waiting: &[Arc<Candidate>]) -> Self {
-        Self { groups: groups_of(waiting), contradicted: contradicted(service, waiting) }
+        let memories: Vec<_> = waiting.iter().map(|candidate| candidate.memory()).collect();
+        let mut groups = alike(&memories, ALIKE);
+        groups.retain(|members| members.len() > 1);
+        Self { groups, contradicted: contradicted(service, waiting) }
     }
-}
-
-/// Those that are much alike, by their positions.
-pub fn groups_of(memories: &[Arc<Candidate>]) -> Vec<Vec<usize>> {
-    let memories: Vec<_> = memories.iter().map(|candidate| candidate.memory()).collect();
-    let mut groups = alike(&memories, ALIKE);
-    groups.retain(|members| members.len() > 1);
-    groups
 }
 
 /// Where a store cannot be read, nothing can be decided anyway.
@@ -76,10 +72,10 @@ impl Desk {
 
     /// Sets what was found elsewhere among [`Desk::waiting`].
     pub fn set_relations(&mut self, relations: Relations) {
-        let members = relations.groups.iter().enumerate();
-        let members =
-            members.flat_map(|(group, members)| members.iter().map(move |number| (*number, group)));
-        self.group_of = members.collect();
+        self.group_of.clear();
+        for (group, members) in relations.groups.iter().enumerate() {
+            self.group_of.extend(members.iter().map(|number| (*number, group)));
+        }
         self.groups = relations.groups;
         self.hold_back(relations.contradicted);
         self.are_compared = true;
@@ -96,8 +92,8 @@ impl Desk {
         let waiting: Vec<Arc<Candidate>> =
             self.items_of(&numbers).map(|item| Arc::clone(&item.candidate)).collect();
         let found = contradicted(self.service, &waiting).into_iter();
-        let found = found.filter_map(|(place, other)| Some((*numbers.get(place)?, other)));
-        self.hold_back(found.collect())
+        let by_number = found.filter_map(|(place, other)| Some((*numbers.get(place)?, other)));
+        self.hold_back(by_number.collect())
     }
 
     /// Takes back what was chosen for these among many: a person looks at each. Returns their ids.
@@ -117,14 +113,55 @@ impl Desk {
         for number in &held_back {
             self.set(*number, ItemState::Waiting);
         }
-        let items = held_back.into_iter().filter_map(|number| self.items.get(number));
-        items.map(|item| item.candidate.memory().id.clone()).collect()
+        self.ids(held_back)
+    }
+
+    pub(crate) fn ids(&self, numbers: impl IntoIterator<Item = usize>) -> Vec<String> {
+        let items = numbers.into_iter().filter_map(|number| self.items.get(number));
+        items.map(|item| item.memory().id.clone()).collect()
     }
 
     /// The unreviewed memories with a choice for many that is not saved.
     fn chosen_for_many(&self) -> impl Iterator<Item = usize> {
         let many = self.choices.iter().filter(|made| made.picks.len() > 1);
-        let numbers = many.flat_map(|made| made.numbers());
-        numbers.filter(|number| self.items.get(*number).is_some_and(|item| !item.is_approved))
+        many.flat_map(|made| made.numbers()).filter(|number| !self.is_approved(*number))
+    }
+
+    /// The other unreviewed memories of the same scope that are much alike.
+    pub fn group(&self, number: usize) -> Vec<usize> {
+        self.others_of_group(number).filter(|other| self.waits(*other)).collect()
+    }
+
+    /// How many are much alike, if this memory stands for several.
+    pub fn alike(&self, number: usize) -> Option<usize> {
+        let others = self.group(number).len();
+        (others > 0 && self.waits(number)).then_some(others + 1)
+    }
+
+    pub fn ids_of_group(&self, number: usize) -> Vec<String> {
+        self.ids(self.group(number))
+    }
+
+    /// The ids of those that were decided about in this session, each with the decision as a
+    /// participle.
+    pub fn decided_in_group(&self, number: usize) -> Vec<(String, &'static str)> {
+        let decided = self.others_of_group(number).filter_map(|other| {
+            let item = self.items.get(other)?;
+            let participle = match item.state {
+                ItemState::Waiting => return None,
+                ItemState::Chosen => self.done(other)?,
+                ItemState::Written => "decided",
+            };
+            Some((item.memory().id.clone(), participle))
+        });
+        decided.collect()
+    }
+
+    /// The other members of a memory's group in its scope, whatever was chosen for them.
+    fn others_of_group(&self, number: usize) -> impl Iterator<Item = usize> {
+        let scope = |number: usize| Some(&self.items.get(number)?.candidate.scope.name);
+        let group = self.group_of.get(&number).and_then(|group| self.groups.get(*group));
+        let others = group.into_iter().flatten().copied();
+        others.filter(move |other| *other != number && scope(*other) == scope(number))
     }
 }

@@ -78,12 +78,9 @@ pub struct Curator {
 }
 
 /// A server that listens but does not answer yet.
-#[derive(Debug)]
 pub struct Listener {
     listener: TcpListener,
     site: Arc<ReviewSite>,
-    access: Arc<PageAccess>,
-    limits: PageLimits,
 }
 
 /// Listens on loopback, on a port that the system chooses.
@@ -94,23 +91,18 @@ pub fn listen(desk: Desk, curator: Curator) -> std::io::Result<Listener> {
 fn listen_within(desk: Desk, curator: Curator, limits: PageLimits) -> std::io::Result<Listener> {
     let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
     listener.set_nonblocking(true)?;
-    let access = Arc::new(PageAccess::new(listener.local_addr()?)?);
-    Ok(Listener {
-        site: Arc::new(ReviewSite::new(desk, curator, Arc::clone(&access), limits)?),
-        listener,
-        access,
-        limits,
-    })
+    let access = PageAccess::new(listener.local_addr()?)?;
+    Ok(Listener { listener, site: Arc::new(ReviewSite::new(desk, curator, access, limits)?) })
 }
 
 impl Listener {
     pub fn access(&self) -> Arc<PageAccess> {
-        Arc::clone(&self.access)
+        Arc::clone(&self.site.access)
     }
 
     /// The desk, with the choices that are not written.
     pub fn desk(&self) -> Arc<Mutex<Desk>> {
-        self.site.desk()
+        Arc::clone(&self.site.desk)
     }
 
     /// Serves until the end. Returns the desk, with the choices that are not written.
@@ -120,7 +112,7 @@ impl Listener {
             .max_blocking_threads(8)
             .enable_all()
             .build()?;
-        let desk = self.site.desk();
+        let desk = self.desk();
         let site = Arc::clone(&self.site);
         std::thread::spawn(move || site.search());
         let ended = runtime.block_on(self.accept(interrupt));
@@ -129,20 +121,20 @@ impl Listener {
     }
 
     async fn accept(self, interrupt: &Notify) -> std::io::Result<StopReason> {
-        let Self { listener, site, limits, .. } = self;
+        let Self { listener, site } = self;
         let stop = async {
             tokio::select! {
                 () = interrupt.notified() => StopReason::Interrupted,
-                () = site.finished() => StopReason::Finished,
-                () = site.idle(limits.idle) => StopReason::Idle,
+                () = site.finished.notified() => StopReason::Finished,
+                () = site.idle() => StopReason::Idle,
             }
         };
-        let site = Arc::clone(&site);
+        let answering = Arc::clone(&site);
         let answer = move |request, peer: Arc<Peer>| {
-            let site = Arc::clone(&site);
+            let site = Arc::clone(&answering);
             async move { site.answer(request, &peer).await }
         };
-        let (reason, open) = peers::serve(listener, limits.connections, stop, answer).await?;
+        let (reason, open) = peers::serve(listener, site.limits.connections, stop, answer).await?;
         // Give the last answer time to reach the page.
         let _ = tokio::time::timeout(SHUTDOWN_GRACE, open.shutdown()).await;
         Ok(reason)

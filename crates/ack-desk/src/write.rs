@@ -13,14 +13,13 @@ use ack_store::READ_TIMEOUT;
 use ack_store::read::CuratedMemory;
 
 use super::Desk;
-use super::choice::{Choice, ChoiceOnMemory};
-use super::effective::overridden;
+use super::choice::Choice;
+use super::effective::{key, replaced_by};
 use super::queue::{ItemState, QueueItem};
 use crate::curate::side_effects::{About, SideEffects};
 use crate::curate::stale::ApprovedMemory;
 use crate::curate::{Candidate, CurateError, ReviewSession, log, merge_edits};
 use ack_service::scope::Scope;
-use ack_service::short_id::ShortIds;
 
 #[derive(Debug, Default)]
 pub struct ReviewOutcome {
@@ -36,14 +35,13 @@ pub struct ReviewOutcome {
     pub side_effects: SideEffects,
 }
 
-/// A memory whose decision was not written.
 #[derive(Debug)]
 pub struct ChangedMemory {
     pub id: String,
     pub conflict: Conflict,
 }
 
-/// What became of a memory whose decision was not written.
+/// Why a decision was not written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Conflict {
     /// It changed, or the other memory that the choice names did, and it is to be decided again.
@@ -90,14 +88,9 @@ struct PlannedChoice {
     number: usize,
     choice: Choice,
     reason: Option<String>,
-    candidate: Arc<Candidate>,
+    item: QueueItem,
     other: Option<Candidate>,
-    is_approved: bool,
-    /// Why the memory may be out of date, if it is approved.
-    stale: Option<String>,
 }
-
-type PlannedChoices = BTreeMap<String, (Arc<Scope>, Vec<PlannedChoice>)>;
 
 impl Desk {
     /// Writes all choices. Puts back those about memories that have changed, or that someone else
@@ -109,9 +102,9 @@ impl Desk {
     pub fn write(&mut self, session: &ReviewSession) -> Result<ReviewOutcome, CurateError> {
         let mut outcome =
             ReviewOutcome { batch: session.batch.clone(), ..ReviewOutcome::default() };
-        let held_back = self.compare_chosen().into_iter();
-        let conflict = Conflict::HeldBack;
-        outcome.changed.extend(held_back.map(|id| ChangedMemory { id, conflict }));
+        for id in self.compare_chosen() {
+            outcome.changed.push(ChangedMemory { id, conflict: Conflict::HeldBack });
+        }
         let planned = self.planned_choices();
         let scopes: Vec<&Arc<Scope>> = planned.values().map(|(scope, _)| scope).collect();
         log::write_scopes(&scopes, &session.batch, |scope| {
@@ -146,9 +139,10 @@ impl Desk {
         session: &ReviewSession,
         outcome: &mut ReviewOutcome,
     ) -> Result<(), CurateError> {
-        let ids: Vec<&str> = choices.iter().flat_map(PlannedChoice::ids).collect();
+        let both = choices.iter().flat_map(PlannedChoice::both);
+        let ids: Vec<&str> = both.map(|curated| curated.memory.id.as_str()).collect();
         let (mut broken, mut made) = (Vec::new(), 0);
-        let outcome_of_write = log::append(scope, &ids, false, |now| {
+        let written = log::append(scope, &ids, false, |now| {
             let (unchanged, other): (Vec<&PlannedChoice>, Vec<&PlannedChoice>) =
                 choices.iter().partition(|planned| planned.is_unchanged(now));
             broken = other;
@@ -156,19 +150,18 @@ impl Desk {
             made = decisions.len();
             Ok(decisions)
         })?;
-        for decision in &outcome_of_write.decisions {
+        for decision in &written.decisions {
             if let Some(newer) = &decision.into {
                 let key = (scope.name.clone(), newer.clone());
                 let older = self.replaced.entry(key).or_default();
                 older.push(decision.id.clone());
             }
         }
-        let about = about(choices, &outcome_of_write.decisions);
         // Without those that only follow from them.
         outcome.written += made;
-        outcome.decisions.extend(outcome_of_write.decisions);
-        outcome.side_effects.add(outcome_of_write.side_effects);
-        outcome.about.extend(about);
+        outcome.about.extend(about(choices, &written.decisions));
+        outcome.decisions.extend(written.decisions);
+        outcome.side_effects.add(written.side_effects);
         let broken: HashSet<usize> = broken.iter().map(|planned| planned.number).collect();
         self.forget(&choices.iter().map(|planned| planned.number).collect());
         for planned in choices {
@@ -181,39 +174,34 @@ impl Desk {
     /// Adds those that agents see now to the approved memories.
     fn list_approved(&mut self, choices: &[PlannedChoice]) {
         let Some(first) = choices.first() else { return };
-        let is_saved = |planned: &&PlannedChoice| {
-            let item = self.items.get(planned.number);
-            item.is_some_and(|item| item.saved.is_some())
-        };
-        let saved = choices.iter().filter(is_saved).map(PlannedChoice::id);
-        let mut now = present(&first.candidate.scope, saved);
+        let numbers: Vec<usize> = choices.iter().map(|planned| planned.number).collect();
+        let saved = self.items_of(&numbers).filter(|item| item.saved.is_some());
+        let saved = saved.map(|item| item.memory().id.as_str());
+        let mut now = present(&first.item.candidate.scope, saved);
         now.retain(|candidate| candidate.memory().status.is_served());
-        let items = now.into_iter().map(|candidate| {
-            let stale = None;
-            QueueItem::approved(ApprovedMemory { candidate, stale })
-        });
+        let items = now
+            .into_iter()
+            .map(|candidate| QueueItem::approved(ApprovedMemory { candidate, stale: None }));
         self.add_items(items.collect());
     }
 
-    fn planned_choices(&self) -> PlannedChoices {
+    /// The choices of each scope, by its name.
+    fn planned_choices(&self) -> BTreeMap<String, (Arc<Scope>, Vec<PlannedChoice>)> {
         let mut by_scope = BTreeMap::new();
         for made in &self.choices {
             for pick in &made.picks {
                 let Some(item) = self.items.get(pick.number) else {
                     continue;
                 };
-                let candidate = Arc::clone(&item.candidate);
-                let scope = Arc::clone(&candidate.scope);
+                let scope = &item.candidate.scope;
                 let entry = by_scope.entry(scope.name.clone());
-                let (_, choices) = entry.or_insert_with(|| (scope, Vec::new()));
+                let (_, choices) = entry.or_insert_with(|| (Arc::clone(scope), Vec::new()));
                 choices.push(PlannedChoice {
                     number: pick.number,
                     choice: made.choice.clone(),
                     reason: made.reason.clone(),
+                    item: item.clone(),
                     other: pick.other.clone(),
-                    is_approved: item.is_approved,
-                    stale: item.stale.clone(),
-                    candidate,
                 });
             }
         }
@@ -233,22 +221,22 @@ impl Desk {
         item.state = ItemState::Written;
         if !is_broken {
             item.saved = Some(planned.choice.clone());
-            self.written += 1;
             return;
         }
-        let status = planned.candidate.memory().status;
-        let now = present(&planned.candidate.scope, std::iter::once(planned.id())).pop();
+        let Candidate { scope, curated } = &*planned.item.candidate;
+        let now = present(scope, std::iter::once(planned.id())).pop();
         // A memory that is gone, or that someone else decided about, no longer waits.
         let conflict = match now {
             None => Conflict::Gone,
-            Some(now) if now.memory().status != status => Conflict::Decided,
+            Some(now) if now.memory().status != curated.memory.status => Conflict::Decided,
             Some(now) => {
-                let need = item.need;
-                *item = QueueItem::new(now);
-                item.need = need;
-                item.is_approved = planned.is_approved;
-                item.stale.clone_from(&planned.stale);
-                item.was_put_back = true;
+                *item = QueueItem {
+                    need: item.need,
+                    is_approved: item.is_approved,
+                    stale: item.stale.take(),
+                    was_put_back: true,
+                    ..QueueItem::new(now)
+                };
                 Conflict::CameBack
             }
         };
@@ -264,29 +252,25 @@ fn present<'a>(scope: &Arc<Scope>, ids: impl Iterator<Item = &'a str>) -> Vec<Ca
         found.collect::<Result<Vec<_>, _>>()
     });
     let found = read.unwrap_or_default().into_iter().flatten();
-    let found = found.map(|curated| Candidate { scope: Arc::clone(scope), curated });
-    found.collect()
+    found.map(|curated| Candidate { scope: Arc::clone(scope), curated }).collect()
 }
 
 impl PlannedChoice {
     fn id(&self) -> &str {
-        &self.candidate.memory().id
+        &self.item.memory().id
     }
 
-    /// The ids of the memories it names.
-    fn ids(&self) -> impl Iterator<Item = &str> {
-        let both = std::iter::once(&*self.candidate).chain(&self.other);
-        both.map(|candidate| candidate.memory().id.as_str())
+    /// The memories it names.
+    fn both(&self) -> impl Iterator<Item = &CuratedMemory> {
+        let both = std::iter::once(&*self.item.candidate).chain(&self.other);
+        both.map(|candidate| &candidate.curated)
     }
 
     /// Whether all of them are unchanged since they were read.
     fn is_unchanged(&self, now: &HashMap<String, CuratedMemory>) -> bool {
-        let mut both = std::iter::once(&*self.candidate).chain(&self.other);
-        both.all(|read| {
-            let now = now.get(&read.memory().id);
-            now.is_some_and(|now| {
-                now.digest == read.curated.digest && now.memory == read.curated.memory
-            })
+        self.both().all(|read| {
+            let now = now.get(&read.memory.id);
+            now.is_some_and(|now| now.digest == read.digest && now.memory == read.memory)
         })
     }
 }
@@ -294,11 +278,10 @@ impl PlannedChoice {
 /// The memories with a choice, and the others that were decided about because of one.
 fn about(choices: &[PlannedChoice], decisions: &[Decision]) -> Vec<About> {
     let decided: HashSet<&str> = decisions.iter().map(|it| it.id.as_str()).collect();
-    let chosen = choices.iter().map(|planned| &planned.candidate);
-    let mut seen: HashSet<&str> = chosen.map(|chosen| chosen.memory().id.as_str()).collect();
+    let mut seen: HashSet<&str> = choices.iter().map(PlannedChoice::id).collect();
     let mut about = Vec::new();
     for planned in choices {
-        about.push(About::of(&planned.candidate));
+        about.push(About::of(&planned.item.candidate));
         let other = planned.other.iter().filter(|other| {
             let id = other.memory().id.as_str();
             decided.contains(id) && seen.insert(id)
@@ -316,12 +299,15 @@ fn decisions(
 ) -> Result<Vec<Decision>, CurateError> {
     let mut all: Vec<Decision> = Vec::new();
     let mut edits = HashMap::<String, Edit>::new();
-    let overridden = overridden(choices.iter().map(|planned| {
-        let other = planned.other.as_ref();
-        (&planned.choice, &*planned.candidate, other)
-    }));
-    for (position, planned) in choices.iter().enumerate() {
-        let is_overridden = overridden.contains(&position);
+    let (mut overridden, mut replaced) = (HashSet::new(), HashSet::new());
+    for planned in choices.iter().rev() {
+        if replaced.contains(&key(&planned.item.candidate)) {
+            overridden.insert(planned.number);
+        }
+        replaced.extend(replaced_by(&planned.choice, planned.other.as_ref()));
+    }
+    for planned in choices {
+        let is_overridden = overridden.contains(&planned.number);
         if is_overridden && !matches!(planned.choice, Choice::Supersede { .. }) {
             continue;
         }
@@ -331,18 +317,10 @@ fn decisions(
         {
             apply_lists(other, edit);
         }
-        let on_memory = ChoiceOnMemory {
-            choice: &planned.choice,
-            candidate: &planned.candidate,
-            other: other.as_ref(),
-            hidden_count: 0,
-            is_approved: planned.is_approved,
-            stale: planned.stale.as_deref(),
-            short: &ShortIds::default(),
-        };
+        let on_memory = planned.item.with_choice(&planned.choice, other.as_ref());
         for mut decision in on_memory.decisions(session)? {
             decision.reason = planned.reason.clone().or(decision.reason);
-            let is_own = decision.id == planned.candidate.memory().id;
+            let is_own = decision.id == planned.id();
             if is_own && is_overridden {
                 // What it replaces stays replaced.
                 continue;
@@ -361,7 +339,7 @@ fn decisions(
             decision.edit = None;
         }
     }
-    let mut all = without_rejected_targets(all);
+    leave_out_rejected_targets(&mut all);
     follow_replaced_targets(&mut all);
     Ok(all)
 }
@@ -380,17 +358,13 @@ fn combine(mut earlier: Decision, mut later: Decision, is_own: bool) -> Decision
 
 /// Leaves out waiting memories that would be merged into, or replaced by, a memory that the same
 /// session rejects: they go on waiting.
-fn without_rejected_targets(mut decisions: Vec<Decision>) -> Vec<Decision> {
-    let rejected: Vec<String> = decisions
-        .iter()
-        .filter(|decision| decision.verdict == Verdict::Reject)
-        .map(|decision| decision.id.clone())
-        .collect();
+fn leave_out_rejected_targets(decisions: &mut Vec<Decision>) {
+    let rejected = decisions.iter().filter(|it| it.verdict == Verdict::Reject);
+    let rejected: HashSet<String> = rejected.map(|it| it.id.clone()).collect();
     decisions.retain(|decision| {
-        decision.was != Status::Staging
-            || !decision.into.as_ref().is_some_and(|into| rejected.contains(into))
+        let is_lost = decision.into.as_ref().is_some_and(|into| rejected.contains(into));
+        decision.was != Status::Staging || !is_lost
     });
-    decisions
 }
 
 /// Names the memory that is left in the end, if the one that takes a place is replaced in the same
@@ -404,10 +378,10 @@ fn follow_replaced_targets(decisions: &mut [Decision]) {
             continue;
         };
         for _ in 0..next.len() {
-            match next.get(target) {
-                Some(further) if *further != decision.id => target.clone_from(further),
-                _ => break,
-            }
+            let Some(further) = next.get(target).filter(|further| **further != decision.id) else {
+                break;
+            };
+            target.clone_from(further);
         }
     }
 }

@@ -18,7 +18,7 @@ use ack_api::text;
 use ack_api::{Diagnostic, HealthState, Message, ScopeInfo, Skipped};
 use ack_connect::quoted;
 use ack_connect::recogniser::{FoundStore, Support};
-use ack_desk::writable;
+use ack_desk::curate::log;
 use ack_service::config::{Config, FULL_BUILD, MaxStatus, Part, Setting, SettingsError};
 use ack_service::scope::{KnownScopes, Scope, ScopeError};
 use ack_service::scopes::damaged_line;
@@ -181,7 +181,7 @@ fn one_scope(report: &ScopeReport<'_>, config: &Config, screen: &Screen) -> Vec<
     if served == 0 && counts.staging > 0 {
         found.push(nothing_served(scope));
     }
-    if let Some(problem) = writable::problem(scope) {
+    if let Some(problem) = log::problem(scope) {
         // Not everybody who reads a scope decides about it.
         found.push(DoctorFinding::new(Level::Note, "", problem.render(&SHELL)));
     }

@@ -16,8 +16,7 @@ use ack_service::scope::Scope;
 /// Shows what is to be accepted in each scope, and asks.
 pub fn run(caller: Caller<'_>, scope: Option<&str>) -> Result<(), CliError> {
     let session = caller.session(None)?;
-    let mut accepted = Vec::new();
-    let mut is_any = false;
+    let (mut accepted, mut is_any) = (Vec::new(), false);
     for scope in caller.scopes(scope)? {
         let (content, foreign) = log::shown(&scope);
         let Some(mut found) = to_accept(&scope) else {
@@ -57,18 +56,18 @@ fn accepted_text(scopes: &[String]) -> String {
 
 /// What there is to accept in a scope, besides the lines of other programs.
 fn to_accept(scope: &Scope) -> Option<String> {
-    match scope.store.decisions() {
-        Err(error) => {
-            let is_content = match &error.problem {
-                StoreProblem::LostDecisions(_) => true,
-                StoreProblem::Decisions(source) => source.kind() == ErrorKind::InvalidData,
-                _ => false,
-            };
-            is_content.then(|| format!("scope {}: {error}\n", scope.name))
-        }
-        Ok(decisions) if decisions.foreign() == 0 => None,
-        Ok(_) => Some(format!("scope {}: ", scope.name)),
-    }
+    let what = match scope.store.decisions() {
+        Ok(decisions) if decisions.foreign() == 0 => return None,
+        Ok(_) => String::new(),
+        Err(error) => match &error.problem {
+            StoreProblem::Decisions(source) if source.kind() != ErrorKind::InvalidData => {
+                return None;
+            }
+            StoreProblem::Decisions(_) | StoreProblem::LostDecisions(_) => format!("{error}\n"),
+            _ => return None,
+        },
+    };
+    Some(format!("scope {}: {what}", scope.name))
 }
 
 /// A decision of another program, or a line that is not a decision.

@@ -8,7 +8,7 @@ use std::path::Path;
 use ack_api::text;
 
 use crate::cli::caller::Caller;
-use crate::cli::curate::{confirm_decision, report, summary};
+use crate::cli::curate::{confirm_decision, mark_stale, report, summary};
 use crate::cli::error::CliError;
 use crate::cli::output::write_err;
 use crate::cli::review::unwritten;
@@ -17,7 +17,6 @@ use ack_desk::apply::ListedDecision;
 use ack_desk::choice::count_text;
 use ack_desk::curate::Candidate;
 use ack_desk::curate::find::short_ids;
-use ack_desk::curate::stale::reason;
 use ack_service::Service;
 
 const MAX_APPLY_BYTES: u64 = 256 << 20;
@@ -68,13 +67,8 @@ pub fn run(
         ));
     }
     let listing = listing(&lines, &candidates, caller);
-    let staleness = service.staleness(caller.now);
-    let reasons = candidates.iter().map(|candidate| reason(candidate, &staleness));
-    let reasons = reasons.collect::<Result<Vec<_>, _>>()?;
     let mut desk = Desk::with(candidates, &[], service, caller.now);
-    for (position, reason) in reasons.into_iter().enumerate() {
-        desk.mark_stale(position, reason);
-    }
+    mark_stale(&mut desk)?;
     for (position, (number, line)) in lines.into_iter().enumerate() {
         let reason = line.reason.as_deref().map(|reason| text::line(reason, 500));
         let choice = line.choice().map_err(|reason| wrong(number, &reason))?;
@@ -82,15 +76,14 @@ pub fn run(
             .map_err(|error| wrong(number, &error.to_string()))?;
     }
     write_err(&listing);
-    if session.is_human() && !confirm(desk.unwritten()) {
+    let decisions = count_text(desk.unwritten(), "decision", "decisions");
+    if session.is_human() && !confirm_decision(&format!("Write {decisions}?")) {
         write_err("nothing was decided\n");
         return Ok(());
     }
     let outcome = desk.write(&session);
-    let items = desk.items();
-    let is_left = |number: usize| items.get(number).is_some_and(|item| item.saved.is_none());
-    let rest = raw.iter().enumerate().filter(|(number, _)| is_left(*number));
-    let rest: Vec<&str> = rest.map(|(_, line)| *line).collect();
+    let left = raw.iter().zip(desk.items()).filter(|(_, item)| item.saved.is_none());
+    let rest: Vec<&str> = left.map(|(line, _)| *line).collect();
     let is_ours = unwritten::keep_rest(file, &rest).map_err(CliError::io("write", file))?;
     report(caller, &outcome?, false)?;
     if !rest.is_empty() && file.as_os_str() != "-" {
@@ -118,10 +111,6 @@ fn listing(
         }
     }
     listing
-}
-
-fn confirm(count: usize) -> bool {
-    confirm_decision(&format!("Write {}?", count_text(count, "decision", "decisions")))
 }
 
 fn read(file: &Path) -> Result<String, CliError> {

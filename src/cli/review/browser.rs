@@ -1,7 +1,6 @@
 //! The review desk in a browser. Opens a browser if there is a display, otherwise prints the
 //! address.
 
-use std::ffi::OsString;
 use std::io::{BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -52,25 +51,20 @@ pub fn show(caller: Caller<'_>, desk: Desk, session: &ReviewSession) -> Result<(
     let ended = listener.serve(&interrupt);
     access.close();
     let (desk, ended) = ended.map_err(&io)?;
-    match ended {
-        StopReason::Finished => {}
-        StopReason::Idle => {
-            write_err("the review page closed after some minutes without activity\n");
-        }
-        StopReason::Interrupted => write_err("\n"),
-    }
+    write_err(match ended {
+        StopReason::Finished => "",
+        StopReason::Idle => "the review page closed after some minutes without activity\n",
+        StopReason::Interrupted => "\n",
+    });
     let mut desk = desk.lock();
     if desk.unwritten() > 0 {
         let places = unwritten::candidate_folders(caller.config);
         write_err(&unwritten::save(&places, &mut desk, session));
     }
-    match desk.written() {
-        0 => write_plain("nothing was decided\n"),
-        written => {
-            let memories = count_text(written, "memory was", "memories were");
-            write_plain(&format!("{memories} decided\n"))
-        }
-    }
+    write_plain(&match desk.written() {
+        0 => "nothing was decided\n".to_owned(),
+        count => count_text(count, "memory was decided\n", "memories were decided\n"),
+    })
 }
 
 /// That agents see more than what is approved on this page, if other programs see to that.
@@ -79,16 +73,14 @@ fn unreviewed_elsewhere(config: &Config) -> Option<String> {
     let installed = connect::installed(config).ok()?;
     let sources =
         installed.into_iter().flat_map(|client| connect::unreviewed(config, client, &places));
-    let put = match sources.count() {
-        0 => return None,
-        1 => "1 other source puts".to_owned(),
-        many => format!("{many} other sources put"),
-    };
-    let doctor = command("doctor");
-    Some(format!(
+    let count = sources.count();
+    let (put, doctor) =
+        (count_text(count, "other source puts", "other sources put"), command("doctor"));
+    let notice = format!(
         "Agents see more than what you approve here: {put} memories that nobody reviewed into \
          their sessions. `{doctor}` names them."
-    ))
+    );
+    (count > 0).then_some(notice)
 }
 
 fn print_address(access: &PageAccess) -> std::io::Result<()> {
@@ -127,16 +119,10 @@ fn private_folders() -> Vec<PathBuf> {
 )]
 fn open(file: &Path) -> bool {
     let browser = std::env::var_os("BROWSER").filter(|browser| !browser.is_empty());
-    let opener = browser.unwrap_or_else(|| {
-        OsString::from(if cfg!(target_os = "macos") { "open" } else { "xdg-open" })
-    });
-    Command::new(opener)
-        .arg(file)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .is_ok()
+    let usual = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let mut opener = Command::new(browser.unwrap_or_else(|| usual.into()));
+    opener.arg(file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    opener.spawn().is_ok()
 }
 
 /// Makes each line that is typed at the terminal, if there is one, show another address.

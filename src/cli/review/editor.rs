@@ -9,13 +9,18 @@ use crate::cli::error::CliError;
 use crate::cli::output::write_err;
 use ack_desk::curate::Candidate;
 
-/// Opens a memory in the user's editor. `None` if nothing was changed.
+/// The same with a question at the terminal of the desk.
 pub fn edit_in_editor(candidate: &Candidate, input: &Input) -> Result<Option<Edit>, CliError> {
-    let before = fields(candidate);
-    let after = in_editor(&before, || {
+    edited(candidate, || {
         let answer = input.ask("edit again, with what you wrote? [y/N] ");
         matches!(&answer, Typed::Line(line) if matches!(line.as_str(), "y" | "yes"))
-    })?;
+    })
+}
+
+/// Opens a memory in the user's editor. Returns what was changed, if anything was.
+pub fn edited(candidate: &Candidate, again: impl Fn() -> bool) -> Result<Option<Edit>, CliError> {
+    let before = fields(candidate);
+    let after = in_editor(&before, again)?;
     Ok(after.and_then(|after| changes(&before, after)))
 }
 
@@ -48,7 +53,7 @@ pub fn in_editor(before: &Edit, again: impl Fn() -> bool) -> Result<Option<Edit>
     }
 }
 
-pub fn fields(candidate: &Candidate) -> Edit {
+fn fields(candidate: &Candidate) -> Edit {
     let memory = candidate.memory();
     Edit {
         title: Some(memory.title.clone()),
@@ -63,7 +68,7 @@ pub fn fields(candidate: &Candidate) -> Edit {
 }
 
 /// What differs; `None` if nothing does.
-pub fn changes(before: &Edit, after: Edit) -> Option<Edit> {
+fn changes(before: &Edit, after: Edit) -> Option<Edit> {
     fn changed<T: PartialEq>(before: &Option<T>, after: Option<T>) -> Option<T> {
         after.filter(|after| before.as_ref() != Some(after))
     }
@@ -87,9 +92,10 @@ fn parse(text: &str) -> Result<Edit, String> {
         let reason = text::line(error.message(), 200);
         format!("line {line} of the edited memory: {reason}; keep the keys that were there")
     })?;
-    let title = edit.title.as_deref().map(|title| text::line(title, 200));
-    match title {
-        Some(title) if title.trim().is_empty() => Err("the title is empty".to_owned()),
+    match &edit.title {
+        Some(title) if text::line(title, 200).trim().is_empty() => {
+            Err("the title is empty".to_owned())
+        }
         _ => Ok(edit),
     }
 }

@@ -5,7 +5,7 @@ use crate::cli::command::command;
 use ack_api::text;
 use parking_lot::Mutex;
 
-use super::terminal::{Typed, problem};
+use super::terminal::{Input, Typed, problem};
 use super::unwritten;
 use crate::cli::caller::Caller;
 use crate::cli::curate::report;
@@ -15,57 +15,40 @@ use ack_desk::Desk;
 use ack_desk::choice::count_text;
 use ack_desk::curate::ReviewSession;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LeaveOutcome {
-    Done,
-    /// The person goes back to the cards.
-    Return,
-}
-
-/// Asks once, then writes.
+/// Asks once, then writes. Returns whether the person is done, and does not go back to the cards.
 pub fn finish(
     caller: Caller<'_>,
     desk: &Mutex<Desk>,
     session: &ReviewSession,
-    ask: impl Fn(&str) -> Typed,
-) -> Result<LeaveOutcome, CliError> {
-    let mut has_failed = false;
+    input: &Input,
+) -> Result<bool, CliError> {
+    let mut more = "(k goes back, ? lists the keys)";
     loop {
         let count = desk.lock().unwritten();
         if count == 0 {
-            return leave_undecided(desk);
+            break leave_undecided(desk)?;
         }
-        let line = match ask(&question(count, has_failed)) {
-            Typed::Line(line) => line,
-            Typed::Interrupt | Typed::End => return save(caller, desk, session),
+        let decisions = count_text(count, "decision", "decisions");
+        let Typed::Line(line) = input.ask(&format!("{decisions}: save? [Y/n] {more} ")) else {
+            break save(caller, desk, session)?;
         };
         match line.to_lowercase().as_str() {
-            "" | "y" | "yes" if write(caller, desk, session)? => return Ok(LeaveOutcome::Done),
-            "" | "y" | "yes" => has_failed = true,
-            "n" | "no" => return leave_undecided(desk),
-            "s" => return save(caller, desk, session),
-            "k" => return Ok(LeaveOutcome::Return),
+            "" | "y" | "yes" if write(caller, desk, session)? => break,
+            "" | "y" | "yes" => more = "(y tries again, s saves them to a file)",
+            "n" | "no" => break leave_undecided(desk)?,
+            "s" => break save(caller, desk, session)?,
+            "k" => return Ok(false),
             line => write_err(&help(line)),
         }
     }
+    Ok(true)
 }
 
-pub fn leave_undecided(desk: &Mutex<Desk>) -> Result<LeaveOutcome, CliError> {
-    let message = match desk.lock().written() {
+pub fn leave_undecided(desk: &Mutex<Desk>) -> Result<(), CliError> {
+    write_plain(match desk.lock().written() {
         0 => "nothing was decided\n",
         _ => "nothing else was decided\n",
-    };
-    write_plain(message).map(|()| LeaveOutcome::Done)
-}
-
-fn question(count: usize, has_failed: bool) -> String {
-    let decisions = count_text(count, "decision", "decisions");
-    let more = if has_failed {
-        " (y tries again, s saves them to a file)"
-    } else {
-        " (k goes back, ? lists the keys)"
-    };
-    format!("{decisions}: save? [Y/n]{more} ")
+    })
 }
 
 fn help(line: &str) -> String {
@@ -100,9 +83,7 @@ pub fn save(
     caller: Caller<'_>,
     desk: &Mutex<Desk>,
     session: &ReviewSession,
-) -> Result<LeaveOutcome, CliError> {
-    let message =
-        unwritten::save(&unwritten::candidate_folders(caller.config), &mut desk.lock(), session);
-    write_plain(&message)?;
-    Ok(LeaveOutcome::Done)
+) -> Result<(), CliError> {
+    let folders = unwritten::candidate_folders(caller.config);
+    write_plain(&unwritten::save(&folders, &mut desk.lock(), session))
 }

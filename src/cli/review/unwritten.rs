@@ -26,10 +26,10 @@ const PREFIX: &str = "unwritten-decisions-";
 
 /// The folders that a file may go to, the first that can be written.
 pub fn candidate_folders(config: &Config) -> Vec<PathBuf> {
-    let own = config.root.value.join(FOLDER);
-    let home = config.home.clone();
-    let others = home.into_iter().chain([std::env::temp_dir()]);
-    std::iter::once(own).chain(others).collect()
+    let mut folders = vec![config.root.value.join(FOLDER)];
+    folders.extend(config.home.clone());
+    folders.push(std::env::temp_dir());
+    folders
 }
 
 /// Saves the choices if the terminal is closed or the process is asked to end.
@@ -64,16 +64,11 @@ pub fn save(folders: &[PathBuf], desk: &mut Desk, session: &ReviewSession) -> St
         create(&file, &lines).is_ok().then_some(file)
     });
     while !desk.take_back(None).is_empty() {}
-    match file {
-        Some(file) => saved_message(count, &file),
-        None => format!("no file can be written; these lines are for `review --apply`:\n{lines}"),
-    }
-}
-
-fn saved_message(count: usize, file: &Path) -> String {
+    let Some(file) = file else {
+        return format!("no file can be written; these lines are for `review --apply`:\n{lines}");
+    };
     let decisions = count_text(count, "decision is", "decisions are");
-    let command = apply_command(file);
-    format!("{decisions} not written, and kept: {command}\n")
+    format!("{decisions} not written, and kept: {}\n", apply_command(&file))
 }
 
 fn apply_command(file: &Path) -> String {
@@ -114,12 +109,9 @@ pub fn report_earlier(config: &Config) -> bool {
         return false;
     }
     let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
-    let names = entries.map(|entry| entry.file_name());
-    let mut files: Vec<PathBuf> = names
-        .filter(|name| name.to_string_lossy().starts_with(PREFIX))
-        .map(|name| folder.join(name))
-        .filter(|file| is_private(file))
-        .collect();
+    let ours = entries.filter(|it| it.file_name().to_string_lossy().starts_with(PREFIX));
+    let mut files: Vec<PathBuf> = ours.map(|entry| entry.path()).collect();
+    files.retain(|file| is_private(file));
     files.sort();
     for file in &files {
         let command = apply_command(file);

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use ack_api::decision::DECISION_LOG;
-use ack_api::memory::{Memory, Status};
+use ack_api::memory::{Memory, Status, fold_name};
+use ack_api::time::utc_day;
 use ack_compare::groups::{NEARLY_EQUAL, alike};
-use ack_store::folder::front_matter::split;
+use ack_store::folder::front_matter::{Header, split};
 use ack_store::folder::lines;
 use ack_store::folder::links::{Target, links, name_alone, target_paths};
 use ack_store::folder::markdown::blank_comments;
@@ -16,7 +17,6 @@ use ack_store::folder::parse;
 use ack_store::folder::{Dialect, max_bytes};
 use ack_sys::files;
 use jiff::civil::Date;
-use jiff::tz::TimeZone;
 
 use super::yaml;
 use super::{CheckReport, Finding, NoteFolder, Severity};
@@ -52,6 +52,24 @@ struct CheckedMemory {
     is_withdrawn: bool,
 }
 
+/// A file that is checked.
+struct CheckedFile<'a> {
+    place: &'a NoteFolder,
+    relative: &'a Path,
+    shown_path: PathBuf,
+}
+
+impl Finding {
+    fn error(rule: &'static str, at: (&Path, usize), message: impl Into<String>) -> Self {
+        let (path, line) = (at.0.to_owned(), at.1.max(1));
+        Self { severity: Severity::Error, rule, path, line, message: message.into() }
+    }
+
+    fn warning(rule: &'static str, at: (&Path, usize), message: impl Into<String>) -> Self {
+        Self { severity: Severity::Warning, ..Self::error(rule, at, message) }
+    }
+}
+
 /// What was read and found so far.
 #[derive(Default)]
 pub struct CheckState {
@@ -62,28 +80,17 @@ pub struct CheckState {
 }
 
 impl CheckState {
-    fn find(
-        &mut self,
-        severity: Severity,
-        rule: &'static str,
-        at: (&Path, usize),
-        message: impl Into<String>,
-    ) {
-        self.findings.push(Finding {
-            severity,
-            rule,
-            path: at.0.to_owned(),
-            line: at.1.max(1),
-            message: message.into(),
-        });
-    }
-
     fn error(&mut self, rule: &'static str, at: (&Path, usize), message: impl Into<String>) {
-        self.find(Severity::Error, rule, at, message);
+        self.findings.push(Finding::error(rule, at, message));
     }
 
     fn warn(&mut self, rule: &'static str, at: (&Path, usize), message: impl Into<String>) {
-        self.find(Severity::Warning, rule, at, message);
+        self.findings.push(Finding::warning(rule, at, message));
+    }
+
+    fn find(&mut self, is_error: bool, at: (&Path, usize), rule: &'static str, message: String) {
+        let finding = if is_error { Finding::error } else { Finding::warning };
+        self.findings.push(finding(rule, at, message));
     }
 
     pub fn report_unreadable(&mut self, place: &NoteFolder, relative: &Path, reason: &str) {
@@ -99,92 +106,79 @@ impl CheckState {
 
     pub fn read(&mut self, place: &NoteFolder, relative: &Path) {
         let shown_path = place.shown_path(relative);
+        let start = (shown_path.as_path(), 1);
         if relative.to_str().is_none() {
             let message = "its name is not UTF-8, so no reference approves it; rename it";
-            self.error("unreadable", (&shown_path, 1), message);
+            self.error("unreadable", start, message);
         }
         let content = match files::read(&place.folder.join(relative), max_bytes(relative)) {
             Ok(content) => content,
             Err(error) => {
-                return self.error(
-                    "unreadable",
-                    (&shown_path, 1),
-                    format!("cannot be read: {error}"),
-                );
+                return self.error("unreadable", start, format!("cannot be read: {error}"));
             }
         };
         if let Some(problem) = note::unreadable_reason(&content) {
-            return self.error("unreadable", (&shown_path, 1), problem);
+            return self.error("unreadable", start, problem);
         }
         let Ok(content) = String::from_utf8(content) else {
-            let message = "is not UTF-8; save it as UTF-8";
-            return self.error("unreadable", (&shown_path, 1), message);
+            return self.error("unreadable", start, "is not UTF-8; save it as UTF-8");
         };
         // Editors on Windows add a byte order mark. Every reader of notes skips it.
         let content = content.trim_start_matches('\u{feff}');
         for (line, problem) in problems_by_line(content) {
-            let severity = if problem.is_error() { Severity::Error } else { Severity::Warning };
-            self.find(severity, problem.rule(), (&shown_path, line), problem.describe());
+            self.find(problem.is_error(), (start.0, line), problem.rule(), problem.describe());
         }
-        if note::is_json_lines(relative) {
-            // What is not JSON may be a broken file of memories.
-            if lines::are_memories(content) || lines::problem_without_json(content).is_some() {
-                self.lines(place, &shown_path, content);
-            } else if relative.file_name() != Some(DECISION_LOG.as_ref()) {
-                let message =
-                    "none of its first 20 lines has a `title`, so it is not read as memories";
-                self.warn("schema", (&shown_path, 1), message);
-            }
-        } else if relative.as_os_str() == note::INDEX {
-            self.index(place, relative, &shown_path, content);
-        } else {
-            self.note(place, relative, &shown_path, content);
+        let file = CheckedFile { place, relative, shown_path };
+        if relative.as_os_str() == note::INDEX {
+            self.index(&file, content);
+        } else if !note::is_json_lines(relative) {
+            self.note(&file, content);
+        // What is not JSON may be a broken file of memories.
+        } else if lines::are_memories(content) || lines::problem_without_json(content).is_some() {
+            self.lines(&file, content);
+        } else if relative.file_name() != Some(DECISION_LOG.as_ref()) {
+            let message = "none of its first 20 lines has a `title`, so it is not read as memories";
+            self.warn("schema", (&file.shown_path, 1), message);
         }
     }
 
     /// The memories in an index, and where it points to.
-    fn index(&mut self, place: &NoteFolder, relative: &Path, shown_path: &Path, content: &str) {
+    fn index(&mut self, file: &CheckedFile<'_>, content: &str) {
         let (_, body) = split(content);
         let above = content.lines().count() - body.lines().count();
-        self.links(place, (relative, shown_path), body, above);
-        let dialect = Dialect::of(&place.folder);
-        let (notes, _) = parse::read(dialect, relative, content.as_bytes(), SystemTime::UNIX_EPOCH);
-        for note in notes {
-            self.read.push(CheckedMemory {
-                path: shown_path.to_owned(),
-                line: 1,
-                id: note.id.clone(),
-                names: note.names.iter().map(|name| name.to_lowercase()).collect(),
-                is_withdrawn: false,
-                memory: memory_of_note(&note),
-            });
-        }
+        self.links(file, body, above);
+        let dialect = Dialect::of(&file.place.folder);
+        let (notes, _) =
+            parse::read(dialect, file.relative, content.as_bytes(), SystemTime::UNIX_EPOCH);
+        self.read.extend(notes.iter().map(|note| CheckedMemory {
+            path: file.shown_path.clone(),
+            line: 1,
+            id: note.id.clone(),
+            names: note.names.iter().map(|name| name.to_lowercase()).collect(),
+            is_withdrawn: false,
+            memory: memory_of_note(note),
+        }));
     }
 
     /// Looks for the targets of a text's links. `above` is how many lines are above the text.
-    fn links(
-        &mut self,
-        place: &NoteFolder,
-        (relative, shown_path): (&Path, &Path),
-        body: &str,
-        above: usize,
-    ) {
+    fn links(&mut self, file: &CheckedFile<'_>, body: &str, above: usize) {
+        let CheckedFile { place, relative, shown_path } = file;
         for link in links(&blank_comments(body)) {
-            let at = (shown_path, above + link.line);
+            let line = above + link.line;
             match link.target {
-                Target::Note(name) => self.note_links.push((at.0.to_owned(), at.1, name)),
+                Target::Note(name) => self.note_links.push((shown_path.clone(), line, name)),
                 Target::File(target) => {
                     let top = place.top.as_deref();
                     let paths = target_paths(&target, relative, &place.folder, top);
                     if !paths.iter().any(|path| path.exists()) {
-                        self.error("dead-link", at, dead_link(&target));
+                        self.error("dead-link", (shown_path, line), dead_link(&target));
                     }
                 }
             }
         }
     }
 
-    fn lines(&mut self, place: &NoteFolder, shown_path: &Path, content: &str) {
+    fn lines(&mut self, file: &CheckedFile<'_>, content: &str) {
         for (number, line) in (1..).zip(content.lines()) {
             if line.trim().is_empty() {
                 continue;
@@ -192,14 +186,14 @@ impl CheckState {
             let row = match import_line::parse(line, jiff::Timestamp::UNIX_EPOCH) {
                 Ok(row) => row,
                 Err(reason) => {
-                    self.error("schema", (shown_path, number), reason);
+                    self.error("schema", (&file.shown_path, number), reason);
                     continue;
                 }
             };
             let memory = memory_of_line(&row.line);
-            self.evidence(place, shown_path, number, &memory);
+            self.evidence(file, number, &memory);
             self.read.push(CheckedMemory {
-                path: shown_path.to_owned(),
+                path: file.shown_path.clone(),
                 line: number,
                 id: memory.id.clone(),
                 is_withdrawn: memory.status == Status::Rejected,
@@ -209,40 +203,38 @@ impl CheckState {
         }
     }
 
-    fn note(&mut self, place: &NoteFolder, relative: &Path, shown_path: &Path, content: &str) {
+    fn note(&mut self, file: &CheckedFile<'_>, content: &str) {
+        let start = (file.shown_path.as_path(), 1);
         let document = Document::parse(content);
         let above = content.lines().count() - document.body.lines().count();
         let header = document.header();
         let is_open = !document.has_header && split(content).0.is_never_closed();
         if is_open {
             let message = "its front matter is never closed; end it with a line `---`";
-            self.error("schema", (shown_path, 1), message);
+            self.error("schema", start, message);
         }
-        self.form(shown_path, &document);
+        self.form(start.0, &document, &header);
         let has_type = header.text(&["type", "metadata.type", "problem_type"]).is_some();
         if !has_type && !is_open {
-            let message = "has no `type`, which the Open Knowledge Format requires";
-            let severity =
-                if place.is_knowledge_format { Severity::Error } else { Severity::Warning };
-            self.find(severity, "schema", (shown_path, 1), message);
+            let message = "has no `type`, which the Open Knowledge Format requires".to_owned();
+            self.find(file.place.is_knowledge_format, start, "schema", message);
         }
+        let dialect = Dialect::Markdown;
         let (notes, _) =
-            parse::read(Dialect::Markdown, relative, content.as_bytes(), SystemTime::UNIX_EPOCH);
+            parse::read(dialect, file.relative, content.as_bytes(), SystemTime::UNIX_EPOCH);
         let Some(note) = notes.into_iter().next() else {
             return;
         };
-        self.values(place, shown_path, &document, &note);
-        if blank_comments(&document.body).trim().is_empty()
-            && note.subtitle.is_none()
-            && note.facts.is_empty()
-        {
-            self.error("schema", (shown_path, 1), "is empty: it has no text");
+        self.values(file, &document, &header, &note);
+        let has_text = !blank_comments(&document.body).trim().is_empty();
+        if !has_text && note.subtitle.is_none() && note.facts.is_empty() {
+            self.error("schema", start, "is empty: it has no text");
         }
-        self.links(place, (relative, shown_path), &document.body, above);
+        self.links(file, &document.body, above);
         let memory = memory_of_note(&note);
-        self.evidence(place, shown_path, line_of(&document, "files"), &memory);
+        self.evidence(file, line_of(&document, "files"), &memory);
         self.read.push(CheckedMemory {
-            path: shown_path.to_owned(),
+            path: file.shown_path.clone(),
             line: line_of(&document, "id"),
             id: memory.id.clone(),
             names: note.names.iter().map(|name| name.to_lowercase()).collect(),
@@ -253,14 +245,12 @@ impl CheckState {
 
     /// The form of a note's header: whether it is YAML, and each key is there once and has a value
     /// of its kind.
-    fn form(&mut self, shown_path: &Path, document: &Document) {
-        let header = document.header();
+    fn form(&mut self, shown_path: &Path, document: &Document, header: &Header) {
         let yaml = yaml::check(&document.front_matter());
         let is_yaml = yaml.is_ok();
         if let Err(problem) = yaml {
             // The opening `---` is line 1.
-            let line = problem.line + 1;
-            self.error("schema", (shown_path, line), problem.message);
+            self.error("schema", (shown_path, problem.line + 1), problem.message);
         }
         let mut seen_keys: HashSet<&str> = HashSet::new();
         for (key, line) in document.keys() {
@@ -270,8 +260,7 @@ impl CheckState {
             }
         }
         for key in ["stale_after", "created", "date"] {
-            let value = header.text(&[key]).filter(|value| !is_date(value));
-            if let Some(value) = value {
+            if let Some(value) = header.text(&[key]).filter(|value| !is_date(value)) {
                 let message = format!(
                     "`{key}` is `{value}`; write a day (2026-03-14) or an RFC \
                      3339 date and time"
@@ -282,70 +271,69 @@ impl CheckState {
         for key in TEXT_KEYS {
             // What is wrong with the header as YAML was said above.
             if let Some(nested) = header.nested(key).filter(|_| is_yaml) {
-                let (severity, next) = match *key {
-                    "id" => (Severity::Error, parse::UNUSED_ID),
-                    _ => (Severity::Warning, "write one text"),
-                };
+                let is_id = *key == "id";
+                let next = if is_id { parse::UNUSED_ID } else { "write one text" };
                 let message = format!("`{key}` is {nested}, where one text belongs; {next}");
-                let at = (shown_path, line_of(document, key));
-                self.find(severity, "schema", at, message);
+                self.find(is_id, (shown_path, line_of(document, key)), "schema", message);
             }
         }
     }
 
     /// The values of a note's header: an id and a status that can be used, a day that is not past.
-    fn values(&mut self, place: &NoteFolder, shown_path: &Path, document: &Document, note: &Note) {
-        let header = document.header();
-        if header.nested("id").is_none()
-            && let (Some(id), None) = (header.text(&["id"]), &note.declared_id)
-        {
+    fn values(
+        &mut self,
+        file: &CheckedFile<'_>,
+        document: &Document,
+        header: &Header,
+        note: &Note,
+    ) {
+        let at = |key| (file.shown_path.as_path(), line_of(document, key));
+        let id = header.text(&["id"]).filter(|_| header.nested("id").is_none());
+        if let Some(id) = id.filter(|_| note.declared_id.is_none()) {
             let message = format!(
                 "the id `{id}` cannot be used; at most 200 characters on one line, not ending \
                  with `@edited`"
             );
-            self.error("schema", (shown_path, line_of(document, "id")), message);
+            self.error("schema", at("id"), message);
         }
         let status = header.text(&["status"]);
         if let Some(status) = status.filter(|status| NoteStatus::parse(status).is_none()) {
-            let message = parse::unknown_status(&status);
-            self.warn("schema", (shown_path, line_of(document, "status")), message);
+            self.warn("schema", at("status"), parse::unknown_status(&status));
         }
         let is_withdrawn = note.status == NoteStatus::Withdrawn;
-        if let Some(past) = expired_on(note, place.today).filter(|_| !is_withdrawn) {
+        if let Some(past) = expired_on(note, file.place.today).filter(|_| !is_withdrawn) {
             let message = format!(
                 "was valid until {past}, the day its author set; see whether it still is, and set a \
                  later day or `status: deprecated`"
             );
-            let at = (shown_path, line_of(document, "stale_after"));
-            self.warn("past-day", at, message);
+            self.warn("past-day", at("stale_after"), message);
         }
     }
 
     /// Looks for the files that a memory cites. Skips memories of another project, whose files are
     /// not here.
-    fn evidence(&mut self, place: &NoteFolder, shown_path: &Path, line: usize, memory: &Memory) {
-        let Some(top) = &place.top else { return };
-        let fold = ack_api::memory::fold_name;
-        let is_elsewhere = memory.project.as_ref().is_some_and(|project| {
-            place.repository.as_ref().map(|name| fold(name)) != Some(fold(project))
-        });
-        if is_elsewhere {
+    fn evidence(&mut self, file: &CheckedFile<'_>, line: usize, memory: &Memory) {
+        let NoteFolder { top: Some(top), repository, .. } = file.place else { return };
+        let is_elsewhere = |project: &String| {
+            repository.as_ref().is_none_or(|name| fold_name(name) != fold_name(project))
+        };
+        if memory.project.as_ref().is_some_and(is_elsewhere) {
             return;
         }
-        for file in &memory.files {
-            let path = file.split(':').next().unwrap_or_default().replace('\\', "/");
+        for cited in &memory.files {
+            let path = cited.split(':').next().unwrap_or_default().replace('\\', "/");
             let path = path.trim_start_matches("./");
             let is_looked_for = !path.is_empty()
                 && !path.starts_with(['/', '~'])
                 && !path.contains(['*', '?', '{', '<'])
-                && !file.contains("://")
+                && !cited.contains("://")
                 && !path.split('/').any(|part| part == "..");
             if is_looked_for && !top.join(path).exists() {
                 let message = format!(
-                    "cites `{file}`, which is no longer in the repository; see whether it still \
+                    "cites `{cited}`, which is no longer in the repository; see whether it still \
                      holds"
                 );
-                self.warn("missing-file", (shown_path, line), message);
+                self.warn("missing-file", (&file.shown_path, line), message);
             }
         }
     }
@@ -358,91 +346,67 @@ impl CheckState {
         self.findings.sort_by(|a, b| {
             (&a.path, a.line, a.severity, a.rule).cmp(&(&b.path, b.line, b.severity, b.rule))
         });
-        let count = |severity| {
-            let findings = self.findings.iter();
-            findings.filter(|finding| finding.severity == severity).count()
-        };
+        let is_error = |finding: &&Finding| finding.severity == Severity::Error;
+        let errors = self.findings.iter().filter(is_error).count();
         CheckReport {
             files,
             memories: self.read.len(),
-            errors: count(Severity::Error),
-            warnings: count(Severity::Warning),
+            errors,
+            warnings: self.findings.len() - errors,
             findings: self.findings,
         }
     }
 
     fn same_ids(&mut self) {
         let mut first: HashMap<&str, &CheckedMemory> = HashMap::new();
-        let mut found = Vec::new();
         for read in &self.read {
-            match first.get(read.id.as_str()) {
-                None => drop(first.insert(&read.id, read)),
-                Some(other) => found.push((
-                    read.path.clone(),
-                    read.line,
-                    format!(
-                        "has the id `{}`, as does `{}` (line {}); give it another one",
-                        read.id,
-                        other.path.display(),
-                        other.line
-                    ),
-                )),
+            let other = *first.entry(&read.id).or_insert(read);
+            if !std::ptr::eq(other, read) {
+                let (path, line) = (other.path.display(), other.line);
+                let id = &read.id;
+                let message = format!(
+                    "has the id `{id}`, as does `{path}` (line {line}); give it another one"
+                );
+                let at = (read.path.as_path(), read.line);
+                self.findings.push(Finding::error("duplicate-id", at, message));
             }
-        }
-        for (path, line, message) in found {
-            self.error("duplicate-id", (&path, line), message);
         }
     }
 
     fn dead_names(&mut self) {
-        let names: HashSet<&str> = self
-            .read
-            .iter()
-            .flat_map(|read| read.names.iter().map(String::as_str).chain([read.id.as_str()]))
-            .collect();
-        let dead: Vec<(PathBuf, usize, String)> = self
-            .note_links
-            .iter()
-            .filter(|(.., name)| {
-                let is_known = |name: &str| {
-                    names.contains(name) || names.contains(name.to_lowercase().as_str())
-                };
-                !is_known(name) && !name_alone(name).is_some_and(is_known)
-            })
-            .cloned()
-            .collect();
-        for (path, line, name) in dead {
-            let message = format!("links to the note `{name}`, which does not exist");
-            self.warn("dead-link", (&path, line), message);
+        let read = self.read.iter();
+        let names: HashSet<&str> =
+            read.flat_map(|read| read.names.iter().chain([&read.id]).map(String::as_str)).collect();
+        let is_known =
+            |name: &str| names.contains(name) || names.contains(name.to_lowercase().as_str());
+        for (path, line, name) in &self.note_links {
+            if !is_known(name) && !name_alone(name).is_some_and(is_known) {
+                let message = format!("links to the note `{name}`, which does not exist");
+                self.findings.push(Finding::warning("dead-link", (path, *line), message));
+            }
         }
     }
 
     fn near_duplicates(&mut self) {
-        let kept: Vec<usize> = (0..self.read.len())
-            .filter(|at| self.read.get(*at).is_some_and(|read| !read.is_withdrawn))
-            .collect();
-        let memories: Vec<&Memory> =
-            kept.iter().filter_map(|at| Some(&self.read.get(*at)?.memory)).collect();
+        let kept: Vec<&CheckedMemory> =
+            self.read.iter().filter(|read| !read.is_withdrawn).collect();
+        let memories: Vec<&Memory> = kept.iter().map(|read| &read.memory).collect();
         let mut found: Vec<(usize, usize)> = Vec::new();
         for group in alike(&memories, NEARLY_EQUAL) {
-            let mut members = group.iter().filter_map(|at| kept.get(*at).copied());
-            if let Some(first) = members.next() {
-                found.extend(members.map(|later| (later, first)));
+            if let [first, later @ ..] = group.as_slice() {
+                found.extend(later.iter().map(|later| (*later, *first)));
             }
         }
         found.sort_unstable();
         for (later, earlier) in found {
-            let (Some(later), Some(earlier)) = (self.read.get(later), self.read.get(earlier))
-            else {
-                continue;
-            };
-            let (path, line) = (later.path.clone(), later.line);
-            let message = format!(
-                "has nearly the words of `{}` ({}); if both say the same, keep one of them",
-                earlier.id,
-                earlier.path.display()
-            );
-            self.warn("near-duplicate", (&path, line), message);
+            if let (Some(later), Some(earlier)) = (kept.get(later), kept.get(earlier)) {
+                let (id, path) = (&earlier.id, earlier.path.display());
+                let message = format!(
+                    "has nearly the words of `{id}` ({path}); if both say the same, keep one of them"
+                );
+                let at = (later.path.as_path(), later.line);
+                self.findings.push(Finding::warning("near-duplicate", at, message));
+            }
         }
     }
 }
@@ -461,14 +425,12 @@ fn expired_on(note: &Note, today: Date) -> Option<Date> {
 }
 
 fn day(value: &str) -> Option<Date> {
-    let of_instant = |instant: jiff::Timestamp| instant.to_zoned(TimeZone::UTC).date();
-    let instant = value.parse().ok().map(of_instant);
-    instant.or_else(|| value.parse().ok())
+    value.parse().ok().map(utc_day).or_else(|| value.parse().ok())
 }
 
 fn is_date(value: &str) -> bool {
     value.parse::<jiff::Timestamp>().is_ok()
-        || value.parse::<jiff::civil::Date>().is_ok()
+        || value.parse::<Date>().is_ok()
         || value.parse::<jiff::civil::DateTime>().is_ok()
 }
 

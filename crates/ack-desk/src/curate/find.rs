@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use ack_api::Hint;
 use ack_api::memory::{Status, fold_name, nearest};
+use ack_api::number::verb;
 use ack_api::queue::{QueueCount, QueueNumbers};
+use ack_api::time::utc_day;
 use ack_store::READ_TIMEOUT;
 use ack_store::read::{CuratedMemory, QueueRows};
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 
 use super::{Candidate, CurateError};
+use crate::effective::{Key, key};
 use crate::matching::Matched;
 use ack_service::scope::Scope;
 use ack_service::short_id::{ShortIds, has_prefix};
@@ -83,7 +85,7 @@ fn with_id(scopes: &[Arc<Scope>], id: &str) -> Result<Vec<Candidate>, CurateErro
 fn by_prefix(scopes: &[Arc<Scope>], id: &str) -> Result<Candidate, CurateError> {
     let (mut found, mut known) = (Vec::new(), Vec::new());
     let typed = id.trim().to_lowercase();
-    visit_memories(scopes, &|_| true, &mut |scope, curated| {
+    visit_memories(scopes, |scope, curated| {
         if !typed.is_empty() && has_prefix(&curated.memory.id, &typed) {
             found.push(Candidate { scope: Arc::clone(scope), curated });
         } else {
@@ -99,22 +101,16 @@ fn single_match(
     mut found: Vec<Candidate>,
     known: &[String],
 ) -> Result<Candidate, CurateError> {
-    match found.len() {
-        0 => Err(CurateError::NotFound {
-            id: id.to_owned(),
-            nearest: nearest(id, known.iter().map(String::as_str), 3),
-        }),
-        1 => Ok(found.remove(0)),
-        _ => Err(CurateError::Ambiguous {
-            id: id.to_owned(),
-            found: found
-                .iter()
-                .take(MAX_LISTED)
-                .map(|candidate| format!("{} in {}", candidate.memory().id, candidate.scope.name))
-                .collect(),
-            more: found.len().saturating_sub(MAX_LISTED),
-        }),
+    if found.len() > 1 {
+        let more = found.len().saturating_sub(MAX_LISTED);
+        found.truncate(MAX_LISTED);
+        let found = found.iter().map(|it| format!("{} in {}", it.memory().id, it.scope.name));
+        return Err(CurateError::Ambiguous { id: id.to_owned(), found: found.collect(), more });
     }
+    found.pop().ok_or_else(|| CurateError::NotFound {
+        id: id.to_owned(),
+        nearest: nearest(id, known.iter().map(String::as_str), 3),
+    })
 }
 
 /// The short forms of the ids of some scopes. The ids of a store that cannot be read stay whole.
@@ -135,7 +131,7 @@ pub struct Queue {
 
 /// Reads the memories that wait for review, except those deferred until after `now`.
 pub fn queue(scopes: &[Arc<Scope>], filter: &Filter, now: Timestamp) -> Result<Queue, CurateError> {
-    let today = now.to_zoned(TimeZone::UTC).date();
+    let today = utc_day(now);
     let mut numbers = QueueCount::new(now);
     let mut replaced = HashMap::<(String, String), Vec<String>>::new();
     let mut found = Vec::new();
@@ -160,13 +156,9 @@ pub fn queue(scopes: &[Arc<Scope>], filter: &Filter, now: Timestamp) -> Result<Q
             let is_put_off = until.is_some_and(|until| today < until);
             numbers.count(dated.status, dated.created, dated.reviewed, is_put_off);
         }
-        let waits = |curated: &CuratedMemory| !curated.is_put_off(today) && filter.allows(curated);
-        found.extend(
-            waiting
-                .into_iter()
-                .filter(waits)
-                .map(|curated| Candidate { scope: Arc::clone(scope), curated }),
-        );
+        waiting.retain(|curated| !curated.is_put_off(today) && filter.allows(curated));
+        let waiting = waiting.into_iter();
+        found.extend(waiting.map(|curated| Candidate { scope: Arc::clone(scope), curated }));
     }
     // Memories without a date come last; ties keep the stored order.
     found.sort_by_key(|candidate| {
@@ -174,15 +166,10 @@ pub fn queue(scopes: &[Arc<Scope>], filter: &Filter, now: Timestamp) -> Result<Q
         (created.is_none(), created)
     });
     if let Some(only) = &filter.only {
-        let places = only.iter().zip(0usize..);
-        let places: HashMap<(&str, &str), usize> =
-            places.map(|((scope, id), place)| ((scope.as_str(), id.as_str()), place)).collect();
-        let place = |candidate: &Candidate| {
-            let id = candidate.memory().id.as_str();
-            places.get(&(candidate.scope.name.as_str(), id)).copied()
-        };
-        found.retain(|candidate| place(candidate).is_some());
-        found.sort_by_key(place);
+        let only = only.iter().map(|(scope, id)| (scope.as_str(), id.as_str()));
+        let places: HashMap<Key<'_>, usize> = only.zip(0..).collect();
+        found.retain(|candidate| places.contains_key(&key(candidate)));
+        found.sort_by_key(|candidate| places.get(&key(candidate)).copied());
     }
     Ok(Queue { waiting: found, numbers: numbers.numbers(), replaced })
 }
@@ -199,10 +186,9 @@ pub struct Unmatched {
 impl Unmatched {
     /// The reason, as the end of a sentence.
     pub fn in_words(&self) -> String {
-        let decided = self.decided.iter().map(|(count, what)| match count {
-            1 => format!("1 is {what}"),
-            count => format!("{count} are {what}"),
-        });
+        let is = |count: usize| verb(count as u64, "is", "are");
+        let decided =
+            self.decided.iter().map(|(count, what)| format!("{count} {} {what}", is(*count)));
         let decided: Vec<String> = decided.collect();
         let mut words = match decided.is_empty() {
             true => ", nor does any other".to_owned(),
@@ -219,14 +205,13 @@ impl Unmatched {
 
     /// What to do next.
     pub fn hints(&self) -> Vec<Hint> {
-        let list = Hint::command("review --list", "shows what waits for review");
         if !self.elsewhere.is_empty() {
-            vec![Hint::advice("leave out --scope, or name the other one")]
-        } else if !self.decided.is_empty() {
-            vec![Hint::advice("to decide again about a memory, name its id"), list]
-        } else {
-            vec![list]
+            return vec![Hint::advice("leave out --scope, or name the other one")];
         }
+        let list = Hint::command("review --list", "shows what waits for review");
+        let again = Hint::advice("to decide again about a memory, name its id");
+        let again = (!self.decided.is_empty()).then_some(again);
+        again.into_iter().chain([list]).collect()
     }
 }
 
@@ -238,56 +223,42 @@ pub fn unmatched(
     filter: &Filter,
     now: Timestamp,
 ) -> Result<Unmatched, CurateError> {
-    let (mut approved, mut promoted, mut rejected) = (0, 0, 0);
-    let (mut replaced, mut put_off) = (0, 0);
-    visit_memories(scopes, &|_| true, &mut |_, curated| {
-        if !filter.allows(&curated) {
-            return;
-        }
-        let count = match curated.memory.status {
-            Status::Staging if curated.put_off_until.is_some() => &mut put_off,
+    let mut decided =
+        ["approved", "promoted", "rejected", "replaced", "snoozed"].map(|what| (0, what)).to_vec();
+    visit_memories(scopes, |_, curated| {
+        let what = match curated.memory.status {
+            _ if !filter.allows(&curated) => return,
+            Status::Staging if curated.put_off_until.is_some() => "snoozed",
             // It has the id of another row, which is counted on its own.
             Status::Staging => return,
-            _ if curated.memory.superseded_by.is_some() => &mut replaced,
-            Status::Approved => &mut approved,
-            Status::Promoted => &mut promoted,
-            Status::Rejected => &mut rejected,
+            _ if curated.memory.superseded_by.is_some() => "replaced",
+            status => status.as_str(),
         };
-        *count += 1;
+        let counts = decided.iter_mut().filter(|(_, known)| *known == what);
+        counts.for_each(|(count, _)| *count += 1);
     })?;
     let is_left_out = |scope: &&Arc<Scope>| !scopes.iter().any(|known| known.name == scope.name);
     let elsewhere = others.iter().filter(is_left_out).filter_map(|scope| {
         // A scope that cannot be read has nothing to say here.
-        let queue = queue(std::slice::from_ref(scope), filter, now).ok()?;
-        let waiting = queue.waiting.len();
+        let waiting = queue(std::slice::from_ref(scope), filter, now).ok()?.waiting.len();
         (waiting > 0).then(|| (scope.name.clone(), waiting))
     });
-    let mut decided = vec![
-        (approved, "approved"),
-        (promoted, "promoted"),
-        (rejected, "rejected"),
-        (replaced, "replaced"),
-        (put_off, "snoozed"),
-    ];
     decided.retain(|(count, _)| *count > 0);
     Ok(Unmatched { decided, elsewhere: elsewhere.collect() })
 }
 
 fn visit_memories(
     scopes: &[Arc<Scope>],
-    wanted: &dyn Fn(Status) -> bool,
-    visit: &mut dyn FnMut(&Arc<Scope>, CuratedMemory),
+    mut visit: impl FnMut(&Arc<Scope>, CuratedMemory),
 ) -> Result<(), CurateError> {
     for scope in scopes {
         // A disturbed snapshot is read again, so pass results on only after it is complete.
         let read = scope.store.full_scan(READ_TIMEOUT, |snapshot| {
             let mut read = Vec::new();
-            snapshot.visit_curated(wanted, &mut |curated| read.push(curated))?;
+            snapshot.visit_curated(&|_| true, &mut |curated| read.push(curated))?;
             Ok(read)
         })?;
-        for curated in read {
-            visit(scope, curated);
-        }
+        read.into_iter().for_each(|curated| visit(scope, curated));
     }
     Ok(())
 }

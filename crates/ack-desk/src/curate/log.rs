@@ -4,19 +4,19 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use ack_api::decision::{Decision, Verdict};
+use ack_api::decision::{DECISION_LOG, Decision, Verdict};
 use ack_api::memory::Status;
-use ack_api::text;
+use ack_api::{Message, text};
 use ack_store::decisions::seal::{Seal, seal_path};
 use ack_store::decisions::{Decisions, MAX_LOG_BYTES, foreign_lines};
 use ack_store::read::CuratedMemory;
 use ack_sys::files;
 use jiff::{SignedDuration, Timestamp};
 
-use super::CurateError;
 use super::log_file::{self, LockedLog};
 use super::side_effects::{SideEffects, of_decisions};
 use super::sign;
+use super::{CurateError, check_single};
 use ack_service::scope::Scope;
 
 /// Decisions that were written together.
@@ -60,11 +60,20 @@ pub fn side_effects_of(
     decisions: &[Decision],
     is_undo: bool,
 ) -> Result<SideEffects, CurateError> {
+    Ok(consequences(scope, decisions, is_undo)?.1)
+}
+
+/// The decisions that follow from others, and what else changes with all of them.
+fn consequences(
+    scope: &Scope,
+    decisions: &[Decision],
+    is_undo: bool,
+) -> Result<(Vec<Decision>, SideEffects), CurateError> {
     let released = waiting_again(scope, decisions)?;
     let side_effects = scope
         .store
         .snapshot(|snapshot| of_decisions(scope, snapshot, decisions, &released, is_undo))?;
-    Ok(side_effects)
+    Ok((released, side_effects))
 }
 
 /// Decides about memories as they are now: `decide` gets those of `ids` that exist, and no other
@@ -91,47 +100,20 @@ pub fn append(
         Ok(now)
     })?;
     let mut decisions = decide(&now)?;
-    check_single(scope, &decisions, &now)?;
-    let released = waiting_again(scope, &decisions)?;
-    let side_effects = scope
-        .store
-        .snapshot(|snapshot| of_decisions(scope, snapshot, &decisions, &released, is_undo))?;
-    decisions.extend_from_slice(&released);
+    for decided in decisions.iter().filter_map(|decision| now.get(&decision.id)) {
+        check_single(scope, decided)?;
+    }
+    let (released, side_effects) = consequences(scope, &decisions, is_undo)?;
+    decisions.extend(released);
     if scope.manifest.signers.is_some() {
-        let log = scope.store.decisions()?;
-        date_after_earlier(&log, &mut decisions);
+        date_after_earlier(&*scope.store.decisions()?, &mut decisions);
     }
-    let mut lines = String::new();
-    for decision in &decisions {
-        lines.push_str(&decision.to_line());
-        lines.push('\n');
-    }
+    let mut lines: String = decisions.iter().map(|decision| decision.to_line() + "\n").collect();
     if !lines.is_empty() {
-        let signature = sign::signature(scope, &lines)?;
-        lines.push_str(&signature);
+        lines += &sign::signature(scope, &lines)?;
         log.append(&lines)?;
     }
     Ok(WrittenDecisions { decisions, side_effects })
-}
-
-/// Rejects decisions about an id that several rows of the store share, because it is not clear
-/// which one is meant.
-fn check_single(
-    scope: &Scope,
-    decisions: &[Decision],
-    now: &HashMap<String, CuratedMemory>,
-) -> Result<(), CurateError> {
-    let is_twice = |decision: &&Decision| {
-        let curated = now.get(&decision.id);
-        curated.is_some_and(|curated| curated.has_duplicate_id)
-    };
-    match decisions.iter().find(is_twice) {
-        None => Ok(()),
-        Some(decision) => Err(CurateError::DuplicateId {
-            id: decision.id.clone(),
-            path: scope.store.path().to_owned(),
-        }),
-    }
 }
 
 /// Gives new decisions later times than those they overrule, in the log and in their own batch.
@@ -169,23 +151,19 @@ fn waiting_again(scope: &Scope, decisions: &[Decision]) -> Result<Vec<Decision>,
             }
             let curated = scope.store.snapshot(|snapshot| snapshot.curated(id))?;
             let curated = curated.filter(|curated| curated.is_decided && !curated.has_duplicate_id);
-            released.extend(curated.map(|curated| release(rejection, curated)));
+            released.extend(curated.map(|curated| Decision {
+                id: curated.memory.id,
+                digest: curated.digest,
+                text: curated.text_digest,
+                verdict: Verdict::Stage,
+                was: curated.memory.status,
+                edit: None,
+                reason: Some(format!("{}, which replaced it, was rejected", rejection.id)),
+                ..rejection.clone()
+            }));
         }
     }
     Ok(released)
-}
-
-fn release(rejection: &Decision, curated: CuratedMemory) -> Decision {
-    Decision {
-        id: curated.memory.id,
-        digest: curated.digest,
-        text: curated.text_digest,
-        verdict: Verdict::Stage,
-        was: curated.memory.status,
-        edit: None,
-        reason: Some(format!("{}, which replaced it, was rejected", rejection.id)),
-        ..rejection.clone()
-    }
 }
 
 /// Checks that the log can be written, without writing to it.
@@ -194,11 +172,15 @@ pub fn check(scope: &Scope) -> Result<(), CurateError> {
     log_file::check(&log_path(scope))
 }
 
+/// Why decisions about a scope cannot be written, and what to do; `None` if they can.
+pub fn problem(scope: &Scope) -> Option<Message> {
+    let error = check(scope).err()?;
+    Some(Message::new(error.to_string()).with_all(error.remedies()))
+}
+
 fn log_path(scope: &Scope) -> PathBuf {
-    scope
-        .store
-        .decision_log()
-        .map_or_else(|| scope.folder.join(ack_api::decision::DECISION_LOG), Path::to_owned)
+    let log = scope.store.decision_log();
+    log.map_or_else(|| scope.folder.join(DECISION_LOG), Path::to_owned)
 }
 
 /// Makes the log count as it was `shown` to a person, whatever it lost.

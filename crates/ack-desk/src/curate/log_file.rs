@@ -22,7 +22,6 @@ use super::CurateError;
 
 /// How long to wait for another process that writes the log.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long to wait between attempts.
 const LOCK_POLL: Duration = Duration::from_millis(20);
 /// The beginning of the names of copies that are not in place yet.
 const COPY_PREFIX: &str = ".decisions-";
@@ -58,10 +57,9 @@ impl LockedLog {
         let fail = |source| write_error(path, source);
         let real = real_path(path).map_err(fail)?;
         let folder = File::open(real.parent().unwrap_or(&real)).map_err(fail)?;
-        match lock(&folder) {
-            Err(TryLockError::WouldBlock) => return Err(locked(path)),
-            // Not every file system can lock a folder.
-            Err(TryLockError::Error(_)) | Ok(()) => {}
+        // Not every file system can lock a folder.
+        if let Err(TryLockError::WouldBlock) = lock(&folder) {
+            return Err(locked(path));
         }
         let mut log = Self { path: path.to_owned(), real, file: None, _folder: folder };
         loop {
@@ -70,14 +68,11 @@ impl LockedLog {
                 Err(error) if error.kind() == ErrorKind::NotFound => None,
                 Err(error) => return Err(fail(error)),
             };
-            if let Some(file) = &file {
-                match lock(file) {
-                    Err(TryLockError::WouldBlock) => return Err(locked(path)),
-                    Err(TryLockError::Error(error)) => return Err(fail(error)),
-                    Ok(()) => {}
-                }
+            match file.as_ref().map(lock).transpose() {
+                Err(TryLockError::WouldBlock) => return Err(locked(path)),
+                Err(TryLockError::Error(error)) => return Err(fail(error)),
+                Ok(_) => log.file = file,
             }
-            log.file = file;
             // Another file may have taken its place while we waited.
             if log.is_in_place().map_err(fail)? {
                 return Ok(log);
@@ -192,11 +187,10 @@ impl LockedLog {
         let mut late = Vec::new();
         file.seek(SeekFrom::Start(length))?;
         file.read_to_end(&mut late)?;
-        if !late.is_empty() {
-            let mut log = fs::OpenOptions::new().append(true).open(&self.real)?;
-            log.write_all(&late)?;
+        if late.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        fs::OpenOptions::new().append(true).open(&self.real)?.write_all(&late)
     }
 
     fn metadata(&self) -> io::Result<Option<Metadata>> {
@@ -248,12 +242,10 @@ fn lock(file: &File) -> Result<(), TryLockError> {
 fn remove_left_copies(log: &Path) {
     let folder = log.parent().unwrap_or(log);
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let copies = entries.filter(|entry| {
-        let name = entry.file_name();
-        name.to_string_lossy().starts_with(COPY_PREFIX)
-    });
-    for copy in copies {
-        let _ = fs::remove_file(copy.path());
+    for entry in entries {
+        if entry.file_name().to_string_lossy().starts_with(COPY_PREFIX) {
+            let _ = fs::remove_file(entry.path());
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 
 use ack_api::decision::{Decision, Verdict};
 use ack_api::memory::{MAX_SUCCESSORS, Memory, Status, StatusFilter, is_superseded};
+use ack_api::number::verb;
 use ack_api::text;
 use ack_store::{Snapshot, StoreError};
 use serde::Serialize;
@@ -14,7 +15,6 @@ use super::Candidate;
 use ack_service::scope::Scope;
 use ack_service::short_id::ShortIds;
 
-/// A memory, in a form for people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct About {
     pub id: String,
@@ -23,7 +23,6 @@ pub struct About {
 }
 
 impl About {
-    /// A memory with a decision.
     pub fn of(candidate: &Candidate) -> Self {
         Self::in_scope(&candidate.scope.name, candidate.memory())
     }
@@ -71,18 +70,14 @@ impl SideEffects {
     /// `1 is served again, 2 are unreviewed again`; `None` if nothing else changes.
     pub fn summary(&self) -> Option<String> {
         let said = [
-            (&self.served_again, "is served again", "are served again"),
-            (&self.wait_again, "is unreviewed again", "are unreviewed again"),
-            (
-                &self.also_rejected,
-                "with the same text is rejected too",
-                "with the same text are rejected too",
-            ),
+            (&self.served_again, "", "served again"),
+            (&self.wait_again, "", "unreviewed again"),
+            (&self.also_rejected, "with the same text ", "rejected too"),
         ];
         let counts = said.into_iter().filter(|(about, ..)| !about.is_empty());
-        let counts = counts.map(|(about, one, many)| match about.len() {
-            1 => format!("1 {one}"),
-            count => format!("{count} {many}"),
+        let counts = counts.map(|(about, which, what)| {
+            let is = verb(about.len() as u64, "is", "are");
+            format!("{} {which}{is} {what}", about.len())
         });
         let counts: Vec<String> = counts.collect();
         (!counts.is_empty()).then(|| counts.join(", "))
@@ -111,10 +106,9 @@ pub fn of_decisions(
     let decided: HashSet<&str> = decisions.iter().map(|it| it.id.as_str()).collect();
     let is_notes = before.layout.profile.is_notes();
     let mut leaving = HashSet::new();
-    for decision in decisions.iter().filter(|decision| may_leave(decision)) {
-        let memory = before.by_id(&decision.id)?;
-        if memory.is_some_and(|memory| memory.status.is_served()) {
-            leaving.insert(decision.id.as_str());
+    for Decision { id, .. } in decisions.iter().filter(|decision| may_leave(decision)) {
+        if before.by_id(id)?.is_some_and(|memory| memory.status.is_served()) {
+            leaving.insert(id.as_str());
         }
     }
     if leaving.is_empty() && released.is_empty() && !is_notes && !is_undo {
@@ -146,10 +140,8 @@ pub fn of_decisions(
             continue;
         };
         let standing = standing(&then, &after)?;
-        if standing == self::standing(&memory, before)? {
-            continue;
-        }
         let changed = match standing {
+            _ if standing == self::standing(&memory, before)? => continue,
             Standing::Served => &mut side_effects.served_again,
             Standing::Waiting => &mut side_effects.wait_again,
             Standing::Rejected if !decided.contains(id.as_str()) => &mut side_effects.also_rejected,
@@ -186,8 +178,7 @@ fn standing(memory: &Memory, snapshot: &Snapshot<'_>) -> Result<Standing, StoreE
         let found = chain.get(id)?.as_ref()?;
         Some((found.status, found.superseded_by.as_deref()))
     };
-    let first = memory.superseded_by.as_deref();
-    let first = first.filter(|id| *id != memory.id);
+    let first = memory.superseded_by.as_deref().filter(|id| *id != memory.id);
     let is_replaced = is_superseded(&memory.id, first, StatusFilter::Approved, find);
     Ok(if is_replaced { Standing::Replaced } else { Standing::Served })
 }

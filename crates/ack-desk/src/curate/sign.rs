@@ -32,11 +32,10 @@ pub fn signature(scope: &Scope, lines: &str) -> Result<String, CurateError> {
     let message = signers.message(lines);
     let mut reason = String::new();
     for key in keys(scope, &signers)? {
-        match run_ssh_keygen(&key, &message) {
-            Ok(signature) => match signers.signature_line(lines, &signature) {
-                Some(line) => return Ok(line + "\n"),
-                None => "its signature is not valid".clone_into(&mut reason),
-            },
+        let signature = run_ssh_keygen(&key, &message);
+        match signature.map(|signature| signers.signature_line(lines, &signature)) {
+            Ok(Some(line)) => return Ok(line + "\n"),
+            Ok(None) => "its signature is not valid".clone_into(&mut reason),
             Err(error) => reason = error.to_string(),
         }
     }
@@ -76,9 +75,8 @@ fn keys(scope: &Scope, signers: &Signers) -> Result<Vec<SigningKey>, CurateError
 /// The public keys in a folder, in the order of their names.
 fn public_keys(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let paths = entries.map(|entry| entry.path());
-    let mut keys: Vec<PathBuf> =
-        paths.filter(|path| path.extension().is_some_and(|extension| extension == "pub")).collect();
+    let mut keys: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    keys.retain(|path| path.extension().is_some_and(|extension| extension == "pub"));
     keys.sort();
     keys
 }
@@ -88,8 +86,7 @@ fn public_keys(folder: &Path) -> Vec<PathBuf> {
 fn agent_keys() -> String {
     let listed =
         Command::new("ssh-add").arg("-L").stdin(Stdio::null()).stderr(Stdio::null()).output();
-    let listed = listed.map(|listed| listed.stdout).unwrap_or_default();
-    String::from_utf8_lossy(&listed).into_owned()
+    listed.map_or_else(|_| String::new(), |it| String::from_utf8_lossy(&it.stdout).into_owned())
 }
 
 /// Signs a message. What `ssh-keygen` asks for goes to the terminal.

@@ -13,7 +13,6 @@ use ack_api::memory::{Memory, StatusFilter, is_superseded};
 use ack_api::text;
 use ack_store::READ_TIMEOUT;
 use ack_store::read::CuratedMemory;
-use jiff::Timestamp;
 
 use super::find::Filter;
 use super::{Candidate, CurateError};
@@ -27,7 +26,6 @@ const HISTORY_TIME: Duration = Duration::from_secs(2);
 /// The maximum length of the kept list of marks.
 const MAX_DISMISSED_MARKS_CHARS: usize = 400;
 
-/// An approved memory.
 #[derive(Debug, Clone)]
 pub struct ApprovedMemory {
     pub candidate: Candidate,
@@ -79,18 +77,14 @@ pub fn approved(
         }));
     }
     let mut found = check_history(all, staleness);
-    found.sort_by_key(|memory| match &memory.stale {
-        Some(_) => {
-            let created = memory.candidate.memory().created_at;
-            (false, created.is_none(), created, None)
+    found.sort_by_key(|ApprovedMemory { candidate, stale }| {
+        let Memory { created_at, reviewed_at, .. } = candidate.memory();
+        match stale {
+            Some(_) => (false, created_at.is_none(), *created_at, None),
+            None => (true, false, None, Some(Reverse(*reviewed_at))),
         }
-        None => (true, false, None, Some(Reverse(decided_at(memory)))),
     });
     Ok(found)
-}
-
-fn decided_at(memory: &ApprovedMemory) -> Option<Timestamp> {
-    memory.candidate.memory().reviewed_at
 }
 
 /// The ids of approved memories that agents do not see because a newer one replaces them.
@@ -115,10 +109,9 @@ pub fn reason(candidate: &Candidate, staleness: &Staleness) -> Result<Option<Str
     if !memory.status.is_served() {
         return Ok(None);
     }
-    let others = candidate
-        .scope
-        .store
-        .snapshot(|snapshot| snapshot.contradictions(&memory.id, StatusFilter::Approved))?;
+    let store = &candidate.scope.store;
+    let others =
+        store.snapshot(|snapshot| snapshot.contradictions(&memory.id, StatusFilter::Approved))?;
     let reason = staleness.of(memory, &candidate.scope, &others);
     let found = check_history(vec![(candidate.clone(), reason)], staleness);
     Ok(found.into_iter().find_map(|memory| memory.stale))
@@ -141,46 +134,29 @@ fn check_history(
     memories: Vec<(Candidate, Option<String>)>,
     staleness: &Staleness,
 ) -> Vec<ApprovedMemory> {
-    let open: Vec<&Memory> = memories
-        .iter()
-        .filter(|(candidate, reason)| is_open(candidate, reason.as_ref(), staleness))
-        .map(|(candidate, _)| candidate.memory())
-        .collect();
-    let mut marks = marks(&open, staleness).into_iter();
-    let mut found = Vec::new();
-    for (candidate, reason) in memories {
-        let reason = if is_open(&candidate, reason.as_ref(), staleness) {
-            let mark = marks.next().flatten();
-            mark.filter(|mark| !is_dismissed(candidate.memory(), mark))
-        } else {
-            reason
-        };
-        found.push(ApprovedMemory { candidate, stale: reason });
-    }
-    found
-}
-
-fn is_open(candidate: &Candidate, reason: Option<&String>, staleness: &Staleness) -> bool {
-    reason.is_none() && staleness.is_of_project(candidate.memory(), &candidate.scope)
-}
-
-/// A mark for each memory whose files changed a lot, by the history.
-fn marks(memories: &[&Memory], staleness: &Staleness) -> Vec<Option<String>> {
-    let Some(tree) = staleness.tree().filter(|_| !memories.is_empty()) else {
-        return vec![None; memories.len()];
-    };
-    let end = Instant::now() + HISTORY_TIME;
-    let changed = |memory: &Memory| {
-        // The reviewer knew what had changed until then.
-        let since = memory.reviewed_at.or(memory.updated_at).or(memory.created_at)?;
-        if memory.files.is_empty() || Instant::now() >= end {
-            return None;
+    let mut end = None;
+    let found = memories.into_iter().map(|(candidate, mut stale)| {
+        let memory = candidate.memory();
+        if stale.is_none() && staleness.is_of_project(memory, &candidate.scope) {
+            let end = *end.get_or_insert_with(|| Instant::now() + HISTORY_TIME);
+            let mark = many_commits(memory, staleness, end);
+            stale = mark.filter(|mark| !is_dismissed(memory, mark));
         }
-        let commits = tree.commits_since(&memory.files, since)?;
-        let (count, file) =
-            commits.into_iter().zip(&memory.files).max_by_key(|(count, _)| *count)?;
-        let file = text::line(file, 80);
-        (count >= MANY_COMMITS).then(|| format!("{file} changed in {count} commits since"))
-    };
-    memories.iter().map(|memory| changed(memory)).collect()
+        ApprovedMemory { candidate, stale }
+    });
+    found.collect()
+}
+
+/// The mark of a memory whose files changed a lot, by the history, which is read until `end`.
+fn many_commits(memory: &Memory, staleness: &Staleness, end: Instant) -> Option<String> {
+    let tree = staleness.tree()?;
+    // The reviewer knew what had changed until then.
+    let since = memory.reviewed_at.or(memory.updated_at).or(memory.created_at)?;
+    if memory.files.is_empty() || Instant::now() >= end {
+        return None;
+    }
+    let commits = tree.commits_since(&memory.files, since)?;
+    let (count, file) = commits.into_iter().zip(&memory.files).max_by_key(|(count, _)| *count)?;
+    let file = text::line(file, 80);
+    (count >= MANY_COMMITS).then(|| format!("{file} changed in {count} commits since"))
 }

@@ -11,19 +11,14 @@ const FLAGS = {
 // Characters of what both memories say, on each side of a difference.
 const AROUND = 60;
 
+/** How far the review is, and which part of the desk is shown. */
 function showHead() {
-  const { head } = state.summary;
-  showProgress();
+  const { progress, approved, head } = state.summary;
   const write = by("write");
-  const saved = state.summary.progress.saved > 0 ? "✓ Saved" : "Nothing to save";
-  write.replaceChildren(head.chosen === 0 ? saved : `Save ${head.chosen}`, element("kbd", { "aria-hidden": "true" }, "c"));
+  const saved = progress.saved > 0 ? "✓ Saved" : "Nothing to save";
+  write.replaceChildren(head.chosen === 0 ? saved : `Save ${head.chosen}`, keyHint("c"));
   write.disabled = head.chosen === 0;
   document.title = `(${head.waiting}) Review`;
-}
-
-/** How far the review is, and which part of the desk is shown. */
-function showProgress() {
-  const { progress, approved, head } = state.summary;
   by("progress").textContent = progress.text;
   const share = (count) => `${(100 * count) / Math.max(1, progress.total)}%`;
   by("bar-saved").style.width = share(progress.saved);
@@ -48,24 +43,30 @@ function showRail() {
   by("rail-name").textContent = heap?.title ?? (filter || "All");
   const place = position ? `${position} of ${total}` : String(total);
   by("place").textContent = place;
-  const positionLine = document.getElementById("position");
-  if (positionLine && position) {
-    positionLine.textContent = place;
+  if (by("position") && position) {
+    by("position").textContent = place;
   }
   const order = by("order");
   order.hidden = queue !== "approved";
   order.textContent = isLast ? "last decided first" : "stale first";
-  const rail = by("rail");
-  const held = rail.contains(document.activeElement);
   const decided = state.summary.recent.toReversed().map(decidedEntry);
   by("decided-label").hidden = decided.length === 0;
-  by("decided").replaceChildren(...decided);
-  by("queue").replaceChildren(...entries.map(railEntry));
-  const current = rail.querySelector("[aria-current]");
-  rail.scrollTop = (current?.offsetTop ?? 0) - RAIL_PAST;
+  const current = fillList("rail", () => {
+    by("decided").replaceChildren(...decided);
+    by("queue").replaceChildren(...entries.map(railEntry));
+  });
+  by("rail").scrollTop = (current?.offsetTop ?? 0) - RAIL_PAST;
+}
+
+/** Fills a list, whose current entry gets the focus if one had it. Returns the current entry. */
+function fillList(id, fill) {
+  const held = by(id).contains(document.activeElement);
+  fill();
+  const current = by(id).querySelector("[aria-current]");
   if (held) {
     current?.focus();
   }
+  return current;
 }
 
 const railButton = (number, parts, attributes) =>
@@ -85,55 +86,50 @@ const sign = (text, name = "") => element("span", { class: `sign ${name}`, "aria
 /** What was decided, with a click to change it. Several decided together are folded. */
 function decidedEntry({ done, reason, about, count, members }) {
   const mark = MARKS[done] ?? "✓";
-  const why = reason ? `${done}: ${reason}` : done;
   const parts = (title) => [
     sign(mark, mark === "✕" ? "bad" : "good"),
     element("span", { class: "title" }, title),
-    element("span", { class: "of", title: why }, done),
+    element("span", { class: "of", title: reason ? `${done}: ${reason}` : done }, done),
   ];
+  const entry = ({ number, title }) => element("li", {}, railButton(number, parts(title)));
   if (count === 1) {
-    return element("li", {}, railButton(members[0].number, parts(about)));
+    return entry({ ...members[0], title: about });
   }
   const rest = count - members.length;
-  const each = members.map(({ number, title }) => element("li", {}, railButton(number, parts(title))));
   const more = rest > 0 ? element("li", { class: "small" }, `and ${rest} more`) : null;
-  return element("li", {}, element("details", {}, element("summary", {}, ...parts(about)), element("ol", {}, ...each, more)));
+  const all = element("ol", {}, ...members.map(entry), more);
+  return element("li", {}, element("details", {}, element("summary", {}, ...parts(about)), all));
 }
 
 /** One that is undecided, or approved. */
 function railEntry(entry) {
   const { number, title, alike, missed, flagged, decided, stale } = entry;
   const isSelected = state.selected.has(number);
-  const need = missed ? `${missed}×` : "·";
-  const plain = sign(decided ? "" : need);
+  const plain = sign(decided ? "" : missed ? `${missed}×` : "·");
   const mark = isSelected ? sign("*", "chosen") : flagged ? sign("⚑", "warn") : plain;
   const about = decided ? joined([entry.place, decided]) : alike ? `${alike} alike` : null;
+  const why = stale ? element("span", { class: "warn" }, ` · stale: ${stale}`) : null;
   const parts = [
     mark,
-    element("span", { class: "title" }, flagged ? element("span", { class: "unseen" }, "flagged: ") : null, title),
-    about ? element("span", { class: "of" }, about, stale ? element("span", { class: "warn" }, ` · stale: ${stale}`) : null) : null,
+    element("span", { class: "title" }, flagged ? unseen("flagged: ") : null, title),
+    about ? element("span", { class: "of" }, about, why) : null,
   ];
   const isCurrent = number === state.shown?.number;
-  const next = missed === null ? "Next" : [element("span", {}, "Next"), element("span", {}, "missed")];
+  const next = missed === null ? ["Next"] : ["Next", "missed"].map((text) => element("span", {}, text));
   return element(
     "li",
     { class: decided ? "approved" : null },
     railButton(number, parts, { "aria-pressed": isSelected ? "true" : null }),
-    isCurrent && !decided ? element("p", { class: "label" }, ...[next].flat()) : null,
+    isCurrent && !decided ? element("p", { class: "label" }, ...next) : null,
   );
 }
 
 /** A text in one style, marked if it flags the memory. Never markup of the memory. */
 function spanNode({ text, bold, emphasis, code, host, flag }) {
   const shown = host ? [text, element("span", { class: "host" }, ` (${host})`)] : [text];
-  let node = shown;
-  for (const [name, is] of [
-    ["code", code],
-    ["em", emphasis],
-    ["strong", bold],
-  ]) {
-    node = is ? [element(name, {}, ...node)] : node;
-  }
+  const names = [code ? "code" : null, emphasis ? "em" : null, bold ? "strong" : null];
+  const within = (node, name) => (name ? [element(name, {}, ...node)] : node);
+  const node = names.reduce(within, shown);
   return flag ? [element("mark", { title: FLAGS[flag] }, ...node)] : node;
 }
 
@@ -174,14 +170,14 @@ function rows(pairs, attributes) {
 function textNodes() {
   const { text } = state.shown;
   const { facts, narrative } = state.whole ?? text;
+  const part = (attributes, blocks) =>
+    blocks.length > 0 ? [element("div", attributes, ...blockNodes(blocks))] : [];
   const parts = [
-    facts.length > 0 ? element("div", { class: "facts" }, ...blockNodes(facts)) : null,
-    narrative.length > 0
-      ? element("div", { class: "narrative", id: "narrative" }, ...blockNodes(narrative))
-      : null,
+    ...part({ class: "facts" }, facts),
+    ...part({ class: "narrative", id: "narrative" }, narrative),
   ];
   if (text.more_lines === 0) {
-    return parts.filter(Boolean);
+    return parts;
   }
   const label = state.whole ? "Show less" : counted(text.more_lines, "more line", "more lines");
   const box = { class: "text", tabindex: "0", role: "region", "aria-label": "The whole text" };
@@ -225,36 +221,31 @@ function choiceLine({ number, chosen }) {
 
 function showCard() {
   const { card, text, chosen, flagged } = state.shown;
-  const parts = [];
-  if (card.marks.length > 0) {
-    const marks = listOf(card.marks, { class: flagged ? "marks flagged" : "marks" });
-    if (flagged) {
-      const meaning =
-        "Never decided with a heap. Agents read it once you approve it, without hidden characters.";
-      marks.append(element("li", { class: "meaning" }, meaning));
-    }
-    parts.push(marks);
+  const marks = listOf(card.marks, { class: flagged ? "marks flagged" : "marks" });
+  if (flagged) {
+    const meaning =
+      "Never decided with a heap. Agents read it once you approve it, without hidden characters.";
+    marks.append(element("li", { class: "meaning" }, meaning));
   }
-  parts.push(metaLine(state.shown));
-  parts.push(element("h2", { id: "title", tabindex: "-1" }, ...spanNodes(text.title)));
-  if (chosen) {
-    parts.push(choiceLine(state.shown));
-  }
-  if (text.subtitle.length > 0) {
-    parts.push(element("p", { class: "subtitle" }, ...spanNodes(text.subtitle)));
-  }
-  parts.push(...textNodes());
-  parts.push(
+  const subtitle = element("p", { class: "subtitle" }, ...spanNodes(text.subtitle));
+  const session = card.session_title ? `${card.session_title} (${card.session})` : card.session;
+  const parts = [
+    card.marks.length > 0 ? marks : null,
+    metaLine(state.shown),
+    element("h2", { id: "title", tabindex: "-1" }, ...spanNodes(text.title)),
+    chosen ? choiceLine(state.shown) : null,
+    text.subtitle.length > 0 ? subtitle : null,
+    ...textNodes(),
     rows([
       ["files", card.files],
-      ["session", card.session_title ? `${card.session_title} (${card.session})` : card.session],
+      ["session", session],
       ["tags", card.concepts],
       ["scope", card.scope],
       ["served", card.served],
     ]),
-  );
-  parts.push(element("dl", { id: "evidence", hidden: true }));
-  by("card").replaceChildren(...parts);
+    element("dl", { id: "evidence", hidden: true }),
+  ];
+  by("card").replaceChildren(...parts.filter(Boolean));
   showEvidence();
   showGroup();
   showMissed();
@@ -298,7 +289,7 @@ function difference(parts) {
       return shortened(text, position > 0, position < parts.length - 1);
     }
     const [name, said] = side === "newer" ? ["ins", "only here: "] : ["del", "only there: "];
-    return element(name, {}, element("span", { class: "unseen" }, said), text);
+    return element(name, {}, unseen(said), text);
   });
   return element("p", { class: "diff", tabindex: "0" }, ...marked);
 }
@@ -371,17 +362,20 @@ function nearEntry(near, position) {
 function showNear() {
   const { near } = state;
   const name = "Nearest approved";
-  if (near === null) {
-    fold("near", name, null, element("p", { class: "small" }, "…"));
-  } else if (near.length === 0) {
-    fold("near", name, null, element("p", { class: "small" }, "Nothing like it is approved."));
-  } else {
+  if (near?.length > 0) {
     const about = element("span", { class: "small" }, relation(near[0]), ` ${near.length}`);
     fold("near", name, about, element("ol", {}, ...near.map(nearEntry)));
+  } else {
+    fold("near", name, null, small(near === null ? "…" : "Nothing like it is approved."));
   }
 }
 
-const CHANGES = { enters: "+", leaves: "−", replaced: "−" };
+// The sign of a change, and what it says to those who hear.
+const CHANGES = {
+  enters: ["+", "comes in: "],
+  leaves: ["−", "leaves: "],
+  replaced: ["−", "is replaced: "],
+};
 
 /** What the next session of its project starts with, without and with the memory. */
 function showNext() {
@@ -392,7 +386,7 @@ function showNext() {
   }
   const name = "What changes for agents";
   if (next === undefined) {
-    fold("next", name, null, element("p", { class: "small" }, "…"));
+    fold("next", name, null, small("…"));
     return;
   }
   const count = (...kinds) => next.lines.filter(({ change }) => kinds.includes(change)).length;
@@ -400,39 +394,31 @@ function showNext() {
   const about = entering > 0 ? `+${entering}${leaving > 0 ? ` −${leaving}` : ""}` : "nothing";
   const lines = next.lines.filter(({ change }) => !isWithout || change !== "enters");
   const shown = lines.map(({ title, change }) => {
-    const sign = isWithout ? undefined : CHANGES[change];
-    const unseen = { enters: "comes in: ", leaves: "leaves: ", replaced: "is replaced: " }[change];
-    const said = sign ? element("span", { class: "unseen" }, unseen) : null;
+    const [mark, said] = (isWithout ? null : CHANGES[change]) ?? ["", ""];
     return element(
       "li",
-      { class: sign ? change : null },
-      element("span", { class: "sign", "aria-hidden": "true" }, sign ?? ""),
-      element("span", {}, said, title),
+      { class: mark ? change : null },
+      element("span", { class: "sign", "aria-hidden": "true" }, mark),
+      element("span", {}, said ? unseen(said) : null, title),
     );
   });
-  const view = (label, without) =>
-    button(label, null, () => inTurn(() => showWithout(without)), {
-      "aria-pressed": String(isWithout === without),
-    });
+  const view = (label, without) => {
+    const look = () => {
+      state.isWithout = without;
+      showNext();
+    };
+    const pressed = String(isWithout === without);
+    return button(label, null, () => inTurn(look), { "aria-pressed": pressed });
+  };
+  const session = element("span", { class: "small" }, `Next session in ${next.project}`);
   fold(
     "next",
     name,
     element("span", { class: "small" }, about),
-    element(
-      "div",
-      { class: "views" },
-      element("span", { class: "small" }, `Next session in ${next.project}`),
-      view("without", true),
-      view("with", false),
-    ),
+    element("div", { class: "views" }, session, view("without", true), view("with", false)),
     element("ol", {}, ...shown),
-    element("p", { class: "small" }, next.says),
+    small(next.says),
   );
-}
-
-function showWithout(isWithout) {
-  state.isWithout = isWithout;
-  showNext();
 }
 
 /** What A and R would decide about: how many, why some are held back, and five of them. */
@@ -441,7 +427,7 @@ function showSelected() {
   by("selected").hidden = state.selected.size === 0;
   by("selected").replaceChildren(
     element("h2", { id: "selected-name" }, said),
-    element("p", { class: "small" }, sampled),
+    small(sampled),
     element("ol", { class: "sample" }, ...sample.map(sampleEntry)),
   );
 }
@@ -456,11 +442,11 @@ function showActions() {
   showSelected();
   const { actions, approved, flagged } = state.shown;
   const { count, said } = state.selection;
-  const many = [
-    button(`Approve ${count}`, "A", () => inTurn(approveMany), { class: "main" }),
-    button(`Reject ${count}`, "R", () => inTurn(rejectMany), { class: "bad" }),
-  ];
   if (state.selected.size > 0) {
+    const many = [
+      button(`Approve ${count}`, "A", () => inTurn(approveMany), { class: "main" }),
+      button(`Reject ${count}`, "R", () => inTurn(rejectMany), { class: "bad" }),
+    ];
     by("actions").replaceChildren(
       element("p", {}, said),
       ...(count > 0 ? many : []),
@@ -468,25 +454,19 @@ function showActions() {
     );
     return;
   }
-  const find = (key) => actions.find((action) => action.key === key);
-  const act = (action, attributes) =>
-    button(
-      action.label,
-      action.key,
-      () => inTurn(() => (action.key === "r" ? askReason() : choose(action.choice))),
-      { title: action.effects.join("\n"), ...attributes },
-    );
-  const promote = find("p");
+  const act = (key, look) => {
+    const { label, effects, choice } = actions.find((action) => action.key === key);
+    const does = () => (key === "r" ? askReason() : choose(choice));
+    const attributes = { title: effects.join("\n"), class: look };
+    return button(label, key, () => inTurn(does), attributes);
+  };
   by("actions").replaceChildren(
-    ...[
-      act(find("a"), { class: flagged ? "good" : "main" }),
-      act(find("r"), { class: "bad" }),
-      button("Edit", "e", () => inTurn(askEdit)),
-      promote ? act(promote, {}) : null,
-      approved ? null : button("Snooze", "h", () => inTurn(askDay)),
-      button("Skip", "s", () => inTurn(() => move(1))),
-      button("Select", "x", () => inTurn(select)),
-    ].filter(Boolean),
+    act("a", flagged ? "good" : "main"),
+    act("r", "bad"),
+    button("Edit", "e", () => inTurn(askEdit)),
+    ...(approved ? [] : [act("p"), button("Snooze", "h", () => inTurn(askDay))]),
+    button("Skip", "s", () => inTurn(() => move(1))),
+    button("Select", "x", () => inTurn(select)),
   );
 }
 
@@ -494,15 +474,12 @@ function showActions() {
 function showEnd() {
   state.shown = null;
   state.near = [];
-  const { head } = state.summary;
-  const left = {
-    waiting: state.view.filter && head.waiting > 0 ? "No matches." : "Nothing unreviewed.",
-    approved: state.summary.searching
-      ? "Reading what is approved …"
-      : state.view.filter
-        ? "No matches."
-        : "Nothing more is approved.",
-  }[state.view.queue];
+  const { head, searching } = state.summary;
+  const { filter, queue } = state.view;
+  const waiting = filter && head.waiting > 0 ? "No matches." : "Nothing unreviewed.";
+  const approved = filter ? "No matches." : "Nothing more is approved.";
+  const known = searching ? "Reading what is approved …" : approved;
+  const left = queue === "waiting" ? waiting : known;
   const save = () => button(`Save ${head.chosen}`, "c", () => inTurn(write_), { class: "main" });
   const write = head.chosen > 0 ? save() : "";
   by("card").replaceChildren(element("h2", { id: "title", tabindex: "-1" }, left), write);

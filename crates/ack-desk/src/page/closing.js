@@ -21,14 +21,10 @@ async function openClosing() {
 }
 
 function closingKnowledge({ projects }) {
-  const rows = projects.map(({ project, count, lessons }) =>
-    element(
-      "li",
-      {},
-      element("p", { class: "of" }, element("strong", {}, project), ` +${count}`),
-      listOf(lessons),
-    ),
-  );
+  const rows = projects.map(({ project, count, lessons }) => {
+    const name = element("p", { class: "of" }, element("strong", {}, project), ` +${count}`);
+    return element("li", {}, name, listOf(lessons));
+  });
   return element(
     "section",
     { "aria-label": "What they learned" },
@@ -81,7 +77,7 @@ function closingTotals({ saved, left, unchanged }) {
     element("ul", { class: "totals" }, ...totals),
     element("h3", {}, "Next"),
     element("ul", {}, ...next),
-    element("p", { class: "small" }, unchanged),
+    small(unchanged),
     buttons(
       left > 0 ? button("Go on", "Enter", () => inTurn(leaveClosing), { class: "main" }) : null,
       button("Close", "q", askFinish, left > 0 ? {} : { class: "main" }),

@@ -11,14 +11,7 @@ async function show(number, { keepMessage = false } = {}) {
   }
   const shown = await card(number);
   prefetched.delete(number);
-  state.shown = shown;
-  state.near = null;
-  state.evidence = null;
-  state.current = 0;
-  state.nearUnfolded = false;
-  state.next = shown.approved ? null : undefined;
-  state.isWithout = false;
-  state.whole = null;
+  Object.assign(state, NOTHING_FOUND, { shown, next: shown.approved ? null : undefined });
   showCard();
   showNear();
   showNext();
@@ -28,43 +21,33 @@ async function show(number, { keepMessage = false } = {}) {
   }
   focusOn("title");
   window.scrollTo(0, 0);
-  loadNear(number);
+  load("evidence", "evidence", showEvidence);
+  load("near", "near", showNear);
+  // Nobody who goes through the cards fast looks at it.
+  const isWaited = () => state.shown?.number === number && state.next === undefined;
+  setTimeout(() => isWaited() && load("session", "next", showNext), UNHURRIED);
   prefetch(shown.next);
   return refresh();
 }
 
-function loadNear(number) {
-  // Nobody who goes through the cards fast looks at it.
-  setTimeout(() => isShown(number) && state.next === undefined && load("session", "next", number), UNHURRIED);
-  load("evidence", "evidence", number);
-  load("near", "near", number);
-}
-
-const isShown = (number) => state.shown?.number === number;
-
 /** Asks for a part of the card, and shows it if the card still stands there. */
-function load(path, part, number) {
-  ask(path, { number })
-    .then((found) => {
-      if (isShown(number)) {
-        state[part] = found;
-        SHOW[part]();
-      }
-    })
-    .catch(() => undefined);
+async function load(path, part, show) {
+  const { number } = state.shown;
+  const found = await ask(path, { number }).catch(() => undefined);
+  if (found !== undefined && state.shown?.number === number) {
+    state[part] = found;
+    show();
+  }
 }
-
-const SHOW = { evidence: showEvidence, near: showNear, next: showNext };
 
 /** Fetches the part of the queue around the memory. Nothing waits for it. */
 function refresh() {
   const around = state.shown?.number ?? null;
-  ask("queue", { view: state.view, around, count: WINDOW })
-    .then((queue) => {
-      state.queue = queue;
-      showRail();
-    })
-    .catch(() => undefined);
+  const show = (queue) => {
+    state.queue = queue;
+    showRail();
+  };
+  ask("queue", { view: state.view, around, count: WINDOW }).then(show).catch(() => undefined);
   showHead();
 }
 
@@ -88,12 +71,9 @@ async function choose(choice, { numbers = [state.shown.number], reason, together
     numbers.forEach((number) => state.selected.delete(number));
     await countSelected();
   }
-  if (answer.next === null && isHeap()) {
-    await openPlan({ keepMessage: true });
-    return say(answer.said);
-  }
-  say(answer.said);
-  return show(answer.next, { keepMessage: true });
+  const isDone = answer.next === null && isHeap();
+  await (isDone ? openPlan({ keepMessage: true }) : show(answer.next, { keepMessage: true }));
+  return say(answer.said);
 }
 
 async function takeBack(key) {
@@ -202,39 +182,32 @@ const reject = (reason) => choose({ do: "reject" }, { reason });
 function nearAction(key) {
   const marked = state.near?.[state.current];
   const action = marked?.actions.find((action) => action.key === key);
-  if (!action) {
-    const reason =
-      state.near === null
-        ? "The approved memories are still looked for."
-        : "No approved memory is shown.";
-    say(marked?.refusal ? `${capitalised(marked.refusal)}.` : reason);
-    return undefined;
+  if (action) {
+    return choose(action.choice);
   }
-  return choose(action.choice);
+  const refusal = marked?.refusal ? `${capitalised(marked.refusal)}.` : "No approved memory is shown.";
+  return say(state.near === null ? "The approved memories are still looked for." : refusal);
 }
 
 async function write_() {
-  const answer = await ask("write");
-  setSummary(answer.summary);
+  const { summary, conflicts, written, batch, side_effects: effects } = await ask("write");
+  setSummary(summary);
   closing.wasSeen = false;
-  const { conflicts } = answer;
-  const undo = answer.written > 0 ? ` \`ack-memory undo ${answer.batch}\` takes it back.` : "";
-  const back = answer.side_effects.map((line) => ` ${capitalised(line)}.`).join("");
-  say(`Saved ${counted(answer.written, "decision", "decisions")}.${back}${undo}`);
+  const undo = written > 0 ? ` \`ack-memory undo ${batch}\` takes it back.` : "";
+  const back = effects.map((line) => ` ${capitalised(line)}.`).join("");
+  say(`Saved ${counted(written, "decision", "decisions")}.${back}${undo}`);
   complain(conflicts ? `Not saved: ${conflicts}.` : "");
   prefetched.clear();
-  const isEnd = plan.isOpen || answer.summary.head.waiting === 0;
-  if (isEnd && !conflicts && answer.written > 0) {
+  const isEnd = plan.isOpen || summary.head.waiting === 0;
+  if (isEnd && !conflicts && written > 0) {
     await openClosing();
-    return true;
-  }
-  if (plan.isOpen) {
+  } else if (plan.isOpen) {
     await openPlan({ keepMessage: true });
-    return !conflicts;
+  } else {
+    const around = state.shown?.number ?? null;
+    const first = await ask("queue", { view: state.view, around, count: 1 });
+    await show(first.entries[0]?.number ?? null, { keepMessage: true });
   }
-  const around = state.shown?.number ?? null;
-  const first = await ask("queue", { view: state.view, around, count: 1 });
-  await show(first.entries[0]?.number ?? null, { keepMessage: true });
   return !conflicts;
 }
 
@@ -273,11 +246,6 @@ function act(key) {
 function changeQueue() {
   const isApproved = !plan.isOpen && !closing.isOpen && state.view.queue === "approved";
   return closePlan("", isApproved ? "waiting" : "approved");
-}
-
-/** The other order of what is approved. */
-function changeOrder() {
-  return changeView({ last_decided: !state.view.last_decided });
 }
 
 const ACTIONS = {
@@ -324,13 +292,11 @@ function goBack() {
   if (closing.isOpen) {
     return leaveClosing();
   }
-  if (plan.isOpen) {
-    return undefined;
-  }
   if (state.selected.size > 0) {
     return clearSelection();
   }
-  return state.view.filter && !isHeap() ? clearFilter() : openPlan();
+  const back = state.view.filter && !isHeap() ? clearFilter : openPlan;
+  return plan.isOpen ? undefined : back();
 }
 
 const isHeap = () => state.view.filter.startsWith("heap:");

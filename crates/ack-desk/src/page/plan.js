@@ -73,12 +73,7 @@ function heapRow(heap, position) {
         element("span", { class: "of" }, heap.about),
       ),
       plan.prompts > 0 ? missedCell(heap) : null,
-      element(
-        "span",
-        { class: "suggested" },
-        heap.does,
-        element("kbd", { "aria-hidden": "true" }, heap.key),
-      ),
+      element("span", { class: "suggested" }, heap.does, keyHint(heap.key)),
     ),
   );
 }
@@ -93,7 +88,7 @@ function missedCell({ missed, done }) {
   bar.style.width = `${(100 * missed) / most}%`;
   const said = missed === 0 ? "not once: may wait" : counted(missed, "time", "times");
   const track = element("span", { class: "track", "aria-hidden": "true" }, bar);
-  const label = element("span", { class: "unseen" }, "missed by agents: ");
+  const label = unseen("missed by agents: ");
   return element("span", { class: "missed" }, label, missed === 0 ? null : track, said);
 }
 
@@ -119,14 +114,8 @@ function showPlan() {
   by("plan-about").textContent = orderOfPlan();
   by("plan-left").textContent = capitalised(plan.left);
   by("heap-names").hidden = plan.prompts === 0;
-  const list = by("heaps");
-  const held = list.contains(document.activeElement);
-  list.replaceChildren(...plan.heaps.map(heapRow));
-  const current = list.querySelector("[aria-current]");
+  const current = fillList("heaps", () => by("heaps").replaceChildren(...plan.heaps.map(heapRow)));
   current?.scrollIntoView({ block: "nearest" });
-  if (held) {
-    current?.focus();
-  }
   const others = button("5 others", "n", () => inTurn(othersOfHeap), { class: "plain" });
   const more = heap.waiting > heap.sample.length && !heap.done;
   by("sample").replaceChildren(
@@ -144,27 +133,22 @@ function heapButtons(heap) {
   if (heap.done) {
     return [button("Undo", "u", () => inTurn(() => takeBack()))];
   }
-  const isMain = (key) => (key === heap.key ? { class: "main" } : {});
   const count = heap.waiting;
   const why = heap.reason ? `: ${heap.reason}` : "";
-  const bulk = {
-    g: ["Keep one of each group", () => decideHeap(null)],
-    A: [`Approve all ${count}`, () => decideHeap({ do: "approve" })],
-    R: [`Reject all ${count}${why}`, () => decideHeap({ do: "reject" })],
-    h: ["Snooze a week", () => putOffHeap()],
-  };
-  const keys = heap.name === "flagged" ? [] : Object.keys(bulk);
-  const shown = keys.filter((key) => key !== "g" || heap.key === "g");
-  shown.sort((one, other) => (other === heap.key) - (one === heap.key));
-  return [
-    ...shown.map((key) => {
-      const [label, act] = bulk[key];
-      return button(label, key, () => inTurn(act), isMain(key));
-    }),
-    button("One by one", "Enter", () => inTurn(openHeap), isMain("Enter")),
-    heap.split ? button(capitalised(heap.split), "→", () => inTurn(splitHeap)) : "",
-    button("All cards", "o", () => inTurn(() => closePlan())),
+  const bulk = [
+    ["g", "Keep one of each group"],
+    ["A", `Approve all ${count}`],
+    ["R", `Reject all ${count}${why}`],
+    ["h", "Snooze a week"],
   ];
+  const shown = bulk.filter(([key]) => heap.name !== "flagged" && (key !== "g" || heap.key === "g"));
+  shown.sort(([one], [other]) => (other === heap.key) - (one === heap.key));
+  const keyed = [...shown, ["Enter", "One by one"]].map(([key, label]) =>
+    button(label, key, () => inTurn(PLAN_KEYS[key]), key === heap.key ? { class: "main" } : {}),
+  );
+  const split = () => button(capitalised(heap.split), "→", () => inTurn(splitHeap));
+  const all = button("All cards", "o", () => inTurn(() => closePlan()));
+  return [...keyed, heap.split ? split() : "", all];
 }
 
 function moveTo(position) {
@@ -189,8 +173,6 @@ function toNextHeap() {
   const next = plan.heaps.findIndex((heap, position) => position > plan.at && isOpen(heap));
   plan.at = Math.max(next < 0 ? plan.heaps.findIndex(isOpen) : next, 0);
 }
-
-const putOffHeap = () => decideHeap({ do: "put_off", until: dayIn(WEEK) });
 
 const openHeap = () => closePlan(`heap:${heapAt().name}`);
 
@@ -220,7 +202,7 @@ const PLAN_KEYS = {
   A: () => decideHeap({ do: "approve" }),
   R: () => decideHeap({ do: "reject" }),
   g: () => decideHeap(null),
-  h: () => putOffHeap(),
+  h: () => decideHeap({ do: "put_off", until: dayIn(WEEK) }),
   n: () => othersOfHeap(),
   o: () => closePlan(),
   X: () => openHeap().then(selectAll),

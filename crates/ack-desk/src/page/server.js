@@ -5,24 +5,29 @@ const WINDOW = 60;
 
 const NOTHING_SELECTED = { count: 0, said: "", sample: [], sampled: "" };
 
+// A card about which nothing is known yet.
+const NOTHING_FOUND = {
+  near: null,
+  evidence: null,
+  current: 0,
+  nearUnfolded: false,
+  isWithout: false,
+  // The text of the memory, if it is unfolded.
+  whole: null,
+};
+
 const state = {
   view: { filter: "", queue: "waiting", last_decided: false },
   shown: null,
   summary: null,
   queue: null,
-  near: [],
-  evidence: null,
-  current: 0,
-  nearUnfolded: false,
+  ...NOTHING_FOUND,
   // What changes for agents: undefined while it is looked for, null if that is not known.
   next: undefined,
-  isWithout: false,
   // The numbers of the selected memories, and what A and R would decide about.
   selected: new Set(),
   selection: NOTHING_SELECTED,
   reasons: [],
-  // The text of the memory that is shown, if it is unfolded.
-  whole: null,
   over: false,
   singleKeys: true,
 };
@@ -46,15 +51,18 @@ function element(name, attributes = {}, ...children) {
 }
 
 const buttons = (...all) => element("div", { class: "buttons" }, ...all);
+const small = (text) => element("p", { class: "small" }, text);
+/** For those who hear the page. */
+const unseen = (text) => element("span", { class: "unseen" }, text);
+const keyHint = (key) => element("kbd", { "aria-hidden": "true" }, key);
 
 /** A list, an entry for each text or element. */
 const listOf = (entries, attributes) =>
   element("ul", attributes, ...entries.map((entry) => element("li", {}, entry)));
 
 function button(label, key, onclick, attributes = {}) {
-  const hint = key ? element("kbd", { "aria-hidden": "true" }, key) : null;
-  const shortcut = key ? { "aria-keyshortcuts": key } : {};
-  return element("button", { type: "button", ...shortcut, ...attributes, onclick }, label, hint);
+  const all = { type: "button", "aria-keyshortcuts": key, ...attributes, onclick };
+  return element("button", all, label, key ? keyHint(key) : null);
 }
 
 const joined = (parts) => parts.filter(Boolean).join(" · ");
@@ -122,14 +130,11 @@ async function ask(path, body = {}) {
 }
 
 /** The card of a memory, from before or from the server. */
-async function card(number) {
-  const known = prefetched.get(number);
-  return known ?? ask("card", { number, view: state.view });
-}
+const card = (number) => prefetched.get(number) ?? ask("card", { number, view: state.view });
 
 function prefetch(number) {
-  if (number !== null && number !== undefined && !prefetched.has(number)) {
-    const promise = ask("card", { number, view: state.view });
+  if (number !== null && !prefetched.has(number)) {
+    const promise = card(number);
     prefetched.set(number, promise);
     promise.catch(() => prefetched.delete(number));
   }

@@ -35,8 +35,7 @@ async function begin() {
 
 /** Sees what is found in the background, until all of it is. */
 async function watch() {
-  const { searching } = (await alive()) ?? {};
-  if (searching) {
+  if ((await alive()).searching) {
     setTimeout(watch, SOON);
   }
 }
@@ -96,7 +95,9 @@ by("more").addEventListener("click", ({ target }) => {
 by("tab-plan").addEventListener("click", () => inTurn(() => openPlan()));
 by("tab-waiting").addEventListener("click", () => inTurn(() => closePlan()));
 by("tab-approved").addEventListener("click", () => inTurn(() => closePlan("", "approved")));
-by("order").addEventListener("click", () => inTurn(changeOrder));
+by("order").addEventListener("click", () =>
+  inTurn(() => changeView({ last_decided: !state.view.last_decided })),
+);
 let wait = 0;
 by("filter").addEventListener("input", () => {
   clearTimeout(wait);

@@ -8,6 +8,7 @@ use std::path::{Component, Path, PathBuf};
 
 use ack_api::memory::Memory;
 use ack_store::folder::front_matter::split;
+use ack_store::folder::is_markdown;
 use ack_store::folder::links::{Target, links, target_paths};
 use ack_store::folder::markdown::blank_comments;
 use ack_sys::files;
@@ -56,18 +57,14 @@ impl ExistingFiles {
                 source: error.into_io_error().unwrap_or_else(|| std::io::ErrorKind::Other.into()),
             })?;
             if entry.depth() == 1 {
-                let name = entry.file_name().to_string_lossy().to_lowercase();
-                present.names.insert(name);
+                present.names.insert(entry.file_name().to_string_lossy().to_lowercase());
             }
-            let is_markdown = ack_store::folder::is_markdown(entry.path());
-            let Ok(relative) = entry.path().strip_prefix(folder) else {
-                continue;
-            };
-            if !entry.file_type().is_file() || !is_markdown {
+            if !entry.file_type().is_file() || !is_markdown(entry.path()) {
                 continue;
             }
             // A file that is not text was not written by us.
-            let Ok(text) = files::read_text(entry.path(), MAX_FILE_BYTES) else {
+            let read = files::read_text(entry.path(), MAX_FILE_BYTES);
+            let (Ok(relative), Ok(text)) = (entry.path().strip_prefix(folder), read) else {
                 continue;
             };
             if let Some(published) = Published::read(&text).filter(|one| one.scope == scope) {
@@ -131,19 +128,13 @@ fn warn_of_dead_links(plan: &mut PublishPlan, files: &[(&Memory, PathBuf, String
     let will_exist = |path: &PathBuf| written.get(path).copied().unwrap_or_else(|| path.exists());
     for (memory, path, text) in files {
         let (_, body) = split(text);
-        let targets =
-            links(&blank_comments(body)).into_iter().filter_map(|link| match link.target {
-                Target::File(target) => Some(target),
-                Target::Note(_) => None,
-            });
-        let is_dead =
-            |target: &String| !target_paths(target, path, folder, top).iter().any(will_exist);
-        let reasons: Vec<String> =
-            targets.filter(is_dead).map(|target| dead_link(&target)).collect();
-        if !reasons.is_empty() {
-            let (id, title) = (memory.id.clone(), memory.title.clone());
-            plan.warnings.push(HeldItem { id, title, reasons });
-        }
+        let dead = links(&blank_comments(body)).into_iter().filter_map(|link| match link.target {
+            Target::File(to) if !target_paths(&to, path, folder, top).iter().any(will_exist) => {
+                Some(dead_link(&to))
+            }
+            _ => None,
+        });
+        plan.warnings.extend(HeldItem::of(memory, dead.collect()));
     }
 }
 
@@ -190,8 +181,7 @@ fn plan_existing(
         return None;
     }
     plan.changed.push(item);
-    let step = Step { path: path.clone(), before: Some(text), after: Some(after.clone()) };
-    plan.steps.push(step);
+    plan.steps.push(Step { path: path.clone(), before: Some(text), after: Some(after.clone()) });
     Some((path, after))
 }
 
@@ -209,13 +199,9 @@ pub fn add_note(folder: &Path, memory: &Memory) -> Result<PathBuf, PublishError>
 fn free_name(origin: &PublishedMemory<'_>, names: &mut HashSet<String>) -> String {
     let name = origin.file_name();
     let stem = name.trim_end_matches(".md");
-    let mut free = name.clone();
-    let mut number = 2;
-    while !names.insert(free.clone()) {
-        free = format!("{stem}-{number}.md");
-        number += 1;
-    }
-    free
+    let others = (2..).map(|number| format!("{stem}-{number}.md"));
+    let free = std::iter::once(name.clone()).chain(others).find(|name| names.insert(name.clone()));
+    free.unwrap_or(name)
 }
 
 /// The folder with every link resolved. Parts that do not exist yet are left as they are.
@@ -261,12 +247,11 @@ pub fn write(folder: &Path, step: &Step) -> Result<(), PublishError> {
         .tempfile_in(parent)
         .map_err(io("write"))?;
     file.write_all(after.as_bytes()).map_err(io("write"))?;
-    if step.before.is_none() {
-        file.persist_noclobber(&path).map_err(|error| io("write")(error.error))?;
-    } else {
-        file.persist(&path).map_err(|error| io("write")(error.error))?;
-    }
-    Ok(())
+    let written = match step.before {
+        None => file.persist_noclobber(&path),
+        Some(_) => file.persist(&path),
+    };
+    written.map(drop).map_err(|error| io("write")(error.error))
 }
 
 /// The content of a file; `None` if there is none. Does not follow links.

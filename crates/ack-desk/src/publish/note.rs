@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use ack_api::memory::Memory;
+use ack_api::time::to_rfc3339;
 use ack_store::folder::Dialect;
 use ack_store::folder::note::{Note, NoteStatus};
 use ack_store::folder::parse::{FACTS_HEADING, read};
@@ -131,16 +132,13 @@ impl PublishedMemory<'_> {
         let memory = self.memory;
         let [kind, id, title, subtitle, tags, project, files, ..] = PUBLISHED_KEYS;
         let type_name = memory.kind.as_deref().unwrap_or(DEFAULT_TYPE);
-        set_text(document, kind, known.kind.as_deref(), Some(type_name));
-        let known_id = known.declared_id.as_deref();
-        set_text(document, id, known_id, Some(&memory.id));
         let known_title = has_base.then_some(known.title.as_str());
+        set_text(document, kind, known.kind.as_deref(), Some(type_name));
+        set_text(document, id, known.declared_id.as_deref(), Some(&memory.id));
         set_text(document, title, known_title, Some(&memory.title));
-        let known_subtitle = known.subtitle.as_deref();
-        set_text(document, subtitle, known_subtitle, memory.subtitle.as_deref());
+        set_text(document, subtitle, known.subtitle.as_deref(), memory.subtitle.as_deref());
         set_list(document, tags, &known.tags, &memory.concepts);
-        let known_project = known.project.as_deref();
-        set_text(document, project, known_project, memory.project.as_deref());
+        set_text(document, project, known.project.as_deref(), memory.project.as_deref());
         set_list(document, files, &known.files, &memory.files);
     }
 
@@ -150,15 +148,14 @@ impl PublishedMemory<'_> {
         if let Some(at) = self.memory.created_at
             && !document.has(created)
         {
-            document.set(created, &scalar(&ack_api::time::to_rfc3339(at)));
+            document.set(created, &scalar(&to_rfc3339(at)));
         }
         if let Some(by) = &self.memory.reviewed_by
             && !document.has(verified)
         {
             let mut review = format!("\n- by: {}", scalar(by));
             if let Some(at) = self.memory.reviewed_at {
-                let at = scalar(&ack_api::time::to_rfc3339(at));
-                let _ = write!(review, "\n  at: {at}");
+                let _ = write!(review, "\n  at: {}", scalar(&to_rfc3339(at)));
             }
             document.set(verified, &review);
         }
@@ -258,13 +255,10 @@ fn set_text(document: &mut Document, keys: &[&str], known: Option<&str>, wanted:
 }
 
 fn set_list(document: &mut Document, keys: &[&str], known: &[String], wanted: &[String]) {
-    if known == wanted {
-        return;
-    }
-    if wanted.is_empty() {
-        document.remove(keys);
-    } else {
-        document.set(keys, &list(wanted));
+    match wanted {
+        _ if known == wanted => {}
+        [] => document.remove(keys),
+        _ => document.set(keys, &list(wanted)),
     }
 }
 

@@ -4,13 +4,11 @@ use ack_api::memory::Memory;
 use ack_api::{text, time};
 use serde::{Deserialize, Serialize};
 
-use crate::card::{self, Card, CardText};
+use crate::Desk;
+use crate::card::age_in_days;
 use crate::choice::{Action, Choice};
 use crate::nearest::Near;
-use crate::need::Missed;
-use crate::progress::Progress;
-use crate::queue::{Head, Place, QueueItem, QueueKind, QueueView};
-use crate::{Desk, Recent};
+use crate::queue::{QueueItem, QueueView};
 
 /// How many undecided memories before the one that is shown are in a window.
 const BEFORE: usize = 4;
@@ -114,22 +112,25 @@ pub struct ListEntry {
 }
 
 impl ListEntry {
-    /// The entry of a memory.
-    pub fn of(number: usize, item: &QueueItem, desk: &Desk) -> Self {
-        let memory = item.candidate.memory();
-        let scope = &item.candidate.scope.name;
+    fn of(number: usize, item: &QueueItem, desk: &Desk) -> Self {
+        let memory = item.memory();
         Self {
             number,
             title: text::line(&memory.title, 160),
-            place: memory.project.as_ref().unwrap_or(scope).clone(),
+            place: item.place().clone(),
             kind: memory.kind.clone(),
-            age_days: card::age_in_days(memory, desk.now()),
+            age_days: age_in_days(memory, desk.now()),
             flagged: item.is_held_back(),
             alike: desk.alike(number),
             missed: desk.missed_of(&[number]),
             decided: item.is_approved.then(|| decided(memory)),
             stale: item.stale.clone(),
         }
+    }
+
+    pub fn all(numbers: impl IntoIterator<Item = usize>, desk: &Desk) -> Vec<Self> {
+        let items = numbers.into_iter().filter_map(|it| Some((it, desk.items().get(it)?)));
+        items.map(|(number, item)| Self::of(number, item, desk)).collect()
     }
 }
 
@@ -140,10 +141,10 @@ pub fn decided(memory: &Memory) -> String {
         format!("by {}", text::line(name, 40))
     });
     let on = memory.reviewed_at.map(|at| format!("on {}", time::to_date(at)));
-    let known: Vec<String> = by.into_iter().chain(on).collect();
-    match known.is_empty() {
-        true => "not reviewed by anyone".to_owned(),
-        false => format!("decided {}", known.join(" ")),
+    match (by, on) {
+        (None, None) => "not reviewed by anyone".to_owned(),
+        (Some(by), Some(on)) => format!("decided {by} {on}"),
+        (Some(known), None) | (None, Some(known)) => format!("decided {known}"),
     }
 }
 
@@ -158,27 +159,23 @@ pub struct Window {
 }
 
 impl Window {
-    /// The window that a request asks for.
     pub fn of(desk: &Desk, request: &QueueRequest) -> Self {
         let numbers = desk.undecided(&request.view);
         let count = request.count.min(MAX_WINDOW);
-        let place_of = |wanted: usize| numbers.iter().position(|number| *number == wanted);
-        let around = request.around.and_then(place_of);
+        let place_in = |numbers: &[usize]| {
+            let around = request.around?;
+            numbers.iter().position(|number| *number == around)
+        };
         let folded = desk.folded(&numbers);
-        let lines = numbers.iter().filter(|number| !folded.contains(number));
-        let lines: Vec<&usize> = lines.collect();
-        let line = request.around.and_then(|around| lines.iter().position(|it| **it == around));
-        let from = line.map_or(request.from, |line| line.saturating_sub(BEFORE));
-        let entries = lines.iter().skip(from).take(count);
-        let entries = entries.filter_map(|number| {
-            let item = desk.items().get(**number)?;
-            Some(ListEntry::of(**number, item, desk))
-        });
+        let mut lines = numbers.clone();
+        lines.retain(|number| !folded.contains(number));
+        let from = place_in(&lines).map_or(request.from, |line| line.saturating_sub(BEFORE));
+        let lines = lines.into_iter().skip(from).take(count);
         Self {
             total: numbers.len(),
             complaint: request.view.complaint(),
-            position: around.map(|place| place + 1),
-            entries: entries.collect(),
+            position: place_in(&numbers).map(|place| place + 1),
+            entries: ListEntry::all(lines, desk),
         }
     }
 }
@@ -192,48 +189,4 @@ pub struct ShownNear {
     pub actions: Vec<Action>,
     /// Why the first of the others is not possible.
     pub refusal: Option<String>,
-}
-
-/// A card and its position.
-#[derive(Debug, Serialize)]
-pub struct Shown {
-    pub number: usize,
-    #[serde(flatten)]
-    pub place: Place,
-    pub chosen: Option<&'static str>,
-    /// Whether it was approved before.
-    pub approved: bool,
-    /// Whether it is flagged and waits.
-    pub flagged: bool,
-    /// How often past prompts would have found it.
-    pub missed: Option<Missed>,
-    pub card: Card,
-    /// Its text, folded.
-    pub text: CardText,
-    /// The possible actions for this memory alone.
-    pub actions: Vec<Action>,
-    /// Other waiting memories that are much alike.
-    pub group: Vec<ListEntry>,
-}
-
-/// The numbers and the last choices of the desk.
-#[derive(Debug, Serialize)]
-pub struct Summary {
-    /// Common reasons to reject, each selected by a digit.
-    pub reasons: [&'static str; 9],
-    pub queue: QueueKind,
-    pub head: Head,
-    pub progress: Progress,
-    /// How many approved memories were read.
-    pub approved: usize,
-    /// Whether some are still being read.
-    pub searching: bool,
-    /// The last choices.
-    pub recent: Vec<Recent>,
-    /// What the curator should know first.
-    pub notice: Option<String>,
-    /// Whether the page begins with the first card, because the order says what matters.
-    pub begins_with_cards: bool,
-    /// A number that increases with every change.
-    pub revision: u64,
 }

@@ -18,9 +18,6 @@ use ack_http::gate::Token;
 
 const SECRET_BYTES: usize = 32;
 
-/// The file that leads to the address.
-const FILE: &str = "review.html";
-
 pub struct PageAccess {
     address: SocketAddr,
     entrance: Mutex<Entrance>,
@@ -33,12 +30,6 @@ struct Entrance {
     word: Option<String>,
     /// The folder of the file that leads to the address with the word.
     folder: Option<TempDir>,
-}
-
-impl std::fmt::Debug for PageAccess {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "PageAccess({})", self.address)
-    }
 }
 
 impl PageAccess {
@@ -58,17 +49,12 @@ impl PageAccess {
     /// Writes a file that leads to an address, in a new folder below the first of these that can
     /// hold it. Only this user can read the file. It is removed when the address is used.
     pub fn write_file(&self, address: &str, below: &[PathBuf]) -> std::io::Result<PathBuf> {
-        let mut problem = Error::other("there is no folder for it");
-        for below in below {
-            match write_file(address, below) {
-                Ok((folder, file)) => {
-                    self.entrance.lock().folder = Some(folder);
-                    return Ok(file);
-                }
-                Err(error) => problem = error,
-            }
-        }
-        Err(problem)
+        let none = Err(Error::other("there is no folder for it"));
+        let written =
+            below.iter().fold(none, |known, below| known.or_else(|_| write_file(address, below)));
+        let (folder, file) = written?;
+        self.entrance.lock().folder = Some(folder);
+        Ok(file)
     }
 
     /// Lets nobody else in.
@@ -79,14 +65,12 @@ impl PageAccess {
     /// Exchanges the word of the address for the session token. The word is then used up.
     pub fn enter(&self, typed: &str) -> Option<&str> {
         let mut entrance = self.entrance.lock();
-        let fits = entrance
-            .word
-            .as_ref()
-            .is_some_and(|word| word.as_bytes().ct_eq(typed.as_bytes()).into());
-        fits.then(|| {
-            *entrance = Entrance::default();
-            self.session.as_str()
-        })
+        let word = entrance.word.as_ref()?;
+        if !bool::from(word.as_bytes().ct_eq(typed.as_bytes())) {
+            return None;
+        }
+        *entrance = Entrance::default();
+        Some(&self.session)
     }
 
     pub const fn port(&self) -> u16 {
@@ -105,7 +89,7 @@ fn write_file(address: &str, below: &Path) -> std::io::Result<(TempDir, PathBuf)
         .prefix("ack-memory-")
         .permissions(Permissions::from_mode(0o700))
         .tempdir_in(below)?;
-    let path = folder.path().join(FILE);
+    let path = folder.path().join("review.html");
     let page = format!(
         "<!doctype html>\n<meta charset=\"utf-8\">\n<meta name=\"referrer\" \
          content=\"no-referrer\">\n<meta http-equiv=\"refresh\" content=\"0; url={address}\">\n\

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use ack_api::shell::Shell;
 use ack_api::text;
+use ack_api::time::utc_day;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{
@@ -14,7 +15,6 @@ use hyper::header::{
     REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::{Method, Request, Response, StatusCode};
-use jiff::tz::TimeZone;
 use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -24,7 +24,7 @@ use tokio::time::sleep;
 
 use super::message::{
     CardRequest, ChoiceRequest, EnterRequest, FinishRequest, HeapRequest, ListEntry, PlanRequest,
-    QueueRequest, Shown, ShownNear, Summary, TakeBackRequest, Window,
+    QueueRequest, ShownNear, TakeBackRequest, Window,
 };
 use super::page::ReviewPage;
 use super::page_access::PageAccess;
@@ -38,12 +38,15 @@ use crate::evidence::{NextSession, evidence};
 use crate::nearest::neighbours;
 use ack_http::gate::{Gate, Refusal};
 use ack_http::peers::{Peer, read_body};
+use ack_service::Service;
 
 /// What the page asks because of a key.
 const KEYS: [&str; 7] = ["/back", "/card", "/choose", "/heap", "/plan", "/preview", "/write"];
 /// Lines of a text that are shown first, and about how wide they are on the page.
 const FOLDED_LINES: usize = 12;
 const LINE_WIDTH: usize = 72;
+
+const HTML: &str = "text/html; charset=utf-8";
 
 type Answer = Response<Full<Bytes>>;
 
@@ -59,14 +62,16 @@ const HEADERS: [(HeaderName, &str); 7] = [
 ];
 
 /// The server's side of the page.
-#[derive(Debug)]
 pub struct ReviewSite {
-    desk: Arc<Mutex<Desk>>,
+    pub desk: Arc<Mutex<Desk>>,
+    pub access: Arc<PageAccess>,
+    pub limits: PageLimits,
+    /// The page says that it is finished.
+    pub finished: Notify,
+    service: &'static Service,
     curator: Curator,
-    access: Arc<PageAccess>,
     gate: Gate,
     page: ReviewPage,
-    limits: PageLimits,
     began: Instant,
     /// The time of the last request of the page, in milliseconds since the start.
     last_request: AtomicU64,
@@ -76,7 +81,6 @@ pub struct ReviewSite {
     relations_found: Mutex<bool>,
     /// Whether something is looked for while the page is already in use.
     is_searching: AtomicBool,
-    finished: Notify,
 }
 
 struct Failure {
@@ -98,44 +102,35 @@ impl<E: ack_api::Diagnostic> From<E> for Failure {
 }
 
 impl ReviewSite {
-    /// A site for a desk.
     pub fn new(
         desk: Desk,
         curator: Curator,
-        access: Arc<PageAccess>,
+        access: PageAccess,
         limits: PageLimits,
     ) -> std::io::Result<Self> {
         Ok(Self {
+            service: desk.service(),
             desk: Arc::new(Mutex::new(desk)),
             curator,
             gate: Gate::new(&[], access.token()),
             page: ReviewPage::new()?,
-            access,
+            access: Arc::new(access),
             limits,
             began: Instant::now(),
-            last_request: AtomicU64::new(0),
+            last_request: AtomicU64::default(),
             revision: AtomicU64::new(1),
-            has_sent_neighbours: AtomicBool::new(false),
-            relations_found: Mutex::new(false),
+            has_sent_neighbours: AtomicBool::default(),
+            relations_found: Mutex::default(),
             is_searching: AtomicBool::new(true),
             finished: Notify::new(),
         })
     }
 
-    pub fn desk(&self) -> Arc<Mutex<Desk>> {
-        Arc::clone(&self.desk)
-    }
-
-    /// Waits until the page says it is finished.
-    pub async fn finished(&self) {
-        self.finished.notified().await;
-    }
-
-    /// Waits until the page has asked nothing for this long. What strangers ask does not count.
-    pub async fn idle(&self, limit: Duration) {
+    /// Waits until the page has asked nothing for too long. What strangers ask does not count.
+    pub async fn idle(&self) {
         loop {
             let last_request = Duration::from_millis(self.last_request.load(Ordering::Relaxed));
-            match (last_request + limit).checked_sub(self.began.elapsed()) {
+            match (last_request + self.limits.idle).checked_sub(self.began.elapsed()) {
                 Some(left) if !left.is_zero() => sleep(left).await,
                 _ => return,
             }
@@ -143,17 +138,13 @@ impl ReviewSite {
     }
 
     pub async fn answer(self: &Arc<Self>, request: Request<Incoming>, peer: &Peer) -> Answer {
-        let mut answer = match self.route(request, peer).await {
-            Ok(answer) => answer,
-            Err(failure) => {
-                let mut answer = in_json(&json!({ "error": failure.message }));
-                *answer.status_mut() = failure.status;
-                // The unread part of the request must not count as the next request.
-                let close = HeaderValue::from_static("close");
-                answer.headers_mut().insert(CONNECTION, close);
-                answer
-            }
-        };
+        let mut answer = self.route(request, peer).await.unwrap_or_else(|failure| {
+            let mut answer = in_json(&json!({ "error": failure.message }));
+            *answer.status_mut() = failure.status;
+            // The unread part of the request must not count as the next request.
+            answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            answer
+        });
         let headers = answer.headers_mut();
         for (name, value) in HEADERS {
             headers.insert(name, HeaderValue::from_static(value));
@@ -171,7 +162,7 @@ impl ReviewSite {
         let path = request.uri().path().to_owned();
         if path == "/" {
             return match *request.method() {
-                Method::GET | Method::HEAD => Ok(self.document()),
+                Method::GET | Method::HEAD => Ok(of_type(HTML, self.page.html.clone())),
                 _ => Err(not_allowed("GET, HEAD")),
             };
         }
@@ -201,28 +192,27 @@ impl ReviewSite {
     /// Notes a request of the page. Its connection outlasts those of others.
     fn admit(&self, peer: &Peer) {
         peer.mark_known();
-        self.last_request.store(millis(self.began.elapsed()), Ordering::Relaxed);
+        let now = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.last_request.store(now, Ordering::Relaxed);
     }
 
     /// Checks that the request is for this server and comes from its own page.
     fn check_place(&self, request: &Request<Incoming>) -> Result<(), Failure> {
         let wrong = |message| Err(Failure::new(StatusCode::FORBIDDEN, message));
-        let host = request.headers().get(hyper::header::HOST);
+        let header = |name: &str| request.headers().get(name).map(HeaderValue::as_bytes);
         let own_host = format!("127.0.0.1:{}", self.access.port());
         match self.gate.check_target(request.uri(), request.headers()) {
-            Ok(()) if host.is_some_and(|host| host.as_bytes() == own_host.as_bytes()) => {}
+            Ok(()) if header("host") == Some(own_host.as_bytes()) => {}
             Ok(()) | Err(Refusal::NoHost | Refusal::WrongHost) => {
                 return wrong("`Host` is not this page's address");
             }
             Err(_) => return wrong("`Origin` is not this page's"),
         }
-        let origin = request.headers().get(hyper::header::ORIGIN);
-        if origin.is_some_and(|origin| origin.as_bytes() != format!("http://{own_host}").as_bytes())
-        {
+        let own_origin = format!("http://{own_host}");
+        if header("origin").is_some_and(|origin| origin != own_origin.as_bytes()) {
             return wrong("`Origin` is not this page's");
         }
-        let site = request.headers().get("sec-fetch-site");
-        match site.map(HeaderValue::as_bytes) {
+        match header("sec-fetch-site") {
             None | Some(b"same-origin" | b"none") => Ok(()),
             // Someone follows a link to the page. The page alone reveals nothing.
             Some(_) if request.uri().path() == "/" => Ok(()),
@@ -238,13 +228,6 @@ impl ReviewSite {
         })
     }
 
-    fn document(&self) -> Answer {
-        let mut answer = Response::new(Full::new(self.page.html.clone()));
-        let html = HeaderValue::from_static("text/html; charset=utf-8");
-        answer.headers_mut().insert(CONTENT_TYPE, html);
-        answer
-    }
-
     /// Handles a request, on a thread that may wait for a store.
     fn act(&self, path: &str, body: &[u8]) -> Result<Value, Failure> {
         if KEYS.contains(&path) {
@@ -256,7 +239,7 @@ impl ReviewSite {
                 "revision": self.revision.load(Ordering::Relaxed),
                 "searching": self.is_searching.load(Ordering::Relaxed),
             })),
-            "/summary" => Ok(to_json(&self.summary(&self.desk.lock()))),
+            "/summary" => Ok(self.summary(&self.desk.lock())),
             "/queue" => Ok(to_json(&Window::of(&self.desk.lock(), &parse(body)?))),
             "/plan" => {
                 let request: PlanRequest = parse(body)?;
@@ -281,14 +264,14 @@ impl ReviewSite {
             "/heap" => self.heap(parse(body)?),
             "/card" => self.card(&parse(body)?),
             "/text" => {
-                let request: CardRequest = parse(body)?;
-                let desk = self.desk.lock();
-                let item = desk.items().get(request.number).ok_or_else(not_found)?;
-                let curated = &item.candidate.curated;
-                Ok(to_json(&CardText::of(curated, usize::MAX, LINE_WIDTH)))
+                let candidate = candidate(&self.desk.lock(), &parse(body)?)?;
+                Ok(to_json(&CardText::of(&candidate.curated, usize::MAX, LINE_WIDTH)))
             }
             "/near" => self.near(&parse(body)?),
-            "/evidence" => self.evidence(&parse(body)?),
+            "/evidence" => {
+                let candidate = candidate(&self.desk.lock(), &parse(body)?)?;
+                Ok(to_json(&evidence(self.service, &candidate)))
+            }
             "/session" => self.next_session(&parse(body)?),
             "/preview" => {
                 let request = self.validated(parse(body)?)?;
@@ -336,60 +319,64 @@ impl ReviewSite {
         self.revision.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn summary(&self, desk: &Desk) -> Summary {
-        Summary {
-            reasons: REASONS,
-            queue: desk.queue(),
-            head: desk.head(),
-            progress: desk.progress(),
-            approved: desk.approved(),
-            searching: self.is_searching.load(Ordering::Relaxed),
-            recent: desk.recent(),
-            notice: self.curator.notice.clone(),
-            begins_with_cards: desk.is_for_a_question(),
-            revision: self.revision.load(Ordering::Relaxed),
-        }
+    /// The numbers and the last choices of the desk.
+    fn summary(&self, desk: &Desk) -> Value {
+        json!({
+            "reasons": REASONS,
+            "queue": desk.queue(),
+            "head": desk.head(),
+            "progress": desk.progress(),
+            // How many were read, and whether some are still being read.
+            "approved": desk.approved(),
+            "searching": self.is_searching.load(Ordering::Relaxed),
+            "recent": desk.recent(),
+            "notice": self.curator.notice,
+            // The order says what matters.
+            "begins_with_cards": desk.is_for_a_question(),
+            // It increases with every change.
+            "revision": self.revision.load(Ordering::Relaxed),
+        })
     }
 
     fn card(&self, request: &CardRequest) -> Result<Value, Failure> {
         let desk = self.desk.lock();
         let number = request.number;
-        let card = desk.card(number).ok_or_else(not_found)?;
         let item = desk.items().get(number).ok_or_else(not_found)?;
-        let group = desk.group(number).into_iter().filter_map(|number| {
-            let item = desk.items().get(number)?;
-            Some(ListEntry::of(number, item, &desk))
-        });
-        Ok(to_json(&Shown {
-            number,
-            place: desk.place(&request.view, number),
-            chosen: desk.done(number),
-            approved: item.is_approved,
-            flagged: item.is_held_back(),
-            missed: desk.missed(number),
-            actions: desk.actions(number)?,
-            group: group.collect(),
-            text: CardText::of(&item.candidate.curated, FOLDED_LINES, LINE_WIDTH),
-            card,
+        let place = desk.place(&request.view, number);
+        Ok(json!({
+            "number": number,
+            "position": place.position,
+            "total": place.total,
+            "previous": place.previous,
+            "next": place.next,
+            "chosen": desk.done(number),
+            "approved": item.is_approved,
+            "flagged": item.is_held_back(),
+            "missed": desk.missed(number),
+            "card": desk.card(number),
+            "text": CardText::of(&item.candidate.curated, FOLDED_LINES, LINE_WIDTH),
+            "actions": desk.actions(number)?,
+            "group": ListEntry::all(desk.group(number), &desk),
         }))
     }
 
-    /// What the working tree says about a memory.
-    fn evidence(&self, request: &CardRequest) -> Result<Value, Failure> {
-        let candidate = candidate(&self.desk.lock(), request)?;
-        let service = self.desk.lock().service();
-        Ok(to_json(&evidence(service, &candidate)))
+    /// A memory, and those that are held beside it. What is looked for with them may take long, so
+    /// the desk is unlocked again.
+    fn with_held(
+        &self,
+        request: &CardRequest,
+    ) -> Result<(Arc<Candidate>, Vec<Arc<Candidate>>), Failure> {
+        let desk = self.desk.lock();
+        let candidate = candidate(&desk, request)?;
+        let held = desk.held(&candidate);
+        Ok((candidate, held))
     }
 
     /// What the next session of its project starts with, without and with a memory.
     fn next_session(&self, request: &CardRequest) -> Result<Value, Failure> {
-        let desk = self.desk.lock();
-        let candidate = candidate(&desk, request)?;
-        let held = desk.held(&candidate);
-        let service = desk.service();
-        drop(desk);
+        let (candidate, held) = self.with_held(request)?;
         let text = self.curator.session_text;
-        Ok(to_json(&NextSession::of(service, &candidate, &held, text)))
+        Ok(to_json(&NextSession::of(self.service, &candidate, &held, text)))
     }
 
     /// Waits until the nearest memories of a card have been sent, but no longer than this.
@@ -403,12 +390,10 @@ impl ReviewSite {
     /// Compares the memories while the page is already in use.
     fn find_relations(&self) {
         let mut found = self.relations_found.lock();
-        if *found {
-            return;
+        if !std::mem::replace(&mut *found, true) {
+            find_relations(&self.desk);
+            self.changed();
         }
-        find_relations(&self.desk);
-        *found = true;
-        self.changed();
     }
 
     /// Heaps and choices for many wait until the memories are compared, unless there are many.
@@ -431,13 +416,9 @@ impl ReviewSite {
 
     /// The nearest approved memories, each with the possible actions for the pair.
     fn near(&self, request: &CardRequest) -> Result<Value, Failure> {
-        let desk = self.desk.lock();
-        let candidate = candidate(&desk, request)?;
-        let (service, desk_now) = (desk.service(), desk.now());
-        let held = desk.held(&candidate);
-        // The first search may read a whole store. Decisions must not wait for it.
-        drop(desk);
-        let near = neighbours(service, &candidate, &held, desk_now);
+        let (candidate, held) = self.with_held(request)?;
+        let now = self.desk.lock().now();
+        let near = neighbours(self.service, &candidate, &held, now);
         self.has_sent_neighbours.store(true, Ordering::Relaxed);
         let desk = self.desk.lock();
         let entries = near.into_iter().map(|near| {
@@ -464,7 +445,7 @@ impl ReviewSite {
     }
 
     fn check(&self, choice: Option<&Choice>) -> Result<(), Failure> {
-        let today = (self.curator.clock)().to_zoned(TimeZone::UTC).date();
+        let today = utc_day((self.curator.clock)());
         match choice.and_then(|choice| choice.problem(today)) {
             Some(flaw) => Err(Failure::new(StatusCode::CONFLICT, flaw)),
             None => Ok(()),
@@ -527,10 +508,6 @@ fn not_found() -> Failure {
     Failure::new(StatusCode::NOT_FOUND, "there is no such memory")
 }
 
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
 fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Failure> {
     serde_json::from_slice(body).map_err(|error| {
         let message = format!("the request is not understood: {error}");
@@ -543,9 +520,12 @@ fn to_json(value: &impl Serialize) -> Value {
 }
 
 fn in_json(value: &Value) -> Answer {
-    let mut answer = Response::new(Full::new(Bytes::from(value.to_string())));
-    let json = HeaderValue::from_static("application/json");
-    answer.headers_mut().insert(CONTENT_TYPE, json);
+    of_type("application/json", value.to_string().into())
+}
+
+fn of_type(kind: &'static str, body: Bytes) -> Answer {
+    let mut answer = Response::new(Full::new(body));
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     answer
 }
 

@@ -431,7 +431,7 @@ fn closing_lines(
         saved.join(" · "),
         format!("{} shows what a session gets", command("context --preview")),
         format!("{} takes back what was saved last", command("undo")),
-        closing.unchanged.clone(),
+        closing.unchanged.to_owned(),
     ] {
         lines.extend(wrapped(&line, columns, "", DIM));
     }

@@ -17,7 +17,7 @@ use crate::cli::error::CliError;
 use crate::cli::output::write_err;
 use crate::cli::progress;
 use crate::cli::review::editor::edit_in_editor;
-use crate::cli::review::finish::{LeaveOutcome, finish};
+use crate::cli::review::finish::finish;
 use crate::cli::review::unwritten;
 use crate::cli::screen::Screen;
 use ack_desk::Desk;
@@ -50,10 +50,10 @@ pub fn run(
     let input = Input::start();
     loop {
         ask_keys(&mut walk, &input);
-        match finish(caller, desk, session, |question| input.ask(question))? {
-            LeaveOutcome::Done => return Ok(()),
-            LeaveOutcome::Return => walk.go_back(),
+        if finish(caller, desk, session, &input)? {
+            return Ok(());
         }
+        walk.go_back();
     }
 }
 
