@@ -36,7 +36,6 @@ use ack_service::scope::Scope;
 use ack_service::short_id::ShortIds;
 use ack_service::{Error, Service};
 
-/// How many memories to list before a question.
 const MAX_LISTED: usize = 20;
 
 /// Runs `approve`, `reject` and `stage`.
@@ -84,7 +83,6 @@ pub fn decide(
     carry_out(caller, desk, &session, decide.dry_run)
 }
 
-/// The memories that ids or filters name.
 fn chosen(
     caller: Caller<'_>,
     args: ChosenArgs,
@@ -119,7 +117,6 @@ fn chosen(
     Err(CliError::NothingWaits(unmatched?))
 }
 
-/// The memories that were typed, each once.
 fn named(
     caller: Caller<'_>,
     ids: &[String],
@@ -228,7 +225,6 @@ fn decide_alone(
     carry_out(caller, desk, session, dry_run)
 }
 
-/// Writes the choices, and reports the result.
 fn carry_out(
     caller: Caller<'_>,
     mut desk: Desk,
@@ -339,7 +335,6 @@ fn decided_text(number: usize) -> String {
     count(number as u64, "decision")
 }
 
-/// Shows the selected memories and asks.
 fn confirm(
     desk: &mut Desk,
     command: &str,

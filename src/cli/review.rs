@@ -161,7 +161,6 @@ fn is_any_unreadable(caller: Caller<'_>) -> Result<bool, CliError> {
     Ok(found.iter().any(|scope| scope.problem.is_some()) || !caller.scopes(None)?.is_empty())
 }
 
-/// Names the scopes whose decisions cannot be written.
 fn report_unwritable(desk: &Desk) {
     let scopes = desk.items().iter().map(|item| &item.candidate.scope);
     let scopes: BTreeMap<&str, _> = scopes.map(|scope| (scope.name.as_str(), scope)).collect();
@@ -183,7 +182,6 @@ struct Entry {
     nearest: Vec<Nearest>,
 }
 
-/// An approved memory near a waiting one.
 #[derive(Serialize)]
 struct Nearest {
     id: String,

@@ -144,7 +144,6 @@ impl ListedDecision {
         fields.collect()
     }
 
-    /// The choice that the line states.
     pub fn choice(self) -> Result<Choice, String> {
         let needs_into = matches!(self.verdict, Verdict::Merge | Verdict::Supersede);
         if needs_into != self.into.is_some() {

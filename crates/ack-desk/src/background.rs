@@ -65,7 +65,6 @@ pub fn find_relations(desk: &Mutex<Desk>) {
     desk.lock().set_relations(relations);
 }
 
-/// Finds out what the person's agents missed.
 pub fn find_need(desk: &Mutex<Desk>, changed: impl Fn()) {
     let (search, waiting) = {
         let desk = desk.lock();
@@ -96,7 +95,6 @@ pub fn answered(desk: &Mutex<Desk>) -> Option<Answered> {
     desk.lock().answered(after)
 }
 
-/// Reads the approved memories.
 pub fn find_approved(desk: &Mutex<Desk>, changed: impl Fn()) {
     if desk.lock().queue() == QueueKind::Approved {
         // Those that the person asked for are on the desk already.

@@ -31,19 +31,14 @@ pub struct Card {
     /// The writer's confidence, 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
-    /// The learning in one line.
     pub title: String,
-    /// One line of context.
     pub subtitle: Option<String>,
-    /// Short statements.
     pub facts: Vec<String>,
     pub concepts: Vec<String>,
     pub files: Vec<String>,
     pub narrative: Option<String>,
-    /// The warnings, as codes.
     pub warnings: Vec<Warning>,
     pub marks: Vec<String>,
-    /// Where agents would see it.
     pub served: Vec<String>,
 }
 
@@ -173,7 +168,6 @@ fn author_objections(memory: &Memory, now: jiff::Timestamp) -> impl Iterator<Ite
     word.into_iter().chain(day.map(|day| format!("past {day}, the day its author set")))
 }
 
-/// Days since a memory was written.
 pub fn age_in_days(memory: &Memory, now: jiff::Timestamp) -> Option<i64> {
     let seconds = now.as_second() - memory.created_at?.as_second();
     Some((seconds / 86_400).max(0))

@@ -27,9 +27,7 @@ const MAX_FILES: usize = 100_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// It must be fixed.
     Error,
-    /// A person should look at it.
     Warning,
 }
 
@@ -46,7 +44,6 @@ pub struct Finding {
 
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct CheckReport {
-    /// How many files were checked.
     pub files: usize,
     pub memories: usize,
     pub errors: usize,

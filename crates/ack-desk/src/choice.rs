@@ -48,30 +48,18 @@ pub enum Choice {
     Edit { edit: Box<Edit> },
     /// It waits for review again.
     Stage,
-    /// It leaves the queue for a while.
-    PutOff {
-        /// The day on which it comes back, `YYYY-MM-DD`.
-        until: String,
-    },
+    /// It leaves the queue until a day, `YYYY-MM-DD`.
+    PutOff { until: String },
     /// Earlier decisions no longer count; the store's own status does.
     Withdraw,
     /// Merge it into another memory, which gets what only this one says.
-    Merge {
-        /// The id of the other one.
-        into: String,
-    },
+    Merge { into: String },
     /// It is a duplicate of another memory, which gets its tags and files.
-    Duplicate {
-        /// The id of the other one.
-        of: String,
-    },
+    Duplicate { of: String },
     /// Agents see it instead of an older one.
     Supersede { older: String },
     /// Another memory replaces it.
-    Replace {
-        /// The id of the other one.
-        by: String,
-    },
+    Replace { by: String },
 }
 
 /// A reason as typed: the digit of a common one, or free text.
@@ -127,7 +115,6 @@ impl Choice {
         )
     }
 
-    /// Whether agents see the memory afterwards.
     pub const fn serves(&self) -> bool {
         matches!(self, Self::Approve | Self::Promote | Self::Edit { .. } | Self::Supersede { .. })
     }
@@ -287,7 +274,6 @@ impl ChoiceOnMemory<'_> {
     }
 }
 
-/// What a key does to a memory.
 #[derive(Debug, Serialize)]
 pub struct Action {
     pub key: char,
@@ -296,7 +282,6 @@ pub struct Action {
     pub preview: Preview,
 }
 
-/// A description of what a choice does.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Preview {
     pub label: String,
@@ -306,7 +291,6 @@ pub struct Preview {
 }
 
 impl Preview {
-    /// The preview of one choice for several memories.
     pub fn of_many(choice: &Choice, items: &[&QueueItem], hides: usize, short: &ShortIds) -> Self {
         let are_approved = items.iter().all(|item| item.is_approved);
         let about = count_text(items.len(), "memory", "memories");

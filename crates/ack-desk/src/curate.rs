@@ -25,15 +25,10 @@ use ack_store::read::CuratedMemory;
 use ack_service::scope::Scope;
 use ack_service::stale::withdrawn_mark;
 
-/// Why a decision cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum CurateError {
     #[error("no memory has the id `{id}`, or one that begins with it")]
-    NotFound {
-        id: String,
-        /// Similar ids.
-        nearest: Vec<String>,
-    },
+    NotFound { id: String, nearest: Vec<String> },
     #[error("scope `{asked}` has no memory `{id}`; it is in scope `{scope}` and {status}")]
     OtherScope {
         id: String,
@@ -68,13 +63,7 @@ pub enum CurateError {
     #[error("another process is writing `{}`", path.display())]
     Locked { path: PathBuf },
     #[error("{source}; the decisions in {} were written", text::list(written))]
-    PartlyWritten {
-        /// The scopes whose decisions were written.
-        written: Vec<String>,
-        batch: String,
-        /// Why the others were not.
-        source: Box<CurateError>,
-    },
+    PartlyWritten { written: Vec<String>, batch: String, source: Box<CurateError> },
     /// A key of the desk that makes no sense now.
     #[error("{0}")]
     Refused(&'static str),
@@ -245,7 +234,6 @@ impl ReviewSession {
         Self { actor, reason, batch, now }
     }
 
-    /// Whether a person decides, not a script.
     pub fn is_human(&self) -> bool {
         self.actor.starts_with("human:")
     }
@@ -301,7 +289,6 @@ impl ReviewSession {
     }
 }
 
-/// Checks that a memory can take another one's place.
 pub fn check_successor(candidate: &Candidate, into: &Candidate) -> Result<(), CurateError> {
     let (id, memory) = (&candidate.memory().id, into.memory());
     let newer = memory.superseded_by.as_ref();

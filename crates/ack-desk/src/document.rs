@@ -3,7 +3,6 @@
 
 use ack_store::folder::front_matter::{Header, split};
 
-/// A file in parts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Document {
     entries: Vec<Entry>,
@@ -17,7 +16,6 @@ pub struct Document {
 struct Entry {
     /// In lower case; empty for what comes before the first key.
     key: String,
-    /// The original lines.
     raw: String,
     /// The number of its first line in the file, from 1.
     line: usize,
@@ -52,7 +50,6 @@ impl Document {
         as_body()
     }
 
-    /// The keys and their lines, in order.
     pub fn keys(&self) -> impl Iterator<Item = (&str, usize)> {
         let entries = self.entries.iter().filter(|entry| !entry.key.is_empty());
         entries.map(|entry| (entry.key.as_str(), entry.line))
@@ -152,7 +149,6 @@ pub fn scalar(text: &str) -> String {
     if is_plain { text.to_owned() } else { serde_json::to_string(text).unwrap_or_default() }
 }
 
-/// Strings as a YAML list.
 pub fn list(texts: &[String]) -> String {
     texts.iter().map(|text| format!("\n- {}", scalar(text))).collect()
 }

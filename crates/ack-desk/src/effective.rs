@@ -6,7 +6,6 @@ use super::queue::ItemState;
 use super::{Desk, MadeChoice};
 use crate::curate::Candidate;
 
-/// A memory: its scope and its id.
 pub type Key<'a> = (&'a str, &'a str);
 
 pub fn key(candidate: &Candidate) -> Key<'_> {

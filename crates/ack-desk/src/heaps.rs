@@ -22,11 +22,9 @@ use super::markdown;
 use super::queue::{QueueItem, by_queue};
 use crate::curate::CurateError;
 
-/// A memory that was written more than this many days ago is old.
 const OLD_DAYS: i64 = 365;
 /// How many memories of a heap are shown at once.
 const SAMPLE: usize = 5;
-/// How many types of a heap are named.
 const MAX_TYPES: usize = 4;
 /// What opens a heap whose memories have to be looked at.
 pub(crate) const ONE_BY_ONE: (&str, &str) = ("Enter", "one by one");
@@ -107,12 +105,10 @@ impl HeapKind {
     }
 }
 
-/// The plan, as every user interface shows it.
 #[derive(Debug, Default, Serialize)]
 pub struct Plan {
     /// How many memories it has, in how many heaps.
     pub title: String,
-    /// What is left of it, in one line.
     pub left: String,
     /// How many past prompts were asked again.
     pub prompts: usize,
@@ -148,7 +144,6 @@ pub struct Heap {
     pub sampled: String,
 }
 
-/// A memory of a heap's sample.
 #[derive(Debug, Clone, Serialize)]
 pub struct Sample {
     pub number: usize,
@@ -267,12 +262,10 @@ impl Desk {
         heaps.collect()
     }
 
-    /// The name of the heap that a memory is on.
     pub fn heap_of(&self, number: usize) -> Option<String> {
         self.items.get(number).map(|item| item.heap.name())
     }
 
-    /// The memories with these numbers.
     pub(crate) fn items_of(&self, numbers: &[usize]) -> impl Iterator<Item = &QueueItem> {
         numbers.iter().filter_map(|number| self.items.get(*number))
     }
@@ -572,7 +565,6 @@ fn type_of(memory: &Memory) -> &str {
     memory.kind.as_deref().unwrap_or(NO_TYPE)
 }
 
-/// A folded name as words.
 fn in_words(name: &str) -> String {
     text::line(&name.replace('-', " "), 30)
 }

@@ -97,7 +97,6 @@ pub struct Desk {
     are_compared: bool,
 }
 
-/// A choice for one or more memories.
 #[derive(Debug, Clone)]
 struct MadeChoice {
     key: u64,
@@ -106,7 +105,6 @@ struct MadeChoice {
     picks: Vec<Pick>,
 }
 
-/// One of the memories that a choice applies to.
 #[derive(Debug, Clone)]
 struct Pick {
     number: usize,
@@ -158,7 +156,6 @@ impl Desk {
         })
     }
 
-    /// A desk with these memories of some scopes.
     pub fn with(
         memories: Vec<Candidate>,
         scopes: &[Arc<Scope>],
@@ -248,7 +245,6 @@ impl Desk {
         self.has_approved
     }
 
-    /// Sets the reason why an approved memory may be out of date.
     pub fn mark_stale(&mut self, number: usize, reason: Option<String>) {
         if let Some(item) = self.items.get_mut(number) {
             item.is_approved = reason.is_some();
@@ -257,7 +253,6 @@ impl Desk {
         self.forget_known();
     }
 
-    /// Begins with these approved memories.
     pub fn open_approved(&mut self, found: Vec<ApprovedMemory>) {
         self.queue = QueueKind::Approved;
         self.add_approved(found);
@@ -267,7 +262,6 @@ impl Desk {
         self.queue
     }
 
-    /// The unreviewed memories, by number.
     pub fn waiting(&self) -> Vec<Arc<Candidate>> {
         by_queue(&self.items).0.iter().map(|item| Arc::clone(&item.candidate)).collect()
     }
@@ -276,7 +270,6 @@ impl Desk {
         self.now
     }
 
-    /// The memories, by number.
     pub fn items(&self) -> &[QueueItem] {
         &self.items
     }
@@ -477,7 +470,6 @@ impl Desk {
         together.take(MAX_RECENT).filter_map(|made| self.recent_one(made)).collect()
     }
 
-    /// Choices that were made together.
     fn recent_one(&self, made: &[MadeChoice]) -> Option<Recent> {
         let first = made.first()?;
         let numbers: Vec<usize> = made.iter().flat_map(MadeChoice::numbers).collect();
@@ -501,7 +493,6 @@ impl Desk {
         })
     }
 
-    /// The title of a memory in one line.
     pub fn title(&self, number: usize) -> String {
         self.items
             .get(number)
@@ -555,7 +546,6 @@ impl Desk {
         }
     }
 
-    /// Drops the choices for these memories.
     fn forget(&mut self, numbers: &HashSet<usize>) {
         for made in &mut self.choices {
             made.picks.retain(|pick| !numbers.contains(&pick.number));

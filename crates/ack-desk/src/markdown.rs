@@ -74,7 +74,6 @@ pub const fn is_false(value: &bool) -> bool {
     !*value
 }
 
-/// A text as blocks.
 pub fn blocks(source: &str) -> Vec<Block> {
     let passages = passages(source);
     let mut builder = Builder::new(source, &passages);
@@ -146,7 +145,6 @@ struct Builder<'t> {
     /// The text of the block that is not complete yet.
     spans: Vec<Span>,
     style: Style,
-    /// What the code is.
     language: String,
     /// The longest line of the block.
     width: usize,

@@ -7,9 +7,7 @@ use ack_api::memory::{Status, StatusFilter, fold_name};
 use ack_api::time::utc_day;
 use ack_service::{Error, Service};
 
-/// How many matches to look for.
 const MAX_MATCHES: usize = 500;
-/// The largest page of an answer.
 const PAGE: i64 = 50;
 const PAGE_TOKENS: i64 = 20_000;
 

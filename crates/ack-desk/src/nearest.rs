@@ -35,12 +35,10 @@ pub struct Near {
     pub title: String,
     pub age_days: Option<i64>,
     pub relation: RelationKind,
-    /// The relation in words.
     pub label: &'static str,
     /// Whether its approval is not saved yet.
     #[serde(skip_serializing_if = "is_false")]
     pub held: bool,
-    /// The contradicting statements, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conflict: Option<Conflict>,
     /// The word-by-word diff from its text to the unreviewed one, if they share enough to read it.

@@ -27,7 +27,6 @@ const TOP: usize = 5;
 /// How many results are read, because some of them do not count.
 const MAX_RESULTS: i64 = 15;
 const MAX_ANSWER_TOKENS: i64 = 20_000;
-/// How many prompts a card shows.
 const SHOWN_PROMPTS: usize = 2;
 
 /// What past prompts would have found.
@@ -45,7 +44,6 @@ pub struct Need {
 /// How often a memory was missed, as its card says.
 #[derive(Debug, Serialize)]
 pub struct Missed {
-    /// How often, in a sentence.
     pub said: String,
     /// Some of the prompts that would have found it, each with its day, the newest first.
     pub examples: Vec<PastPrompt>,

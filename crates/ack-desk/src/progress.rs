@@ -18,10 +18,8 @@ const SECONDS_A_HEAP: f64 = 10.0;
 const MAX_PAUSE_SECONDS: f64 = 30.0;
 /// From so many decisions on, the person's own pace counts.
 const MIN_DECISIONS: usize = 5;
-/// How many lessons of a project the closing screen names.
 const MAX_LESSONS: usize = 3;
 
-/// How long a person's decisions take.
 #[derive(Debug, Default)]
 pub struct Pace {
     last_key: Option<Timestamp>,
@@ -124,7 +122,6 @@ pub struct Learned {
 }
 
 impl Desk {
-    /// Notes that the person pressed a key, or did the like.
     pub fn note_key(&mut self, now: Timestamp) {
         self.pace.key(now);
     }

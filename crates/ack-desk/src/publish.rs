@@ -31,7 +31,6 @@ use serde::Serialize;
 use ack_flags::sharing::{SharingProblem, sharing_problems};
 use ack_service::scope::Scope;
 
-/// How many memories an error lists.
 const MAX_NAMED: usize = 5;
 
 #[derive(Debug, thiserror::Error)]
@@ -216,7 +215,6 @@ fn may_publish(scope: &Scope) -> Result<(), PublishError> {
 /// What to do with approved memories that newer ones replace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Superseded {
-    /// Do not publish them.
     LeftOut,
     /// Publish them, with their successor.
     Kept,
@@ -372,7 +370,6 @@ fn count_text(count: usize) -> String {
     }
 }
 
-/// The first few memories, with the reasons.
 fn named_list(held: &[HeldItem]) -> String {
     let named = held.iter().map(|one| format!("`{}` {}", one.id, one.reasons.join(", ")));
     first_ones(named.collect()).join("; ")

@@ -139,7 +139,6 @@ impl QueueItem {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QueueKind {
-    /// Memories that wait for review.
     #[default]
     Waiting,
     /// Approved memories, those that may be out of date first.

@@ -56,7 +56,6 @@ fn contradicted(service: &Service, waiting: &[Arc<Candidate>]) -> HashMap<usize,
 }
 
 impl Desk {
-    /// Compares the unreviewed memories.
     pub fn find_relations(&mut self) {
         let relations = Relations::find(self.service, &self.waiting());
         self.set_relations(relations);

@@ -30,7 +30,6 @@ use ack_service::context::brief::Brief;
 pub struct PageLimits {
     /// Concurrent connections. All come from this machine.
     connections: ConnectionLimits,
-    /// The time limit for a request's body.
     body_timeout: Duration,
     bytes: usize,
     /// The time without a request after which the server stops.
@@ -65,7 +64,6 @@ pub enum StopReason {
     Interrupted,
 }
 
-/// Who decides, and when.
 #[derive(Debug, Clone)]
 pub struct Curator {
     /// `human:NAME` or `process:NAME`.
@@ -73,7 +71,6 @@ pub struct Curator {
     pub clock: fn() -> jiff::Timestamp,
     /// What they should know first, in a sentence.
     pub notice: Option<String>,
-    /// The text of a session that starts.
     pub session_text: fn(&Brief) -> String,
 }
 

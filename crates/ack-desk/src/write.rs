@@ -23,7 +23,6 @@ use ack_service::scope::Scope;
 
 #[derive(Debug, Default)]
 pub struct ReviewOutcome {
-    /// The batch, for `undo`.
     pub batch: String,
     pub written: usize,
     /// The memories that changed since they were read. Nothing was decided about them.
@@ -31,7 +30,6 @@ pub struct ReviewOutcome {
     pub decisions: Vec<Decision>,
     /// The memories that had a choice, and others that were decided about because of one.
     pub about: Vec<About>,
-    /// What else changed.
     pub side_effects: SideEffects,
 }
 
@@ -46,9 +44,7 @@ pub struct ChangedMemory {
 pub enum Conflict {
     /// It changed, or the other memory that the choice names did, and it is to be decided again.
     CameBack,
-    /// Somebody else made a decision.
     Decided,
-    /// Its store no longer has it.
     Gone,
     /// It was chosen among many, and contradicts an approved memory.
     HeldBack,
@@ -185,7 +181,6 @@ impl Desk {
         self.add_items(items.collect());
     }
 
-    /// The choices of each scope, by its name.
     fn planned_choices(&self) -> BTreeMap<String, (Arc<Scope>, Vec<PlannedChoice>)> {
         let mut by_scope = BTreeMap::new();
         for made in &self.choices {
@@ -260,7 +255,6 @@ impl PlannedChoice {
         &self.item.memory().id
     }
 
-    /// The memories it names.
     fn both(&self) -> impl Iterator<Item = &CuratedMemory> {
         let both = std::iter::once(&*self.item.candidate).chain(&self.other);
         both.map(|candidate| &candidate.curated)

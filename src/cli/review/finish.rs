@@ -78,7 +78,6 @@ fn write(
     Ok(desk.unwritten() == 0)
 }
 
-/// Saves the choices to a file, and says where.
 pub fn save(
     caller: Caller<'_>,
     desk: &Mutex<Desk>,

@@ -50,7 +50,6 @@ pub struct TerminalView {
     pub has_unwritten: bool,
 }
 
-/// Goes through the queue, and writes the choices.
 pub fn run_terminal_desk(
     caller: Caller<'_>,
     mut desk: Desk,
@@ -257,7 +256,6 @@ fn has_many(desk: &Mutex<Desk>) -> bool {
     desk.lock().waiting().len() > MAX_COMPARED_FIRST
 }
 
-/// An error with what to do about it.
 pub fn problem(error: &dyn Diagnostic) -> String {
     let hint = error.hint_for(&SHELL).map(|hint| format!("hint: {hint}\n"));
     format!("{error}\n{}", hint.unwrap_or_default())

@@ -52,7 +52,6 @@ struct CheckedMemory {
     is_withdrawn: bool,
 }
 
-/// A file that is checked.
 struct CheckedFile<'a> {
     place: &'a NoteFolder,
     relative: &'a Path,
@@ -70,7 +69,6 @@ impl Finding {
     }
 }
 
-/// What was read and found so far.
 #[derive(Default)]
 pub struct CheckState {
     read: Vec<CheckedMemory>,

@@ -7,7 +7,6 @@
 use serde::de::IgnoredAny;
 use serde_saphyr::{DuplicateKeyPolicy, NonFiniteFloatPolicy, options};
 
-/// Why a text is not valid YAML.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Problem {
     pub line: usize,

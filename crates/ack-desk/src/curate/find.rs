@@ -18,13 +18,11 @@ use crate::matching::Matched;
 use ack_service::scope::Scope;
 use ack_service::short_id::{ShortIds, has_prefix};
 
-/// How many memories to list for an ambiguous prefix.
 const MAX_LISTED: usize = 8;
 
 /// Selects memories if a command names no ids.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Only of this type.
     pub kind: Option<String>,
     pub project: Option<String>,
     pub tag: Option<String>,
@@ -34,7 +32,6 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Whether it matches everything.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -65,12 +62,10 @@ pub fn by_id(scopes: &[Arc<Scope>], id: &str) -> Result<Candidate, CurateError> 
     single_match(id, found, &[])
 }
 
-/// The memory with exactly this id.
 pub fn by_whole_id(scopes: &[Arc<Scope>], id: &str) -> Result<Candidate, CurateError> {
     single_match(id, with_id(scopes, id)?, &[])
 }
 
-/// The memories with exactly this id.
 fn with_id(scopes: &[Arc<Scope>], id: &str) -> Result<Vec<Candidate>, CurateError> {
     let mut found = Vec::new();
     for scope in scopes {
@@ -81,7 +76,6 @@ fn with_id(scopes: &[Arc<Scope>], id: &str) -> Result<Vec<Candidate>, CurateErro
     Ok(found)
 }
 
-/// The only memory whose id begins so.
 fn by_prefix(scopes: &[Arc<Scope>], id: &str) -> Result<Candidate, CurateError> {
     let (mut found, mut known) = (Vec::new(), Vec::new());
     let typed = id.trim().to_lowercase();
@@ -203,7 +197,6 @@ impl Unmatched {
         words
     }
 
-    /// What to do next.
     pub fn hints(&self) -> Vec<Hint> {
         if !self.elsewhere.is_empty() {
             return vec![Hint::advice("leave out --scope, or name the other one")];

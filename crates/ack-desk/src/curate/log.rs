@@ -19,12 +19,10 @@ use super::sign;
 use super::{CurateError, check_single};
 use ack_service::scope::Scope;
 
-/// Decisions that were written together.
 #[derive(Debug, Default)]
 pub struct WrittenDecisions {
     /// All of them, with those that follow from a rejection.
     pub decisions: Vec<Decision>,
-    /// What else changed.
     pub side_effects: SideEffects,
 }
 

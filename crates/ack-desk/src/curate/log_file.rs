@@ -20,13 +20,11 @@ use tempfile::NamedTempFile;
 
 use super::CurateError;
 
-/// How long to wait for another process that writes the log.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 const LOCK_POLL: Duration = Duration::from_millis(20);
 /// The beginning of the names of copies that are not in place yet.
 const COPY_PREFIX: &str = ".decisions-";
 
-/// Checks that a log can be written, without writing to it.
 pub fn check(path: &Path) -> Result<(), CurateError> {
     let writable = |path: &Path| access(path, AccessFlags::W_OK).map_err(io::Error::from);
     let checked = real_path(path).and_then(|real| {
@@ -225,7 +223,6 @@ fn open_to_lock(path: &Path) -> io::Result<File> {
     fs::OpenOptions::new().read(true).append(true).open(path)
 }
 
-/// Waits until no other process has the lock.
 fn lock(file: &File) -> Result<(), TryLockError> {
     let began = Instant::now();
     loop {

@@ -32,19 +32,15 @@ impl About {
     }
 }
 
-/// Memories that change because of a decision about another one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct SideEffects {
-    /// Agents see them again.
     pub served_again: Vec<About>,
-    /// They wait for review again.
     pub wait_again: Vec<About>,
     /// They are rejected too, because they have the text of a rejected note.
     pub also_rejected: Vec<About>,
 }
 
 impl SideEffects {
-    /// Adds those of another scope.
     pub fn add(&mut self, other: Self) {
         self.served_again.extend(other.served_again);
         self.wait_again.extend(other.wait_again);
@@ -84,7 +80,6 @@ impl SideEffects {
     }
 }
 
-/// How a memory stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Standing {
     Served,

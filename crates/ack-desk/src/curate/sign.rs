@@ -16,7 +16,6 @@ use ack_service::scope::Scope;
 
 const MAX_KEY_BYTES: u64 = 64 << 10;
 
-/// A key of the user that may sign.
 enum SigningKey {
     /// A public key in the home folder; the private one is beside it or in the agent.
     File(PathBuf),
@@ -72,7 +71,6 @@ fn keys(scope: &Scope, signers: &Signers) -> Result<Vec<SigningKey>, CurateError
     }
 }
 
-/// The public keys in a folder, in the order of their names.
 fn public_keys(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut keys: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();

@@ -23,7 +23,6 @@ use ack_service::stale::{MARK_SEPARATOR, Staleness, is_dismissed};
 const MANY_COMMITS: u32 = 10;
 /// The time limit for reading the history, for all memories together.
 const HISTORY_TIME: Duration = Duration::from_secs(2);
-/// The maximum length of the kept list of marks.
 const MAX_DISMISSED_MARKS_CHARS: usize = 400;
 
 #[derive(Debug, Clone)]

@@ -17,7 +17,6 @@ pub struct Undo {
     pub batch: String,
     /// Who decided: `human:NAME` or `process:NAME`.
     pub actor: String,
-    /// The steps, one per scope.
     pub steps: Vec<UndoStep>,
 }
 
@@ -34,7 +33,6 @@ impl AsRef<Scope> for UndoStep {
 }
 
 impl UndoStep {
-    /// Writes the step.
     pub fn write(&self) -> Result<SideEffects, CurateError> {
         let written = log::append(&self.scope, &[], true, |_| Ok(self.decisions.clone()))?;
         Ok(written.side_effects)
@@ -46,10 +44,8 @@ impl UndoStep {
     }
 }
 
-/// A batch that can be undone.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct UndoableBatch {
-    /// When it was written, as far as that is known.
     time: Option<Timestamp>,
     name: String,
     actor: String,

@@ -71,9 +71,12 @@ async function choose(choice, { numbers = [state.shown.number], reason, together
     numbers.forEach((number) => state.selected.delete(number));
     await countSelected();
   }
-  const isDone = answer.next === null && isHeap();
-  await (isDone ? openPlan({ keepMessage: true }) : show(answer.next, { keepMessage: true }));
-  return say(answer.said);
+  if (answer.next === null && isHeap()) {
+    await openPlan({ keepMessage: true });
+    return say(answer.said);
+  }
+  say(answer.said);
+  return show(answer.next, { keepMessage: true });
 }
 
 async function takeBack(key) {

@@ -99,7 +99,6 @@ impl Publication {
         })
     }
 
-    /// The client for the bucket.
     pub const fn publisher(&self) -> &Publisher {
         &self.publisher
     }

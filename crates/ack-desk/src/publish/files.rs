@@ -21,9 +21,7 @@ use super::{HeldItem, PublishError, PublishItem, PublishOptions, PublishPlan, St
 use crate::check::dead_link;
 use ack_service::scope::Scope;
 
-/// The largest file that is read.
 const MAX_FILE_BYTES: u64 = 8 << 20;
-/// The deepest folder level that is read.
 const MAX_DEPTH: usize = 32;
 /// Read and write for everyone; the umask removes what the user does not want.
 const NEW_FILE_MODE: u32 = 0o666;
@@ -81,7 +79,6 @@ fn is_hidden(name: &std::ffi::OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b".")
 }
 
-/// Plans one file per memory.
 pub fn plan(
     plan: &mut PublishPlan,
     scope: &Scope,
@@ -195,7 +192,6 @@ pub fn add_note(folder: &Path, memory: &Memory) -> Result<PathBuf, PublishError>
     Ok(folder.join(step.path))
 }
 
-/// A name that is not taken at the top level of the folder.
 fn free_name(origin: &PublishedMemory<'_>, names: &mut HashSet<String>) -> String {
     let name = origin.file_name();
     let stem = name.trim_end_matches(".md");

@@ -20,7 +20,6 @@ pub const ORIGIN_KEY: &str = "published_from";
 const DIGEST_KEY: &str = "published_digest";
 /// The type of a memory without one, because the format requires a type.
 const DEFAULT_TYPE: &str = "memory";
-/// How many characters of a title go into a file name.
 const MAX_SLUG_CHARS: usize = 60;
 /// How many bytes of a digest are kept.
 const DIGEST_BYTES: usize = 16;
@@ -72,7 +71,6 @@ impl PublishedMemory<'_> {
         format!("{slug}-{}.md", id.get(..8).unwrap_or_default())
     }
 
-    /// The digest of the memory's published content.
     fn digest(&self) -> String {
         let memory = self.memory;
         let content = serde_json::json!([
@@ -165,7 +163,6 @@ impl PublishedMemory<'_> {
         }
     }
 
-    /// Compares this memory with a published file.
     pub fn compare(&self, published: &Published) -> Comparison {
         if published.memory_digest == self.digest() {
             Comparison::Same
@@ -189,7 +186,6 @@ pub enum Comparison {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Published {
     pub scope: String,
-    /// The memory's id there.
     pub id: String,
     memory_digest: String,
     text_digest_when_written: String,
@@ -262,7 +258,6 @@ fn set_list(document: &mut Document, keys: &[&str], known: &[String], wanted: &[
     }
 }
 
-/// The text below the front matter.
 fn body(memory: &Memory) -> String {
     let mut body = format!("\n# {}\n", memory.title);
     if let Some(narrative) = &memory.narrative {

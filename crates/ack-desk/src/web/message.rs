@@ -35,9 +35,7 @@ pub struct QueueRequest {
 /// `card`, `text`, `near` and `evidence`.
 #[derive(Debug, Deserialize)]
 pub struct CardRequest {
-    /// The memory's number.
     pub number: usize,
-    /// The current view of the page.
     #[serde(default)]
     pub view: QueueView,
 }
@@ -54,7 +52,6 @@ pub struct ChoiceRequest {
     pub choice: Option<Choice>,
     #[serde(default)]
     pub reason: Option<String>,
-    /// The current view of the page.
     #[serde(default)]
     pub view: QueueView,
 }
@@ -107,7 +104,6 @@ pub struct ListEntry {
     pub missed: Option<usize>,
     /// Of an approved one, who decided about it and when.
     pub decided: Option<String>,
-    /// Why it may be out of date.
     pub stale: Option<String>,
 }
 
@@ -151,7 +147,6 @@ pub fn decided(memory: &Memory) -> String {
 #[derive(Debug, Serialize)]
 pub struct Window {
     pub total: usize,
-    /// What is wrong with the filter.
     pub complaint: Option<String>,
     /// The position of the memory that is shown, from 1.
     pub position: Option<usize>,
@@ -180,12 +175,10 @@ impl Window {
     }
 }
 
-/// An approved memory near the one that is shown.
 #[derive(Debug, Serialize)]
 pub struct ShownNear {
     #[serde(flatten)]
     pub near: Near,
-    /// The possible actions for the pair.
     pub actions: Vec<Action>,
     /// Why the first of the others is not possible.
     pub refusal: Option<String>,

@@ -77,7 +77,6 @@ impl PageAccess {
         self.address.port()
     }
 
-    /// The session's token, for the gate.
     pub fn token(&self) -> Option<Token> {
         Token::new(&self.session).ok()
     }

@@ -61,7 +61,6 @@ const HEADERS: [(HeaderName, &str); 7] = [
     (HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=()"),
 ];
 
-/// The server's side of the page.
 pub struct ReviewSite {
     pub desk: Arc<Mutex<Desk>>,
     pub access: Arc<PageAccess>,
@@ -76,7 +75,6 @@ pub struct ReviewSite {
     /// The time of the last request of the page, in milliseconds since the start.
     last_request: AtomicU64,
     revision: AtomicU64,
-    /// Whether the nearest memories of a card have been sent.
     has_sent_neighbours: AtomicBool,
     relations_found: Mutex<bool>,
     /// Whether something is looked for while the page is already in use.
@@ -387,7 +385,6 @@ impl ReviewSite {
         }
     }
 
-    /// Compares the memories while the page is already in use.
     fn find_relations(&self) {
         let mut found = self.relations_found.lock();
         if !std::mem::replace(&mut *found, true) {

@@ -16,7 +16,6 @@ use super::walk::{ShownCard, ShownNear};
 const FOLDED_LINES: usize = 12;
 const ALL_LINES: usize = 100_000;
 
-/// How much of a card is shown.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Fold {
     pub is_whole: bool,

@@ -29,7 +29,6 @@ const BEGIN_FRAME: &str = "\x1b[?2026h";
 const END_FRAME: &str = "\x1b[0m\x1b[?2026l";
 /// How long after an escape the rest of a key may come.
 const KEY_GAP: Duration = Duration::from_millis(50);
-/// The most columns and rows that are drawn.
 const MAX_SIDE: u16 = 500;
 
 /// What it takes to give the terminal back. A signal may do that at any time.
@@ -63,7 +62,6 @@ impl Modes {
         }
     }
 
-    /// Gives the terminal back for good.
     pub fn end(&mut self) {
         self.leave();
         self.is_over = true;
@@ -79,13 +77,11 @@ pub struct Device {
 }
 
 impl Device {
-    /// Whether the terminal can show a screen.
     pub fn is_possible(term: Option<&str>) -> bool {
         let is_able = term.is_some_and(|term| !matches!(term, "" | "dumb" | "unknown"));
         is_able && std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
     }
 
-    /// Takes the terminal.
     pub fn open() -> Self {
         let device = Self {
             modes: Arc::default(),
@@ -220,7 +216,6 @@ impl Device {
         result
     }
 
-    /// Stops the process, until the shell continues it.
     pub fn suspend(&mut self) {
         let _ = self.lend(|| raise(Signal::SIGTSTP));
     }

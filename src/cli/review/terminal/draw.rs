@@ -102,7 +102,6 @@ fn key_lines<'a>(lines: impl Iterator<Item = &'a str>, columns: u16) -> Vec<Line
     lines.collect()
 }
 
-/// The places, and how far one is.
 fn head(walk: &Walk<'_>, columns: usize) -> Line<'static> {
     let (progress, approved) = {
         let desk = walk.desk.lock();
@@ -396,7 +395,6 @@ fn sample_lines(sampled: &str, sample: &[Sample], columns: usize) -> Vec<Line<'s
     lines
 }
 
-/// How many past prompts find an approved memory.
 fn answered_text(answered: &Answered) -> String {
     let prompts = count_text(answered.prompts, "prompt", "prompts");
     let before = answered.before.map(|before| format!("; before this review: {before}"));

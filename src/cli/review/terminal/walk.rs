@@ -51,7 +51,6 @@ pub enum Place {
     Closing,
 }
 
-/// What happened, in one line.
 #[derive(Debug, Default)]
 pub struct Said {
     pub text: String,
@@ -72,7 +71,6 @@ pub struct Walk<'a> {
     pub selected: BTreeSet<usize>,
     /// What is selected, in place of the card: after all that match were selected.
     pub selection: Option<Selection>,
-    /// The question that keys answer, if one is open.
     pub field: Option<Field>,
     pub said: Said,
     pub shows_keys: bool,
@@ -85,7 +83,6 @@ pub struct Walk<'a> {
     was_closing_seen: bool,
     /// How many past prompts find an approved memory, if there are any, once it is known.
     pub answered: Option<Option<Answered>>,
-    /// What was saved.
     pub outcomes: Vec<ReviewOutcome>,
 }
 
@@ -124,7 +121,6 @@ impl<'a> Walk<'a> {
         walk
     }
 
-    /// Does what a key does.
     pub fn press(&mut self, key: &Key) -> Wish {
         match key {
             Key::Interrupt => return self.leave(true),
@@ -269,7 +265,6 @@ impl<'a> Walk<'a> {
         self.complain_if(done);
     }
 
-    /// Records a choice, and goes on.
     fn choose(
         &mut self,
         numbers: &[usize],
@@ -340,7 +335,6 @@ impl<'a> Walk<'a> {
         self.say("Undone.");
     }
 
-    /// Writes the choices.
     fn save(&mut self) {
         if self.desk.lock().unwritten() == 0 {
             return self.say("Nothing to save.");
@@ -422,7 +416,6 @@ impl<'a> Walk<'a> {
         selection
     }
 
-    /// What keys do to what is selected.
     pub fn selection_hints(&self) -> Vec<String> {
         let numbers: Vec<usize> = self.selected.iter().copied().collect();
         let count = self.desk.lock().without_flagged(&numbers).0.len();
@@ -514,7 +507,6 @@ impl<'a> Walk<'a> {
         self.folded = desk.folded(&self.list);
     }
 
-    /// Shows a card from its beginning.
     fn show(&mut self, number: Option<usize>) {
         self.scroll = 0;
         self.is_whole = false;
@@ -556,7 +548,6 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Takes over what was found.
     pub fn learn(&mut self, found: Found) {
         match (found, &mut self.shown) {
             (Found::Card(found), Some(shown)) => shown.learn(&self.desk.lock(), found),

@@ -9,11 +9,9 @@ use crate::cli::args::day::parse_later_day;
 pub enum Asked {
     /// Which memories to show. Each letter counts at once.
     Filter,
-    /// Why these are rejected.
     Reason(Vec<usize>),
     /// Until when this one is put off.
     Day(usize),
-    /// What to do with what is not saved.
     Leave,
 }
 

@@ -9,9 +9,7 @@ use crate::cli::args::day::parse_later_day;
 #[derive(Debug, Default)]
 pub struct Plan {
     pub shown: ShownPlan,
-    /// The position of the chosen heap.
     pub at: usize,
-    /// How often other samples were asked for.
     turn: usize,
 }
 

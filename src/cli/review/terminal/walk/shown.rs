@@ -40,7 +40,6 @@ impl Found {
     }
 }
 
-/// What was found about a memory.
 #[derive(Debug)]
 pub struct CardFound {
     number: usize,
@@ -99,7 +98,6 @@ pub struct ShownNear {
 }
 
 impl ShownCard {
-    /// The card of a memory.
     pub fn of(desk: &Desk, number: usize) -> Option<Self> {
         let item = desk.items().get(number)?;
         let card = desk.card(number)?;
@@ -182,7 +180,6 @@ impl ShownCard {
         }
     }
 
-    /// What keys do to it.
     pub fn hints(&self) -> Vec<String> {
         let reject = match self.reject.split_once(", ") {
             Some((reject, rest)) => format!("r 1-9 {reject} ({rest})"),
