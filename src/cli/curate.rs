@@ -149,8 +149,7 @@ pub fn mark_stale(desk: &mut Desk) -> Result<(), CliError> {
 
 /// Names the memories about which the same was decided before, and who decided it.
 fn report_repeated(desk: &Desk, numbers: &[usize]) {
-    let items = numbers.iter().filter_map(|number| desk.items().get(*number));
-    for item in items.take(MAX_LISTED) {
+    for item in numbers.iter().filter_map(|number| desk.items().get(*number)).take(MAX_LISTED) {
         let memory = item.memory();
         let by = memory.reviewed_by.iter().cloned();
         let day = memory.reviewed_at.map(|at| at.strftime("%Y-%m-%d").to_string());

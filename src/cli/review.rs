@@ -6,7 +6,6 @@ mod accept;
 mod apply;
 mod browser;
 pub mod editor;
-mod finish;
 mod terminal;
 mod unwritten;
 
@@ -83,8 +82,7 @@ fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Re
     // A caller without a terminal can still look.
     let may_ask = tty || args.browser || std::io::stdin().is_terminal();
     if args.stale && (args.list || caller.json || !may_ask) {
-        let staleness = service.staleness(caller.now);
-        return list_stale(caller, &stale(&scopes, &filter, &staleness)?);
+        return list_stale(caller, &stale(&scopes, &filter, &service.staleness(caller.now))?);
     }
     let mut desk = progress::while_reading(|| Desk::open(&scopes, &filter, service, caller.now))?;
     if args.flagged {
@@ -268,8 +266,7 @@ fn list(caller: Caller<'_>, desk: &mut Desk, is_filtered: bool) -> Result<(), Cl
     desk.shorten_ids();
     let short = desk.short_ids();
     let screen = Screen::of_output();
-    let head = desk.head().text;
-    let mut out: String = head.lines().map(|line| wrapped(line, "", &screen)).collect();
+    let mut out: String = desk.head().text.lines().map(|line| wrapped(line, "", &screen)).collect();
     let shown = screen.listed(count);
     for (number, card) in (0..shown).filter_map(|number| Some((number, desk.card(number)?))) {
         out += &listed(&card, short, &screen);

@@ -85,11 +85,7 @@ impl ListedDecision {
         })
     }
 
-    /// The memory of these scopes that the line names.
-    ///
-    /// # Errors
-    /// No memory matches, or it has changed or been decided about since it was listed, or the line
-    /// does not say what was listed.
+    /// The memory of these scopes that the line names, if it still is what was listed.
     pub fn candidate(&self, scopes: &[Arc<Scope>]) -> Result<Candidate, String> {
         let id = &self.id;
         let candidate = by_whole_id(scopes, id).map_err(|error| error.to_string())?;

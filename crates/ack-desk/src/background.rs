@@ -102,8 +102,7 @@ pub fn find_approved(desk: &Mutex<Desk>, changed: impl Fn()) {
     }
     let search = desk.lock().search();
     // If a store cannot be read, its memories cannot be decided about anyway.
-    let found = search.approved().unwrap_or_default();
-    let mut items = found.into_iter().map(QueueItem::approved);
+    let mut items = search.approved().unwrap_or_default().into_iter().map(QueueItem::approved);
     while items.len() > 0 {
         desk.lock().add_items(items.by_ref().take(MAX_ADDED).collect());
     }

@@ -68,8 +68,7 @@ impl NoteFolder {
     fn shown_path(&self, relative: &Path) -> PathBuf {
         let full = self.folder.join(relative);
         let top = self.top.as_deref().unwrap_or(&self.folder);
-        let shown = full.strip_prefix(top).unwrap_or(&full);
-        PathBuf::from(shown.to_string_lossy().into_owned())
+        PathBuf::from(full.strip_prefix(top).unwrap_or(&full).to_string_lossy().into_owned())
     }
 }
 
@@ -148,8 +147,7 @@ fn list(folder: &Path) -> std::io::Result<Listed> {
             && !["index.md", "log.md"].contains(&&*relative.to_string_lossy());
         // A named pipe with the name of a note is reported when it is to be read.
         let is_read = !entry.file_type().is_dir() && !entry.file_type().is_symlink();
-        let is_note = is_read && (is_notes || is_json_lines(relative));
-        if is_note && listed.names.len() < MAX_FILES {
+        if is_read && (is_notes || is_json_lines(relative)) && listed.names.len() < MAX_FILES {
             listed.names.push(relative.to_owned());
         }
     }

@@ -219,8 +219,7 @@ impl ChoiceOnMemory<'_> {
         let id = other.map_or("", |other| other.id.as_str());
         let shown = short.shortest(id);
         let added = decisions.iter().find_map(|decision| {
-            let edit = decision.edit.as_ref().filter(|_| decision.id == id)?;
-            Some(additions(edit, other?))
+            Some(additions(decision.edit.as_ref().filter(|_| decision.id == id)?, other?))
         });
         let added = added.unwrap_or_default();
         let hides = hidden_count + usize::from(matches!(self.choice, Choice::Supersede { .. }));
@@ -352,8 +351,7 @@ type Additions = [(&'static str, Vec<String>); 3];
 
 fn additions(edit: &Edit, memory: &Memory) -> Additions {
     let new = |edited: &Option<Vec<String>>, current: &[String]| {
-        let all = edited.iter().flatten();
-        all.filter(|entry| !current.contains(entry)).cloned().collect()
+        edited.iter().flatten().filter(|entry| !current.contains(entry)).cloned().collect()
     };
     [
         ("fact", new(&edit.facts, &memory.facts)),
@@ -381,8 +379,7 @@ fn edited_fields(edit: &Edit) -> Vec<String> {
         (edit.kind.is_some(), "type"),
         (edit.project.is_some(), "project"),
     ];
-    let edited = fields.iter().filter(|(is_edited, _)| *is_edited);
-    edited.map(|(_, name)| (*name).to_owned()).collect()
+    fields.iter().filter(|(is_edited, _)| *is_edited).map(|(_, name)| (*name).to_owned()).collect()
 }
 
 /// `1 memory`, `2 memories`.

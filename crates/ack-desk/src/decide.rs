@@ -30,10 +30,8 @@ pub struct Selection {
 }
 
 impl Desk {
-    /// Decides about a memory, or about several without the flagged ones.
-    ///
-    /// # Errors
-    /// The choice is not possible for one of them. Then nothing is recorded.
+    /// Decides about a memory, or about several without the flagged ones: about all of them or, if the
+    /// choice is not possible for one, about none.
     pub fn decide(
         &mut self,
         numbers: &[usize],
@@ -55,11 +53,8 @@ impl Desk {
         Ok(Decided { said: self.sentence(&said.join("; ")), next: self.next(view, last) })
     }
 
-    /// Approves a memory, and marks the others of its group that are not flagged as its duplicates.
-    /// All of it is undone together.
-    ///
-    /// # Errors
-    /// There are no others, or a choice is not possible. Then nothing is recorded.
+    /// Approves a memory, and marks the others of its group that are not flagged as its duplicates: all
+    /// or nothing. All of it is undone together.
     pub fn keep_one(&mut self, number: usize, view: &QueueView) -> Result<Decided, CurateError> {
         let group = self.group(number);
         let Some(item) = self.items.get(number).filter(|_| !group.is_empty()) else {
@@ -115,6 +110,5 @@ const NO_SIMILAR: &str = "no other unreviewed memory is much like it";
 /// A participle at the beginning of a line.
 pub(crate) fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
-    let first = letters.next().map(char::to_uppercase);
-    first.into_iter().flatten().chain(letters).collect()
+    letters.next().map(char::to_uppercase).into_iter().flatten().chain(letters).collect()
 }

@@ -73,8 +73,7 @@ impl Document {
     pub fn set(&mut self, keys: &[&str], value: &str) {
         let first = keys.first().copied().unwrap_or_default();
         let line_end = self.line_end();
-        let known = self.entries.iter_mut().find(|entry| keys.contains(&entry.key.as_str()));
-        match known {
+        match self.entries.iter_mut().find(|entry| keys.contains(&entry.key.as_str())) {
             Some(entry) => {
                 let name = entry.raw.split(':').next().unwrap_or(first).to_owned();
                 // Comments below a value belong to what follows.

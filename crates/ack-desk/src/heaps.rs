@@ -195,15 +195,13 @@ impl Desk {
         let mut members: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (number, group) in &self.group_of {
             let is_plain = self.items.get(*number).is_some_and(|item| {
-                let kind = HeapKind::of(item, true, self.now);
-                kind == HeapKind::Alike && !item.is_flagged()
+                HeapKind::of(item, true, self.now) == HeapKind::Alike && !item.is_flagged()
             });
             if is_plain {
                 members.entry(*group).or_default().push(*number);
             }
         }
-        let several = members.into_values().filter(|members| members.len() > 1);
-        several.flatten().collect()
+        members.into_values().filter(|members| members.len() > 1).flatten().collect()
     }
 
     /// The plan. `turn` moves the samples of its heaps on.
@@ -471,12 +469,9 @@ impl Desk {
         }
     }
 
-    /// Decides about all waiting memories of a heap that are not flagged. All of it is undone
-    /// together. Without a choice, one memory of each group is kept. Returns what was decided, in a
-    /// sentence.
-    ///
-    /// # Errors
-    /// It makes no sense for this heap, or a choice is not possible. Then nothing is recorded.
+    /// Decides about all waiting memories of a heap that are not flagged, or about none. All of it is
+    /// undone together. Without a choice, one memory of each group is kept. Returns what was decided,
+    /// in a sentence.
     pub fn decide_heap(
         &mut self,
         name: &str,
@@ -571,7 +566,6 @@ fn in_words(name: &str) -> String {
 
 /// How much a memory says, in bytes.
 fn text_length(memory: &Memory) -> usize {
-    let facts: usize = memory.facts.iter().map(String::len).sum();
-    let long = [&memory.subtitle, &memory.narrative];
-    facts + long.into_iter().flatten().map(String::len).sum::<usize>()
+    let long = memory.subtitle.iter().chain(&memory.narrative);
+    long.chain(&memory.facts).map(String::len).sum()
 }

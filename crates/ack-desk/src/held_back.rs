@@ -38,8 +38,7 @@ impl HeldBack {
     pub fn of_store(store: &Store) -> Result<Self, StoreError> {
         store.full_scan(READ_TIMEOUT, |snapshot| {
             let mut held_back = Self::default();
-            let waits = |status| status == Status::Staging;
-            snapshot.visit_curated(&waits, &mut |curated| {
+            snapshot.visit_curated(&|status| status == Status::Staging, &mut |curated| {
                 held_back.add(&curated, &curated.warnings());
             })?;
             Ok(held_back)

@@ -379,10 +379,8 @@ impl Desk {
         (actions.collect(), refusal)
     }
 
-    /// Records a choice for some memories. It replaces their earlier choices.
-    ///
-    /// # Errors
-    /// The choice is not possible for one of them. Then nothing is recorded.
+    /// Records a choice for all of some memories or, if it is not possible for one, for none. It
+    /// replaces their earlier choices.
     pub fn choose(
         &mut self,
         numbers: &[usize],
@@ -414,8 +412,7 @@ impl Desk {
             for candidate in std::iter::once(&*item.candidate).chain(&other) {
                 candidate.check_single()?;
             }
-            let chosen = item.with_choice(&choice, other.as_ref());
-            for decision in chosen.decisions(&session)? {
+            for decision in item.with_choice(&choice, other.as_ref()).decisions(&session)? {
                 decision.validate()?;
             }
             picks.push(Pick { number, other });
@@ -506,12 +503,10 @@ impl Desk {
     /// How many other memories agents stop seeing once they see these.
     fn hidden_count(&self, items: &[&QueueItem], choice: &Choice) -> usize {
         let mut logs: HashMap<&str, Arc<Decisions>> = HashMap::new();
-        let serving = items.iter().filter(|item| choice.serves() && !item.is_approved);
-        let counts = serving.map(|item| {
+        let counts = items.iter().filter(|item| choice.serves() && !item.is_approved).map(|item| {
             let scope = &item.candidate.scope;
             let read = || scope.store.decisions().unwrap_or_default();
-            let log = logs.entry(&scope.name).or_insert_with(read);
-            self.replaced_count(&item.candidate, log)
+            self.replaced_count(&item.candidate, logs.entry(&scope.name).or_insert_with(read))
         });
         counts.sum()
     }
@@ -581,8 +576,7 @@ fn side_effects(chosen: &[ChoiceOnMemory<'_>], session: &ReviewSession) -> SideE
     let mut by_scope: BTreeMap<&str, (&Scope, Vec<Decision>)> = BTreeMap::new();
     for chosen in chosen {
         let scope = &chosen.candidate.scope;
-        let entry = by_scope.entry(&scope.name);
-        let (_, decisions) = entry.or_insert_with(|| (scope, Vec::new()));
+        let (_, decisions) = by_scope.entry(&scope.name).or_insert_with(|| (scope, Vec::new()));
         decisions.extend(chosen.decisions(session).unwrap_or_default());
     }
     let mut side_effects = SideEffects::default();

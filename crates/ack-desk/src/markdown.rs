@@ -75,8 +75,8 @@ pub const fn is_false(value: &bool) -> bool {
 }
 
 pub fn blocks(source: &str) -> Vec<Block> {
-    let passages = passages(source);
-    let mut builder = Builder::new(source, &passages);
+    let passages = &passages(source);
+    let mut builder = Builder { source, passages, ..Builder::default() };
     for (event, range) in Parser::new_ext(source, Options::empty()).into_offset_iter() {
         builder.add(event, range);
     }
@@ -112,8 +112,8 @@ fn add_words(blocks: &[Block], said: &mut Vec<String>) {
 
 /// A text as it is written.
 pub fn plain(source: &str) -> Vec<Span> {
-    let passages = passages(source);
-    let mut builder = Builder::new(source, &passages);
+    let passages = &passages(source);
+    let mut builder = Builder { source, passages, ..Builder::default() };
     builder.push(0..source.len());
     builder.spans
 }
@@ -136,6 +136,7 @@ struct Container {
     blocks: Vec<Block>,
 }
 
+#[derive(Default)]
 struct Builder<'t> {
     source: &'t str,
     passages: &'t [Passage],
@@ -154,22 +155,7 @@ struct Builder<'t> {
     written_until: usize,
 }
 
-impl<'t> Builder<'t> {
-    fn new(source: &'t str, passages: &'t [Passage]) -> Self {
-        Self {
-            source,
-            passages,
-            containers: Vec::new(),
-            blocks: Vec::new(),
-            spans: Vec::new(),
-            style: Style::default(),
-            language: String::new(),
-            width: 0,
-            added: 0,
-            written_until: 0,
-        }
-    }
-
+impl Builder<'_> {
     fn add(&mut self, event: Event<'_>, range: Range<usize>) {
         if range.end <= self.written_until {
             return;
@@ -231,8 +217,7 @@ impl<'t> Builder<'t> {
             self.written_until = range.end;
             self.push(range);
         } else if !is_own_text {
-            let around = self.style.host.take();
-            let hosts = std::iter::once(host(to)).chain(around);
+            let hosts = std::iter::once(host(to)).chain(self.style.host.take());
             self.style.host = Some(hosts.collect::<Vec<_>>().join(", "));
         }
     }
@@ -271,9 +256,9 @@ impl<'t> Builder<'t> {
                 self.place(Block::Heading { spans });
             }
             TagEnd::CodeBlock => {
-                let language = std::mem::take(&mut self.language);
+                let (language, spans) =
+                    (std::mem::take(&mut self.language), std::mem::take(&mut self.spans));
                 let language = Some(language).filter(|language| !language.is_empty());
-                let spans = std::mem::take(&mut self.spans);
                 self.place(Block::Code { language, spans });
             }
             TagEnd::BlockQuote(_) | TagEnd::List(_) | TagEnd::Item => self.close_container(),
@@ -338,13 +323,11 @@ impl<'t> Builder<'t> {
     /// Adds a part of the source as it is, with what is to be underlined.
     fn push(&mut self, range: Range<usize>) {
         let mut from = range.start;
-        let passages = self.passages.iter();
-        for passage in passages.filter(|passage| overlap(&passage.range, &range)) {
+        for passage in self.passages.iter().filter(|passage| overlap(&passage.range, &range)) {
             let start = passage.range.start.clamp(from, range.end);
             let end = passage.range.end.clamp(start, range.end);
             self.push_as(self.source.get(from..start).unwrap_or_default(), None);
-            let flagged = self.source.get(start..end).unwrap_or_default();
-            self.push_as(flagged, Some(passage.warning));
+            self.push_as(self.source.get(start..end).unwrap_or_default(), Some(passage.warning));
             from = end;
         }
         self.push_as(self.source.get(from..range.end).unwrap_or_default(), None);
@@ -363,8 +346,7 @@ impl<'t> Builder<'t> {
 
     fn flag_in(&self, range: &Range<usize>) -> Option<Warning> {
         let mut passages = self.passages.iter();
-        let found = passages.find(|passage| overlap(&passage.range, range));
-        found.map(|passage| passage.warning)
+        passages.find(|passage| overlap(&passage.range, range)).map(|passage| passage.warning)
     }
 
     /// Whether a line ends there only because the next word had no room in it.
@@ -389,8 +371,7 @@ const fn overlap(one: &Range<usize>, other: &Range<usize>) -> bool {
 fn host(address: &str) -> String {
     let authority = address.split_once("://").map(|(_, rest)| {
         let end = rest.find(['/', '\\', '?', '#']).unwrap_or(rest.len());
-        let authority = rest.get(..end).unwrap_or_default();
-        authority.rsplit('@').next().unwrap_or_default()
+        rest.get(..end).unwrap_or_default().rsplit('@').next().unwrap_or_default()
     });
     let shown = authority.filter(|host| !host.is_empty()).unwrap_or(address);
     named(&text::line(shown, MAX_DESTINATION)).into_owned()
@@ -462,8 +443,7 @@ mod tests {
     fn markdown_becomes_blocks() {
         let source =
             "# One\n\nA **b** _c_ `d e`\n\n- x\n- y\n  1. z\n\n> q\n\n```sql\nSELECT 1;\n```\n";
-        let expected = "# One|A *b* _c_ `d e`|[x;y|1[z]]|> q|sql{SELECT 1;}";
-        assert_eq!(drawn(source), expected);
+        assert_eq!(drawn(source), "# One|A *b* _c_ `d e`|[x;y|1[z]]|> q|sql{SELECT 1;}");
     }
 
     #[test]
@@ -529,8 +509,7 @@ mod tests {
     #[test]
     fn nesting_without_end_is_no_danger() {
         for source in ["> ".repeat(50_000), "- ".repeat(20_000), "[".repeat(50_000)] {
-            let blocks = blocks(&format!("{source}x"));
-            assert!(serde_json::to_string(&blocks).unwrap().contains('x'));
+            assert!(serde_json::to_string(&blocks(&format!("{source}x"))).unwrap().contains('x'));
         }
     }
 }

@@ -102,10 +102,7 @@ impl Desk {
 /// Those that share the most words with a memory, as they will be.
 fn like(memory: &Memory, held: &[Arc<Candidate>]) -> Vec<Memory> {
     let own = words_of(memory);
-    let shared = held.iter().map(|held| {
-        let words = words_of(held.memory());
-        (own.intersection(&words).count(), held)
-    });
+    let shared = held.iter().map(|held| (own.intersection(&words_of(held.memory())).count(), held));
     let mut like: Vec<_> = shared.filter(|(shared, _)| *shared > 1).collect();
     like.sort_by_key(|(shared, _)| Reverse(*shared));
     like.truncate(MAX_HELD);

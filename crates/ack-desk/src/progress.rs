@@ -62,8 +62,7 @@ impl Pace {
 fn median(seconds: &[f64]) -> Option<f64> {
     let mut sorted = seconds.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let median = sorted.get(sorted.len() / 2).copied();
-    median.filter(|_| sorted.len() >= MIN_DECISIONS)
+    sorted.get(sorted.len() / 2).copied().filter(|_| sorted.len() >= MIN_DECISIONS)
 }
 
 #[expect(

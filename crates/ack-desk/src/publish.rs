@@ -185,12 +185,9 @@ pub fn plan(
         return Err(PublishError::IntoOwnStore { scope: scope.name.clone(), folder });
     }
     let mut plan = PublishPlan { scope: scope.name.clone(), folder, ..PublishPlan::default() };
-    let mut approved = approved(scope, Superseded::LeftOut, options.today)?;
-    plan.waiting = approved.waiting_if_none();
-    plan.also_waiting = approved.also_waiting();
-    if options.only_promoted {
-        approved.retain_promoted();
-    }
+    let PublishOptions { only_promoted, today, .. } = options;
+    let approved = approved(scope, Superseded::LeftOut, only_promoted, today)?;
+    (plan.waiting, plan.also_waiting) = (approved.waiting, approved.also_waiting);
     let memories = check_texts(approved.memories, &mut plan.held, &mut plan.warnings);
     files::plan(&mut plan, scope, &memories, options)?;
     if !plan.held.is_empty() && !options.skip_held {
@@ -224,28 +221,18 @@ enum Superseded {
 struct Approved {
     /// The memories that agents may see, by id.
     memories: Vec<Memory>,
-    /// How many others wait for review.
-    waiting: usize,
+    /// How many memories wait for review, if none is approved.
+    waiting: Option<usize>,
+    /// How many memories wait for review, if others are approved.
+    also_waiting: usize,
 }
 
-impl Approved {
-    /// Leaves out what is merely approved.
-    fn retain_promoted(&mut self) {
-        self.memories.retain(|memory| memory.status == Status::Promoted);
-    }
-
-    /// How many memories wait, if others are approved.
-    fn also_waiting(&self) -> usize {
-        self.waiting_if_none().map_or(self.waiting, |_| 0)
-    }
-
-    /// How many memories wait, if none is approved.
-    fn waiting_if_none(&self) -> Option<usize> {
-        self.memories.is_empty().then_some(self.waiting)
-    }
-}
-
-fn approved(scope: &Scope, superseded: Superseded, today: Date) -> Result<Approved, PublishError> {
+fn approved(
+    scope: &Scope,
+    superseded: Superseded,
+    only_promoted: bool,
+    today: Date,
+) -> Result<Approved, PublishError> {
     let all = scope.store.full_scan(READ_TIMEOUT, |snapshot| {
         let mut all = Vec::new();
         snapshot.visit_curated(&|_| true, &mut |curated| all.push(curated))?;
@@ -276,8 +263,7 @@ fn approved(scope: &Scope, superseded: Superseded, today: Date) -> Result<Approv
     let mut visible: Vec<Memory> = Vec::new();
     for memory in all.iter().filter(|memory| is_shown(memory)) {
         let next = memory.superseded_by.as_deref();
-        let is_superseded = is_superseded(&memory.id, next, StatusFilter::Approved, find);
-        if !is_superseded {
+        if !is_superseded(&memory.id, next, StatusFilter::Approved, find) {
             // The successor may not be visible, so do not mention it.
             visible.push(Memory { superseded_by: None, ..memory.clone() });
         } else if superseded == Superseded::Kept {
@@ -285,7 +271,10 @@ fn approved(scope: &Scope, superseded: Superseded, today: Date) -> Result<Approv
         }
     }
     visible.sort_by(|a, b| a.id.cmp(&b.id));
-    Ok(Approved { memories: visible, waiting })
+    let (waiting, also_waiting) =
+        if visible.is_empty() { (Some(waiting), 0) } else { (None, waiting) };
+    visible.retain(|memory| !only_promoted || memory.status == Status::Promoted);
+    Ok(Approved { memories: visible, waiting, also_waiting })
 }
 
 fn is_sensitive(memory: &Memory) -> bool {

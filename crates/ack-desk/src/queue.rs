@@ -350,8 +350,7 @@ impl Desk {
 
 /// The memories that wait, and the approved ones, which come after them.
 pub(crate) fn by_queue(items: &[QueueItem]) -> (&[QueueItem], &[QueueItem]) {
-    let first = items.partition_point(|item| !item.is_approved);
-    items.split_at(first)
+    items.split_at(items.partition_point(|item| !item.is_approved))
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

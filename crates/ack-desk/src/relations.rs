@@ -57,8 +57,7 @@ fn contradicted(service: &Service, waiting: &[Arc<Candidate>]) -> HashMap<usize,
 
 impl Desk {
     pub fn find_relations(&mut self) {
-        let relations = Relations::find(self.service, &self.waiting());
-        self.set_relations(relations);
+        self.set_relations(Relations::find(self.service, &self.waiting()));
     }
 
     /// Leaves only the memories that a choice for many holds back. For a desk without choices.

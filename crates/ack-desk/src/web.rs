@@ -186,14 +186,7 @@ mod tests {
         let page = std::thread::spawn(move || {
             for _ in 0..8 {
                 std::thread::sleep(Duration::from_millis(100));
-                let request = format!(
-                    "POST /alive HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {session}\r\n\
-                     Connection: close\r\nContent-Length: 2\r\n\r\n{{}}"
-                );
-                let mut stream = std::net::TcpStream::connect(&host).unwrap();
-                stream.write_all(request.as_bytes()).unwrap();
-                let mut answer = String::new();
-                stream.read_to_string(&mut answer).unwrap();
+                let answer = ask(&host, "/alive", &session, "{}");
                 assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
             }
             notify.notify_one();
@@ -205,11 +198,11 @@ mod tests {
         assert!(began.elapsed() >= Duration::from_millis(800));
     }
 
-    /// An answer to a request without a token.
-    fn ask(host: &str, path: &str, body: &str) -> String {
+    fn ask(host: &str, path: &str, token: &str, body: &str) -> String {
         let length = body.len();
         let mut stream = std::net::TcpStream::connect(host).unwrap();
         let head = format!("POST {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n");
+        let head = format!("{head}Authorization: Bearer {token}\r\n");
         let request = format!("{head}Content-Length: {length}\r\n\r\n{body}");
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();
@@ -234,12 +227,12 @@ mod tests {
                 })
                 .collect();
             let word = format!("{{\"word\":\"{}\"}}", address.split_once("/#").unwrap().1);
-            let entered = ask(&host, "/enter", &word);
+            let entered = ask(&host, "/enter", "", &word);
             assert!(entered.starts_with("HTTP/1.1 200"), "{entered}");
             // Wrong words, until the desk ends.
             let is_open = |_: &i32| std::net::TcpStream::connect(&host).is_ok();
             let asked = (0..100).take_while(is_open).map(|_| {
-                let _ = std::panic::catch_unwind(|| ask(&host, "/enter", "{\"word\":\"x\"}"));
+                let _ = std::panic::catch_unwind(|| ask(&host, "/enter", "", "{\"word\":\"x\"}"));
                 std::thread::sleep(Duration::from_millis(50));
             });
             assert!(asked.count() < 100, "the desk goes on");

@@ -149,8 +149,7 @@ impl Desk {
         for decision in &written.decisions {
             if let Some(newer) = &decision.into {
                 let key = (scope.name.clone(), newer.clone());
-                let older = self.replaced.entry(key).or_default();
-                older.push(decision.id.clone());
+                self.replaced.entry(key).or_default().push(decision.id.clone());
             }
         }
         // Without those that only follow from them.
@@ -243,8 +242,7 @@ impl Desk {
 fn present<'a>(scope: &Arc<Scope>, ids: impl Iterator<Item = &'a str>) -> Vec<Candidate> {
     let ids: Vec<&str> = ids.collect();
     let read = scope.store.snapshot_with_timeout(READ_TIMEOUT, |snapshot| {
-        let found = ids.iter().map(|id| snapshot.curated(id));
-        found.collect::<Result<Vec<_>, _>>()
+        ids.iter().map(|id| snapshot.curated(id)).collect::<Result<Vec<_>, _>>()
     });
     let found = read.unwrap_or_default().into_iter().flatten();
     found.map(|curated| Candidate { scope: Arc::clone(scope), curated }).collect()
@@ -345,8 +343,7 @@ fn combine(mut earlier: Decision, mut later: Decision, is_own: bool) -> Decision
         (Some(before), Some(new)) => Some(merge_edits(new, before)),
         (before, new) => new.or(before),
     };
-    let is_replaced = later.verdict == Verdict::Supersede;
-    let counts = if is_own || is_replaced { later } else { earlier };
+    let counts = if is_own || later.verdict == Verdict::Supersede { later } else { earlier };
     Decision { edit, ..counts }
 }
 

@@ -65,8 +65,7 @@ impl Places<'_> {
     fn named(&self, name: &str) -> Vec<Arc<Scope>> {
         let name = fold_name(name);
         let scopes = self.scopes.iter();
-        let scopes = scopes.filter(|scope| fold_name(&scope.name) == name);
-        scopes.cloned().collect()
+        scopes.filter(|scope| fold_name(&scope.name) == name).cloned().collect()
     }
 
     /// The error for a memory that is in another scope than the command names.

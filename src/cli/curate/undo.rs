@@ -69,8 +69,7 @@ pub fn undo(caller: Caller<'_>, args: &UndoArgs) -> Result<(), CliError> {
 /// A line for each memory. If the store cannot be read, it has no title.
 fn lines_about(scope: &Scope, ids: &[&str], short: &ShortIds) -> Vec<String> {
     let read = scope.store.snapshot(|snapshot| {
-        let memories = ids.iter().map(|id| snapshot.by_id(id));
-        memories.collect::<Result<Vec<_>, _>>()
+        ids.iter().map(|id| snapshot.by_id(id)).collect::<Result<Vec<_>, _>>()
     });
     let titles = read.unwrap_or_else(|_| vec![None; ids.len()]).into_iter();
     let lines = ids.iter().zip(titles).map(|(id, memory)| {

@@ -123,8 +123,7 @@ fn read(file: &Path) -> Result<String, CliError> {
         write_err("reading decisions from the terminal; end with Ctrl+D\n");
     }
     let mut text = String::new();
-    let stdin = std::io::stdin().lock();
-    let read = stdin.take(MAX_APPLY_BYTES + 1).read_to_string(&mut text);
+    let read = std::io::stdin().lock().take(MAX_APPLY_BYTES + 1).read_to_string(&mut text);
     if read.map_err(&io)? as u64 > MAX_APPLY_BYTES {
         return Err(io(std::io::ErrorKind::FileTooLarge.into()));
     }

@@ -22,11 +22,12 @@ pub use self::input::{Input, Typed};
 use self::keys::Key;
 use self::walk::{Found, Walk, Wanted, Wish};
 use super::editor::edit_in_editor;
-use super::{finish, unwritten};
+use super::unwritten;
 use crate::cli::caller::Caller;
 use crate::cli::command::SHELL;
 use crate::cli::curate::report;
 use crate::cli::error::CliError;
+use crate::cli::output::write_plain;
 use crate::cli::progress;
 use crate::cli::{prompt, signals};
 use ack_desk::Desk;
@@ -59,16 +60,14 @@ pub fn run_terminal_desk(
     desk.shorten_ids();
     let desk = Arc::new(Mutex::new(desk));
     let term = std::env::var_os("TERM");
-    let term = term.as_ref().and_then(|term| term.to_str());
-    if view.is_plain || !Device::is_possible(term) {
+    if view.is_plain || !Device::is_possible(term.as_ref().and_then(|term| term.to_str())) {
         return plain::run(caller, &desk, session);
     }
     if !has_many(&desk) {
         progress::while_reading(|| find_relations(&desk));
     }
-    let wish = on_screen(caller, &desk, session, view)?;
-    if wish == Wish::Keep {
-        finish::save(caller, &desk, session)?;
+    if on_screen(caller, &desk, session, view)? == Wish::Keep {
+        save(caller, &desk, session)?;
     }
     Ok(())
 }
@@ -98,31 +97,19 @@ fn on_screen(
         // What is shown for a second time is asked for again.
         asked = asked.filter(|_| asked == wanted);
         let is_due = wanted.is_some() && asked.is_none();
-        let wish = match next_event(&mut device, &helper, &interrupts, is_due) {
+        let mut wish = Wish::Nothing;
+        match next_event(&mut device, &helper, &interrupts, is_due) {
             Event::Pause => {
                 asked = wanted;
                 helper.search(wanted);
-                Wish::Nothing
             }
-            Event::Key(Key::Suspend) => {
-                device.suspend();
-                Wish::Nothing
-            }
-            Event::Key(Key::Quit) => {
-                Device::quit();
-                Wish::Nothing
-            }
-            Event::Key(key) => walk.press(&key),
-            Event::Found(found) => {
-                walk.learn(found);
-                Wish::Nothing
-            }
-            Event::Changed => {
-                walk.look_again();
-                Wish::Nothing
-            }
-            Event::Resized => Wish::Nothing,
-        };
+            Event::Key(Key::Suspend) => device.suspend(),
+            Event::Key(Key::Quit) => Device::quit(),
+            Event::Key(key) => wish = walk.press(&key),
+            Event::Found(found) => walk.learn(found),
+            Event::Changed => walk.look_again(),
+            Event::Resized => {}
+        }
         match wish {
             Wish::Leave | Wish::Keep => break wish,
             Wish::Edit(number) => {
@@ -134,12 +121,12 @@ fn on_screen(
             Wish::Nothing => {}
         }
     };
-    device.close();
+    drop(device);
     for outcome in &walk.outcomes {
         report(caller, outcome, false)?;
     }
     if wish == Wish::Leave && walk.outcomes.is_empty() {
-        finish::leave_undecided(desk)?;
+        leave_undecided(desk)?;
     }
     Ok(wish)
 }
@@ -214,15 +201,14 @@ impl Helper {
         let (sender, events) = channel();
         let (wanted, wants) = channel::<(Wanted, Arc<()>)>();
         let is_busy = Arc::new(());
-        let (desk_of_lists, sender_of_lists) = (Arc::clone(desk), sender.clone());
-        let busy = Arc::clone(&is_busy);
+        let (shared, changes, busy) = (Arc::clone(desk), sender.clone(), Arc::clone(&is_busy));
         std::thread::spawn(move || {
-            let changed = || drop(sender_of_lists.send(Event::Changed));
-            find_need(&desk_of_lists, changed);
-            find_approved(&desk_of_lists, changed);
-            if has_many(&desk_of_lists) {
+            let changed = || drop(changes.send(Event::Changed));
+            find_need(&shared, changed);
+            find_approved(&shared, changed);
+            if has_many(&shared) {
                 // This takes long.
-                find_relations(&desk_of_lists);
+                find_relations(&shared);
                 changed();
             }
             drop(busy);
@@ -259,4 +245,16 @@ fn has_many(desk: &Mutex<Desk>) -> bool {
 pub fn problem(error: &dyn Diagnostic) -> String {
     let hint = error.hint_for(&SHELL).map(|hint| format!("hint: {hint}\n"));
     format!("{error}\n{}", hint.unwrap_or_default())
+}
+
+fn leave_undecided(desk: &Mutex<Desk>) -> Result<(), CliError> {
+    write_plain(match desk.lock().written() {
+        0 => "nothing was decided\n",
+        _ => "nothing else was decided\n",
+    })
+}
+
+fn save(caller: Caller<'_>, desk: &Mutex<Desk>, session: &ReviewSession) -> Result<(), CliError> {
+    let folders = unwritten::candidate_folders(caller.config);
+    write_plain(&unwritten::save(&folders, &mut desk.lock(), session))
 }

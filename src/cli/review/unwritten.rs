@@ -126,7 +126,6 @@ pub fn report_earlier(config: &Config) -> bool {
 /// Whether a file or folder is the user's own, is no link, and nobody else may use it.
 fn is_private(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|found| {
-        let is_own = found.uid() == geteuid().as_raw();
-        is_own && !found.is_symlink() && found.mode() & 0o077 == 0
+        found.uid() == geteuid().as_raw() && !found.is_symlink() && found.mode() & 0o077 == 0
     })
 }

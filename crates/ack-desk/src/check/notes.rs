@@ -143,8 +143,7 @@ impl CheckState {
     /// The memories in an index, and where it points to.
     fn index(&mut self, file: &CheckedFile<'_>, content: &str) {
         let (_, body) = split(content);
-        let above = content.lines().count() - body.lines().count();
-        self.links(file, body, above);
+        self.links(file, body, content.lines().count() - body.lines().count());
         let dialect = Dialect::of(&file.place.folder);
         let (notes, _) =
             parse::read(dialect, file.relative, content.as_bytes(), SystemTime::UNIX_EPOCH);

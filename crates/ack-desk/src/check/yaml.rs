@@ -21,8 +21,7 @@ pub fn check(lines: &str) -> Result<(), Problem> {
         duplicate_keys: DuplicateKeyPolicy::LastWins,
         non_finite_float_policy: NonFiniteFloatPolicy::PassThrough,
     };
-    let read = serde_saphyr::from_str_with_options::<IgnoredAny>(lines, options);
-    let Err(error) = read else {
+    let Err(error) = serde_saphyr::from_str_with_options::<IgnoredAny>(lines, options) else {
         return Ok(());
     };
     let line = error.location().map_or(1, |location| location.line());

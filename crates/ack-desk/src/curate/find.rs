@@ -140,8 +140,7 @@ pub fn queue(scopes: &[Arc<Scope>], filter: &Filter, now: Timestamp) -> Result<Q
         } = scope.store.full_scan(READ_TIMEOUT, |snapshot| snapshot.queue(today))?;
         numbers.count_replaced(waiting_replaced);
         for (newer, older) in older {
-            let key = (scope.name.clone(), newer);
-            replaced.entry(key).or_default().push(older);
+            replaced.entry((scope.name.clone(), newer)).or_default().push(older);
         }
         for curated in &mut waiting {
             curated.has_duplicate_id = twins.contains(&curated.memory.id);
@@ -227,8 +226,7 @@ pub fn unmatched(
             _ if curated.memory.superseded_by.is_some() => "replaced",
             status => status.as_str(),
         };
-        let counts = decided.iter_mut().filter(|(_, known)| *known == what);
-        counts.for_each(|(count, _)| *count += 1);
+        decided.iter_mut().filter(|(_, known)| *known == what).for_each(|(count, _)| *count += 1);
     })?;
     let is_left_out = |scope: &&Arc<Scope>| !scopes.iter().any(|known| known.name == scope.name);
     let elsewhere = others.iter().filter(is_left_out).filter_map(|scope| {

@@ -177,8 +177,7 @@ pub fn problem(scope: &Scope) -> Option<Message> {
 }
 
 fn log_path(scope: &Scope) -> PathBuf {
-    let log = scope.store.decision_log();
-    log.map_or_else(|| scope.folder.join(DECISION_LOG), Path::to_owned)
+    scope.store.decision_log().map_or_else(|| scope.folder.join(DECISION_LOG), Path::to_owned)
 }
 
 /// Makes the log count as it was `shown` to a person, whatever it lost.

@@ -61,7 +61,9 @@ impl LockedLog {
         }
         let mut log = Self { path: path.to_owned(), real, file: None, _folder: folder };
         loop {
-            let file = match open_to_lock(&log.real) {
+            // A network file system locks only what is open for writing.
+            let options = fs::OpenOptions::new().read(true).append(true).clone();
+            let file = match files::check(&log.real).and_then(|()| options.open(&log.real)) {
                 Ok(file) => Some(file),
                 Err(error) if error.kind() == ErrorKind::NotFound => None,
                 Err(error) => return Err(fail(error)),
@@ -111,9 +113,10 @@ impl LockedLog {
             ErrorKind::AlreadyExists => replaced(&path),
             _ => fail(error.error),
         })?;
-        sync_folder(&self.real);
-        let now = files::read(&self.real, MAX_LOG_BYTES).unwrap_or_default();
-        if !now.starts_with(&text) {
+        // Makes the new name last. What is in the file is on the disk already.
+        let folder = self.real.parent().and_then(|folder| File::open(folder).ok());
+        let _ = folder.map(|folder| folder.sync_all());
+        if !files::read(&self.real, MAX_LOG_BYTES).unwrap_or_default().starts_with(&text) {
             return Err(replaced(&path));
         }
         // If this fails, only a later loss of the new lines is not noticed.
@@ -129,8 +132,7 @@ impl LockedLog {
         let written = self.content().and_then(|content| match &self.file {
             Some(_) => {
                 let seen = Seal::of(shown, None, b"", LineOrigin::Own);
-                let sealed = Seal::of(&content, Some(&seen), b"", LineOrigin::Own);
-                self.put_in_place(&seal, &sealed)
+                self.put_in_place(&seal, &Seal::of(&content, Some(&seen), b"", LineOrigin::Own))
             }
             None => fs::remove_file(&seal).or_else(|error| match error.kind() {
                 ErrorKind::NotFound => Ok(()),
@@ -144,14 +146,12 @@ impl LockedLog {
     fn seal(&self, before: &[u8], lines: &str, origin: LineOrigin) -> io::Result<()> {
         let path = seal_path(&self.path);
         let known = Seal::load(&path)?;
-        let seal = Seal::of(before, known.as_ref(), lines.as_bytes(), origin);
-        self.put_in_place(&path, &seal)
+        self.put_in_place(&path, &Seal::of(before, known.as_ref(), lines.as_bytes(), origin))
     }
 
     fn put_in_place(&self, path: &Path, seal: &Seal) -> io::Result<()> {
         let real = real_path(path)?;
-        let copy = self.copy(&real, seal.to_text().as_bytes())?;
-        copy.persist(&real).map_err(|error| error.error)?;
+        self.copy(&real, seal.to_text().as_bytes())?.persist(&real).map_err(|error| error.error)?;
         Ok(())
     }
 
@@ -202,8 +202,7 @@ impl LockedLog {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
-        let locked = self.metadata()?.map(|file| (file.dev(), file.ino()));
-        Ok(there == locked)
+        Ok(there == self.metadata()?.map(|file| (file.dev(), file.ino())))
     }
 }
 
@@ -215,12 +214,6 @@ fn real_path(path: &Path) -> io::Result<PathBuf> {
         }
         real => real,
     }
-}
-
-/// Opens the log. A network file system locks only what is open for writing.
-fn open_to_lock(path: &Path) -> io::Result<File> {
-    files::check(path)?;
-    fs::OpenOptions::new().read(true).append(true).open(path)
 }
 
 fn lock(file: &File) -> Result<(), TryLockError> {
@@ -237,19 +230,12 @@ fn lock(file: &File) -> Result<(), TryLockError> {
 
 /// Removes what a killed process left. Its lines are in no log.
 fn remove_left_copies(log: &Path) {
-    let folder = log.parent().unwrap_or(log);
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let entries = fs::read_dir(log.parent().unwrap_or(log)).into_iter().flatten().flatten();
     for entry in entries {
         if entry.file_name().to_string_lossy().starts_with(COPY_PREFIX) {
             let _ = fs::remove_file(entry.path());
         }
     }
-}
-
-/// Makes the new name of the log last. What is in the file is on the disk already.
-fn sync_folder(log: &Path) {
-    let folder = log.parent().and_then(|folder| File::open(folder).ok());
-    let _ = folder.map(|folder| folder.sync_all());
 }
 
 fn write_error(path: &Path, source: io::Error) -> CurateError {

@@ -114,8 +114,7 @@ pub fn of_decisions(
     let after = before.with_decisions(before.decisions.followed_by(&all));
     let mut concerned: Vec<String> = Vec::new();
     if !leaving.is_empty() {
-        let older = before.replaced_by(&leaving)?;
-        concerned.extend(older.into_iter().map(|memory| memory.id));
+        concerned.extend(before.replaced_by(&leaving)?.into_iter().map(|memory| memory.id));
     }
     if is_notes {
         concerned.extend(before.decided_as(&decided)?);

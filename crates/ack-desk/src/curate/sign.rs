@@ -55,8 +55,7 @@ fn keys(scope: &Scope, signers: &Signers) -> Result<Vec<SigningKey>, CurateError
     let folder = scope.home.as_deref().map(|home| home.join(".ssh"));
     let mut keys: Vec<SigningKey> = Vec::new();
     for file in folder.iter().flat_map(|folder| public_keys(folder)) {
-        let text = files::read_text(&file, MAX_KEY_BYTES).unwrap_or_default();
-        if signers.allows(&text, now) {
+        if signers.allows(&files::read_text(&file, MAX_KEY_BYTES).unwrap_or_default(), now) {
             keys.push(SigningKey::File(file));
         }
     }

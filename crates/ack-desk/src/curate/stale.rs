@@ -96,8 +96,7 @@ fn superseded(approved: &[CuratedMemory]) -> HashSet<String> {
         Some((memory.status, memory.superseded_by.as_deref()))
     };
     let hidden = memories().filter(|memory| {
-        let first = memory.superseded_by.as_deref();
-        is_superseded(&memory.id, first, StatusFilter::Approved, find)
+        is_superseded(&memory.id, memory.superseded_by.as_deref(), StatusFilter::Approved, find)
     });
     hidden.map(|memory| memory.id.clone()).collect()
 }

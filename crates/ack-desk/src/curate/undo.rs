@@ -34,8 +34,7 @@ impl AsRef<Scope> for UndoStep {
 
 impl UndoStep {
     pub fn write(&self) -> Result<SideEffects, CurateError> {
-        let written = log::append(&self.scope, &[], true, |_| Ok(self.decisions.clone()))?;
-        Ok(written.side_effects)
+        Ok(log::append(&self.scope, &[], true, |_| Ok(self.decisions.clone()))?.side_effects)
     }
 
     /// What [`UndoStep::write`] would do. Writes nothing.
@@ -44,7 +43,7 @@ impl UndoStep {
     }
 }
 
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct UndoableBatch {
     time: Option<Timestamp>,
     name: String,
@@ -82,43 +81,33 @@ pub fn prepare(
     let mut logs = Vec::new();
     for scope in scopes {
         let decisions = scope.store.decisions()?;
-        let counting = |last: &&Decision| last.verdict != Verdict::Withdraw;
-        let newest = decisions.newest().filter(counting);
-        batches.extend(
-            newest.filter_map(|newest| UndoableBatch::of(newest, decisions.about(&newest.id))),
-        );
+        let counting = decisions.newest().filter(|last| last.verdict != Verdict::Withdraw);
+        batches.extend(counting.filter_map(|it| UndoableBatch::of(it, decisions.about(&it.id))));
         logs.push((scope, decisions));
     }
     let found = match batch {
-        Some(batch) => batches.into_iter().find(|batches| batches.name == batch),
-        None => {
-            let own_batch = batches.iter().filter(|batches| batches.is_by(names)).max();
-            let others = batches.iter().max();
-            match (own_batch, others) {
-                (None, Some(others)) => {
-                    return Err(CurateError::OthersOnly {
-                        batch: others.name.clone(),
-                        actor: others.actor.clone(),
-                    });
-                }
-                (own_batch, _) => own_batch.cloned(),
-            }
-        }
+        Some(batch) => batches.iter().find(|known| known.name == batch),
+        None => batches.iter().filter(|known| known.is_by(names)).max(),
     };
-    let found =
-        found.ok_or_else(|| CurateError::NothingToUndo { batch: batch.map(str::to_owned) })?;
-    let mut undo = Undo { batch: found.name, actor: found.actor, steps: Vec::new() };
+    let Some(found) = found else {
+        return Err(match batches.into_iter().max() {
+            Some(UndoableBatch { name, actor, .. }) if batch.is_none() => {
+                CurateError::OthersOnly { batch: name, actor }
+            }
+            _ => CurateError::NothingToUndo { batch: batch.map(str::to_owned) },
+        });
+    };
+    let mut undo =
+        Undo { batch: found.name.clone(), actor: found.actor.clone(), steps: Vec::new() };
     for (scope, decisions) in logs {
-        let mut restored: Vec<Decision> = decisions
-            .newest()
-            .filter(|last| last.batch.as_ref() == Some(&undo.batch))
-            .map(|last| {
-                let lines = decisions.about(&last.id);
-                let first = lines.iter().position(|line| line.batch == last.batch);
-                let earlier = first.and_then(|first| lines.get(first.checked_sub(1)?));
-                restore(last, earlier, session, &undo.batch)
-            })
-            .collect();
+        let of_batch = decisions.newest().filter(|it| it.batch.as_ref() == Some(&undo.batch));
+        let restored = of_batch.map(|last| {
+            let lines = decisions.about(&last.id);
+            let first = lines.iter().position(|line| line.batch == last.batch);
+            let earlier = first.and_then(|first| lines.get(first.checked_sub(1)?));
+            restore(last, earlier, session, &undo.batch)
+        });
+        let mut restored: Vec<Decision> = restored.collect();
         restored.sort_by(|a, b| a.id.cmp(&b.id));
         if !restored.is_empty() {
             undo.steps.push(UndoStep { scope: Arc::clone(scope), decisions: restored });

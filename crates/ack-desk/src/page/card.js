@@ -69,36 +69,31 @@ function fillList(id, fill) {
   return current;
 }
 
-const railButton = (number, parts, attributes) =>
-  element(
-    "button",
-    {
-      type: "button",
-      "aria-current": number === state.shown?.number ? "true" : null,
-      onclick: () => inTurn(() => show(number)),
-      ...attributes,
-    },
-    ...parts,
-  );
+function railButton(number, parts, attributes) {
+  const current = number === state.shown?.number ? "true" : null;
+  const onclick = () => inTurn(() => show(number));
+  return element("button", { type: "button", "aria-current": current, onclick, ...attributes }, ...parts);
+}
 
-const sign = (text, name = "") => element("span", { class: `sign ${name}`, "aria-hidden": "true" }, text);
+const sign = (text, name = "") =>
+  element("span", { class: `sign ${name}`, "aria-hidden": "true" }, text);
 
 /** What was decided, with a click to change it. Several decided together are folded. */
 function decidedEntry({ done, reason, about, count, members }) {
   const mark = MARKS[done] ?? "✓";
   const parts = (title) => [
     sign(mark, mark === "✕" ? "bad" : "good"),
-    element("span", { class: "title" }, title),
+    span("title", title),
     element("span", { class: "of", title: reason ? `${done}: ${reason}` : done }, done),
   ];
-  const entry = ({ number, title }) => element("li", {}, railButton(number, parts(title)));
+  const entry = ({ number, title }) => item(railButton(number, parts(title)));
   if (count === 1) {
     return entry({ ...members[0], title: about });
   }
   const rest = count - members.length;
   const more = rest > 0 ? element("li", { class: "small" }, `and ${rest} more`) : null;
   const all = element("ol", {}, ...members.map(entry), more);
-  return element("li", {}, element("details", {}, element("summary", {}, ...parts(about)), all));
+  return item(element("details", {}, element("summary", {}, ...parts(about)), all));
 }
 
 /** One that is undecided, or approved. */
@@ -108,25 +103,22 @@ function railEntry(entry) {
   const plain = sign(decided ? "" : missed ? `${missed}×` : "·");
   const mark = isSelected ? sign("*", "chosen") : flagged ? sign("⚑", "warn") : plain;
   const about = decided ? joined([entry.place, decided]) : alike ? `${alike} alike` : null;
-  const why = stale ? element("span", { class: "warn" }, ` · stale: ${stale}`) : null;
+  const why = stale ? span("warn", ` · stale: ${stale}`) : null;
   const parts = [
     mark,
-    element("span", { class: "title" }, flagged ? unseen("flagged: ") : null, title),
-    about ? element("span", { class: "of" }, about, why) : null,
+    span("title", flagged ? unseen("flagged: ") : null, title),
+    about ? span("of", about, why) : null,
   ];
   const isCurrent = number === state.shown?.number;
   const next = missed === null ? ["Next"] : ["Next", "missed"].map((text) => element("span", {}, text));
-  return element(
-    "li",
-    { class: decided ? "approved" : null },
-    railButton(number, parts, { "aria-pressed": isSelected ? "true" : null }),
-    isCurrent && !decided ? element("p", { class: "label" }, ...next) : null,
-  );
+  const label = isCurrent && !decided ? element("p", { class: "label" }, ...next) : null;
+  const open = railButton(number, parts, { "aria-pressed": isSelected ? "true" : null });
+  return element("li", { class: decided ? "approved" : null }, open, label);
 }
 
 /** A text in one style, marked if it flags the memory. Never markup of the memory. */
 function spanNode({ text, bold, emphasis, code, host, flag }) {
-  const shown = host ? [text, element("span", { class: "host" }, ` (${host})`)] : [text];
+  const shown = host ? [text, span("host", ` (${host})`)] : [text];
   const names = [code ? "code" : null, emphasis ? "em" : null, bold ? "strong" : null];
   const within = (node, name) => (name ? [element(name, {}, ...node)] : node);
   const node = names.reduce(within, shown);
@@ -139,19 +131,14 @@ const BLOCKS = {
   paragraph: ({ spans }) => element("p", {}, ...spanNodes(spans)),
   heading: ({ spans }) => element("p", { class: "heading" }, ...spanNodes(spans)),
   quote: ({ blocks }) => element("blockquote", {}, ...blockNodes(blocks)),
-  list: ({ first, items }) =>
-    element(
-      first === undefined ? "ul" : "ol",
-      { start: first },
-      ...items.map((item) => element("li", {}, ...blockNodes(item))),
-    ),
-  code: ({ language, spans }) =>
-    element(
-      "pre",
-      {},
-      language ? element("span", { class: "language" }, language) : null,
-      element("code", {}, ...spanNodes(spans)),
-    ),
+  list: ({ first, items }) => {
+    const entries = items.map((blocks) => item(...blockNodes(blocks)));
+    return element(first === undefined ? "ul" : "ol", { start: first }, ...entries);
+  },
+  code: ({ language, spans }) => {
+    const name = language ? span("language", language) : null;
+    return element("pre", {}, name, element("code", {}, ...spanNodes(spans)));
+  },
 };
 
 const blockNodes = (blocks) => blocks.map((block) => BLOCKS[block.block](block));
@@ -205,7 +192,7 @@ function metaLine({ card, position, total }) {
     "p",
     { class: "meta" },
     element("span", { id: "position" }, position ? `${position} of ${total}` : "decided"),
-    card.type ? element("span", { class: "chip" }, card.type) : null,
+    card.type ? span("chip", card.type) : null,
     element("span", {}, joined([card.project, age, confidence])),
     element("code", {}, card.id),
   );
@@ -311,49 +298,31 @@ function shortened(text, before, after) {
 const contradiction = ({ newer, older }) =>
   rows([["here", newer], ["there", older]], { class: "conflict" });
 
-const relation = ({ relation: kind, label }) =>
-  element("span", { class: `relation ${kind}` }, label);
+const relation = ({ relation: kind, label }) => span(`relation ${kind}`, label);
 
 /** A part of the card that is folded in a narrow window. */
 function fold(id, name, about, ...content) {
-  const isWide = matchMedia("(min-width: 50rem)").matches;
-  by(id).replaceChildren(
-    element(
-      "details",
-      { open: isWide, class: "fold" },
-      element("summary", {}, element("h2", { id: `${id}-name` }, name), about),
-      ...content,
-    ),
-  );
+  const open = matchMedia("(min-width: 50rem)").matches;
+  const summary = element("summary", {}, element("h2", { id: `${id}-name` }, name), about);
+  by(id).replaceChildren(element("details", { open, class: "fold" }, summary, ...content));
 }
 
 function nearEntry(near, position) {
   const isMarked = position === state.current;
   const age = near.age_days === null ? null : `${days(near.age_days)} old`;
   const about = joined([near.held ? "approved, not saved yet" : null, near.id, age]);
-  const actions = near.actions.map((action) =>
-    button(action.label, action.key, () => inTurn(() => nearAction(action.key)), {
-      title: action.effects.join("\n"),
-    }),
+  const actions = near.actions.map(({ label, key, effects }) =>
+    button(label, key, () => inTurn(() => nearAction(key)), { title: effects.join("\n") }),
   );
-  const mark = button("Mark", position === nextNear() ? "o" : null, () =>
-    inTurn(() => markNext(position)),
-  );
-  const details = element(
-    "details",
-    { open: isMarked && state.nearUnfolded },
-    element(
-      "summary",
-      {},
-      element("span", { class: "title" }, near.title),
-      element("span", { class: "small" }, relation(near), ` ${about}`),
-    ),
-    comparison(near),
-  );
+  const key = position === nextNear() ? "o" : null;
+  const mark = button("Mark", key, () => inTurn(() => markNext(position)));
+  const title = [span("title", near.title), span("small", relation(near), ` ${about}`)];
+  const summary = element("summary", {}, ...title);
+  const isOpen = isMarked && state.nearUnfolded;
   return element(
     "li",
     { class: "near", "aria-current": isMarked ? "true" : null },
-    details,
+    element("details", { open: isOpen }, summary, comparison(near)),
     near.conflict ? contradiction(near.conflict) : null,
     buttons(...(isMarked ? actions : [mark])),
   );
@@ -363,7 +332,7 @@ function showNear() {
   const { near } = state;
   const name = "Nearest approved";
   if (near?.length > 0) {
-    const about = element("span", { class: "small" }, relation(near[0]), ` ${near.length}`);
+    const about = span("small", relation(near[0]), ` ${near.length}`);
     fold("near", name, about, element("ol", {}, ...near.map(nearEntry)));
   } else {
     fold("near", name, null, small(near === null ? "…" : "Nothing like it is approved."));
@@ -395,12 +364,9 @@ function showNext() {
   const lines = next.lines.filter(({ change }) => !isWithout || change !== "enters");
   const shown = lines.map(({ title, change }) => {
     const [mark, said] = (isWithout ? null : CHANGES[change]) ?? ["", ""];
-    return element(
-      "li",
-      { class: mark ? change : null },
-      element("span", { class: "sign", "aria-hidden": "true" }, mark),
-      element("span", {}, said ? unseen(said) : null, title),
-    );
+    const before = element("span", { class: "sign", "aria-hidden": "true" }, mark);
+    const what = element("span", {}, said ? unseen(said) : null, title);
+    return element("li", { class: mark ? change : null }, before, what);
   });
   const view = (label, without) => {
     const look = () => {
@@ -410,11 +376,11 @@ function showNext() {
     const pressed = String(isWithout === without);
     return button(label, null, () => inTurn(look), { "aria-pressed": pressed });
   };
-  const session = element("span", { class: "small" }, `Next session in ${next.project}`);
+  const session = span("small", `Next session in ${next.project}`);
   fold(
     "next",
     name,
-    element("span", { class: "small" }, about),
+    span("small", about),
     element("div", { class: "views" }, session, view("without", true), view("with", false)),
     element("ol", {}, ...shown),
     small(next.says),

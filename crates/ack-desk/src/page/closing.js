@@ -23,7 +23,7 @@ async function openClosing() {
 function closingKnowledge({ projects }) {
   const rows = projects.map(({ project, count, lessons }) => {
     const name = element("p", { class: "of" }, element("strong", {}, project), ` +${count}`);
-    return element("li", {}, name, listOf(lessons));
+    return item(name, listOf(lessons));
   });
   return element(
     "section",
@@ -43,11 +43,7 @@ function showAnswered(answered) {
   const bars = [
     ["before", before ?? 0],
     ["after", Math.max(0, after - (before ?? 0))],
-  ].map(([name, count]) => {
-    const bar = element("span", { class: name });
-    bar.style.width = `${(100 * count) / prompts}%`;
-    return bar;
-  });
+  ].map(([name, count]) => bar(name, count, prompts));
   const then = before === null ? "" : `; before this review: ${before}`;
   place.replaceChildren(
     element("h3", {}, `Your last ${counted(prompts, "prompt", "prompts")}, asked again`),
@@ -64,9 +60,7 @@ const COMMANDS = [
 ];
 
 function closingTotals({ saved, left, unchanged }) {
-  const totals = saved.map(({ done, count }) =>
-    element("li", {}, element("strong", {}, String(count)), ` ${done}`),
-  );
+  const total = ({ done, count }) => item(element("strong", {}, String(count)), ` ${done}`);
   const next = COMMANDS.map(([what, command]) =>
     element("li", { class: "label" }, what, element("code", {}, command)),
   );
@@ -74,7 +68,7 @@ function closingTotals({ saved, left, unchanged }) {
     "section",
     { "aria-label": "Totals and what comes next" },
     element("h3", {}, "Today"),
-    element("ul", { class: "totals" }, ...totals),
+    element("ul", { class: "totals" }, ...saved.map(total)),
     element("h3", {}, "Next"),
     element("ul", {}, ...next),
     small(unchanged),

@@ -65,11 +65,10 @@ function askReason(numbers = [state.shown.number], name = "Reject because…", a
   const attributes = { id: "reason", autocomplete: "off", maxlength: "500" };
   const input = answerField(attributes, done);
   const offered = about === null ? offeredReason(state.shown.card) : null;
-  const common = state.reasons.map((reason, position) =>
-    button(reason, String(position + 1), () => done(reason), {
-      class: reason === offered ? "offered" : null,
-    }),
-  );
+  const common = state.reasons.map((reason, position) => {
+    const look = { class: reason === offered ? "offered" : null };
+    return button(reason, String(position + 1), () => done(reason), look);
+  });
   const reject = state.shown.actions.find((action) => action.key === "r");
   const changes = about ?? reject?.side_effects ?? [];
   open(
@@ -119,8 +118,7 @@ const FIELDS = [
 ];
 
 function askEdit() {
-  const { card } = state.shown;
-  const number = state.shown.number;
+  const { card, number } = state.shown;
   const text = (field) => (LISTS.has(field) ? card[field].join("\n") : (card[field] ?? ""));
   const inputs = new Map();
   const parts = FIELDS.map(([field, label]) => {
@@ -153,11 +151,8 @@ function askEdit() {
       say("Nothing was changed.");
       return;
     }
-    inTurn(() =>
-      choose({ do: "edit", edit }, { numbers: [number] }).then(close, () =>
-        tell(by("alarm").textContent),
-      ),
-    );
+    const refused = () => tell(by("alarm").textContent);
+    inTurn(() => choose({ do: "edit", edit }, { numbers: [number] }).then(close, refused));
   };
   const form = element("div", {}, ...parts);
   form.addEventListener("keydown", (event) => {
@@ -226,14 +221,10 @@ function showKeys() {
   const reasons = state.reasons.map((reason, at) => [String(at + 1), `reject: ${reason}`]);
   const rows = KEYS.trimEnd().replace(/\n {10}/g, " ").split("\n");
   const keys = rows.map((line) => [line.slice(0, 10), line.slice(10)]);
-  const lines = [...keys, ...reasons].map(([key, what]) =>
-    element(
-      "tr",
-      {},
-      element("th", { scope: "row" }, element("kbd", {}, key)),
-      element("td", {}, what),
-    ),
-  );
+  const lines = [...keys, ...reasons].map(([key, what]) => {
+    const head = element("th", { scope: "row" }, element("kbd", {}, key));
+    return element("tr", {}, head, element("td", {}, what));
+  });
   const single = element("input", { type: "checkbox", id: "single" });
   single.checked = state.singleKeys;
   single.addEventListener("change", () => {

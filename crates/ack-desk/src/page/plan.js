@@ -54,55 +54,35 @@ async function closePlan(filter = "", queue = "waiting") {
 }
 
 function heapRow(heap, position) {
-  return element(
-    "li",
-    {},
-    element(
-      "button",
-      {
-        type: "button",
-        class: heap.done ? "heap done" : "heap",
-        "aria-current": position === plan.at ? "true" : null,
-        onclick: () => moveTo(position),
-      },
-      element("span", { class: "count" }, String(heap.done ? heap.total : heap.waiting)),
-      element(
-        "span",
-        { class: "what" },
-        element("span", { class: "title" }, heap.title),
-        element("span", { class: "of" }, heap.about),
-      ),
-      plan.prompts > 0 ? missedCell(heap) : null,
-      element("span", { class: "suggested" }, heap.does, keyHint(heap.key)),
-    ),
-  );
+  const attributes = {
+    type: "button",
+    class: heap.done ? "heap done" : "heap",
+    "aria-current": position === plan.at ? "true" : null,
+    onclick: () => moveTo(position),
+  };
+  const cells = [
+    span("count", String(heap.done ? heap.total : heap.waiting)),
+    span("what", span("title", heap.title), span("of", heap.about)),
+    plan.prompts > 0 ? missedCell(heap) : null,
+    span("suggested", heap.does, keyHint(heap.key)),
+  ];
+  return item(element("button", attributes, ...cells));
 }
 
 /** How often past prompts would have found one of a heap. */
 function missedCell({ missed, done }) {
   if (missed === null || done) {
-    return element("span", { class: "missed" });
+    return span("missed");
   }
   const most = Math.max(...plan.heaps.map((heap) => heap.missed ?? 0), 1);
-  const bar = element("span", { class: "of-most" });
-  bar.style.width = `${(100 * missed) / most}%`;
   const said = missed === 0 ? "not once: may wait" : counted(missed, "time", "times");
-  const track = element("span", { class: "track", "aria-hidden": "true" }, bar);
-  const label = unseen("missed by agents: ");
-  return element("span", { class: "missed" }, label, missed === 0 ? null : track, said);
-}
-
-/** The order of the heaps, in a sentence. */
-function orderOfPlan() {
-  const asked = `how often your last ${counted(plan.prompts, "prompt", "prompts")}, asked again`;
-  const order = `Projects are in order of need: ${asked}, would have found one of these.`;
-  return plan.prompts > 0 ? order : "";
+  const share = bar("of-most", missed, most);
+  const track = element("span", { class: "track", "aria-hidden": "true" }, share);
+  return span("missed", unseen("missed by agents: "), missed === 0 ? null : track, said);
 }
 
 const sampleEntry = ({ title, text, about }) =>
-  element(
-    "li",
-    {},
+  item(
     element("p", { class: "title" }, title),
     text ? element("p", { class: "text" }, text) : null,
     element("p", { class: "of" }, about),
@@ -111,12 +91,15 @@ const sampleEntry = ({ title, text, about }) =>
 function showPlan() {
   const heap = heapAt();
   by("plan-title").textContent = plan.title;
-  by("plan-about").textContent = orderOfPlan();
+  // The order of the heaps, in a sentence.
+  const asked = `how often your last ${counted(plan.prompts, "prompt", "prompts")}, asked again`;
+  const order = `Projects are in order of need: ${asked}, would have found one of these.`;
+  by("plan-about").textContent = plan.prompts > 0 ? order : "";
   by("plan-left").textContent = capitalised(plan.left);
   by("heap-names").hidden = plan.prompts === 0;
   const current = fillList("heaps", () => by("heaps").replaceChildren(...plan.heaps.map(heapRow)));
   current?.scrollIntoView({ block: "nearest" });
-  const others = button("5 others", "n", () => inTurn(othersOfHeap), { class: "plain" });
+  const others = button("5 others", "n", () => inTurn(PLAN_KEYS.n), { class: "plain" });
   const more = heap.waiting > heap.sample.length && !heap.done;
   by("sample").replaceChildren(
     element("h2", { id: "sample-name" }, heap.title),
@@ -186,11 +169,6 @@ async function splitHeap() {
   return showPlan();
 }
 
-function othersOfHeap() {
-  plan.turn += 1;
-  return openPlan();
-}
-
 const PLAN_KEYS = {
   j: () => moveTo(plan.at + 1),
   ArrowDown: () => moveTo(plan.at + 1),
@@ -203,7 +181,10 @@ const PLAN_KEYS = {
   R: () => decideHeap({ do: "reject" }),
   g: () => decideHeap(null),
   h: () => decideHeap({ do: "put_off", until: dayIn(WEEK) }),
-  n: () => othersOfHeap(),
+  n: () => {
+    plan.turn += 1;
+    return openPlan();
+  },
   o: () => closePlan(),
   X: () => openHeap().then(selectAll),
 };

@@ -51,14 +51,23 @@ function element(name, attributes = {}, ...children) {
 }
 
 const buttons = (...all) => element("div", { class: "buttons" }, ...all);
+const item = (...children) => element("li", {}, ...children);
+const span = (name, ...children) => element("span", { class: name }, ...children);
 const small = (text) => element("p", { class: "small" }, text);
 /** For those who hear the page. */
-const unseen = (text) => element("span", { class: "unseen" }, text);
+const unseen = (text) => span("unseen", text);
+/** The part of a track that is a share of it. */
+function bar(name, part, whole) {
+  const made = span(name);
+  made.style.width = `${(100 * part) / whole}%`;
+  return made;
+}
+
 const keyHint = (key) => element("kbd", { "aria-hidden": "true" }, key);
 
 /** A list, an entry for each text or element. */
 const listOf = (entries, attributes) =>
-  element("ul", attributes, ...entries.map((entry) => element("li", {}, entry)));
+  element("ul", attributes, ...entries.map((entry) => item(entry)));
 
 function button(label, key, onclick, attributes = {}) {
   const all = { type: "button", "aria-keyshortcuts": key, ...attributes, onclick };

@@ -16,7 +16,7 @@ use ack_store::READ_TIMEOUT;
 use jiff::civil::Date;
 use serde::Serialize;
 
-use super::{Approved, HeldItem, PublishError, Superseded, approved, check_texts, may_publish};
+use super::{HeldItem, PublishError, Superseded, approved, check_texts, may_publish};
 use ack_service::scope::Scope;
 
 /// How many times to build a version again because someone else published meanwhile.
@@ -109,16 +109,13 @@ impl Publication {
         let mut warnings = Vec::new();
         let (mut waiting, mut also_waiting) = (None, 0);
         // Check what must not be published before any network access.
+        may_publish(&self.scope)?;
         let wanted = if self.options.withdraw.is_empty() {
-            let mut approved = self.approved()?;
-            waiting = approved.waiting_if_none();
-            also_waiting = approved.also_waiting();
-            if self.options.only_promoted {
-                approved.retain_promoted();
-            }
+            let BucketOptions { only_promoted, today, .. } = self.options;
+            let approved = approved(&self.scope, Superseded::Kept, only_promoted, today)?;
+            (waiting, also_waiting) = (approved.waiting, approved.also_waiting);
             Some(self.desired_state(approved.memories, &mut held, &mut warnings)?)
         } else {
-            may_publish(&self.scope)?;
             None
         };
         // Withdrawing changes nothing else, so any scope may do it.
@@ -142,11 +139,6 @@ impl Publication {
             also_waiting,
             base,
         })
-    }
-
-    fn approved(&self) -> Result<Approved, BucketPublishError> {
-        may_publish(&self.scope)?;
-        Ok(approved(&self.scope, Superseded::Kept, self.options.today)?)
     }
 
     fn desired_state(

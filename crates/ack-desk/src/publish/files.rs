@@ -43,11 +43,12 @@ impl ExistingFiles {
         if !folder.exists() {
             return Ok(present);
         }
-        let walk = WalkDir::new(folder)
-            .max_depth(MAX_DEPTH)
-            .sort_by_file_name()
-            .into_iter()
-            .filter_entry(|entry| entry.depth() == 0 || !is_hidden(entry.file_name()));
+        let walk =
+            WalkDir::new(folder).max_depth(MAX_DEPTH).sort_by_file_name().into_iter().filter_entry(
+                |entry| {
+                    entry.depth() == 0 || !entry.file_name().as_encoded_bytes().starts_with(b".")
+                },
+            );
         for entry in walk {
             let entry = entry.map_err(|error| PublishError::Io {
                 action: "list",
@@ -73,10 +74,6 @@ impl ExistingFiles {
         }
         Ok(present)
     }
-}
-
-fn is_hidden(name: &std::ffi::OsStr) -> bool {
-    name.as_encoded_bytes().starts_with(b".")
 }
 
 pub fn plan(

@@ -67,8 +67,7 @@ impl PublishedMemory<'_> {
         slug.truncate(MAX_SLUG_CHARS);
         let slug = slug.trim_end_matches('-');
         let slug = if slug.is_empty() { DEFAULT_TYPE } else { slug };
-        let id = hex(&Sha256::digest(self.from()));
-        format!("{slug}-{}.md", id.get(..8).unwrap_or_default())
+        format!("{slug}-{}.md", hex(&Sha256::digest(self.from())).get(..8).unwrap_or_default())
     }
 
     fn digest(&self) -> String {
@@ -195,8 +194,7 @@ pub struct Published {
 impl Published {
     /// Reads a file; `None` if it was not published. A copy with another id does not count.
     pub fn read(text: &str) -> Option<Self> {
-        let document = Document::parse(text);
-        let header = document.header();
+        let header = Document::parse(text).header();
         let from = header.text(&[ORIGIN_KEY])?;
         let (scope, id) = from.split_once('/')?;
         if header.text(&["id"]).as_deref() != Some(id) {
@@ -238,8 +236,7 @@ pub fn read_note(text: &str) -> Note {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    let kept = bytes.iter().take(DIGEST_BYTES);
-    kept.map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().take(DIGEST_BYTES).map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn set_text(document: &mut Document, keys: &[&str], known: Option<&str>, wanted: Option<&str>) {

@@ -133,8 +133,7 @@ impl ListEntry {
 /// Who decided about an approved memory, and when.
 pub fn decided(memory: &Memory) -> String {
     let by = memory.reviewed_by.as_deref().map(|by| {
-        let name = by.rsplit_once(':').map_or(by, |(_, name)| name);
-        format!("by {}", text::line(name, 40))
+        format!("by {}", text::line(by.rsplit_once(':').map_or(by, |(_, name)| name), 40))
     });
     let on = memory.reviewed_at.map(|at| format!("on {}", time::to_date(at)));
     match (by, on) {

@@ -51,6 +51,5 @@ impl ReviewPage {
 
 /// A hash source of a policy (Content Security Policy Level 3, 2.3.1).
 fn hash(source: &str) -> String {
-    let digest = Sha256::digest(source.as_bytes());
-    format!("sha256-{}", BASE64_STANDARD.encode(digest))
+    format!("sha256-{}", BASE64_STANDARD.encode(Sha256::digest(source.as_bytes())))
 }

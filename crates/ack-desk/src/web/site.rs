@@ -94,8 +94,7 @@ impl Failure {
 
 impl<E: ack_api::Diagnostic> From<E> for Failure {
     fn from(error: E) -> Self {
-        let message = error.as_message().render(&Shell::PLAIN);
-        Self::new(StatusCode::CONFLICT, text::line(&message, 500))
+        Self::new(StatusCode::CONFLICT, text::line(&error.as_message().render(&Shell::PLAIN), 500))
     }
 }
 
@@ -169,7 +168,11 @@ impl ReviewSite {
         }
         let enters = path == "/enter";
         if !enters {
-            self.check_token(&request)?;
+            self.gate.token(request.headers()).map_err(|_| {
+                let message = "this page does not belong to a session; press Enter in the terminal \
+                               of `ack-memory review` for a new address";
+                Failure::new(StatusCode::UNAUTHORIZED, message)
+            })?;
             self.admit(peer);
         }
         let PageLimits { bytes, body_timeout, .. } = self.limits;
@@ -218,14 +221,6 @@ impl ReviewSite {
         }
     }
 
-    fn check_token(&self, request: &Request<Incoming>) -> Result<(), Failure> {
-        self.gate.token(request.headers()).map_err(|_| {
-            let message = "this page does not belong to a session; press Enter in the terminal \
-                           of `ack-memory review` for a new address";
-            Failure::new(StatusCode::UNAUTHORIZED, message)
-        })
-    }
-
     /// Handles a request, on a thread that may wait for a store.
     fn act(&self, path: &str, body: &[u8]) -> Result<Value, Failure> {
         if KEYS.contains(&path) {
@@ -270,7 +265,12 @@ impl ReviewSite {
                 let candidate = candidate(&self.desk.lock(), &parse(body)?)?;
                 Ok(to_json(&evidence(self.service, &candidate)))
             }
-            "/session" => self.next_session(&parse(body)?),
+            // What the next session of its project starts with, without and with a memory.
+            "/session" => {
+                let (candidate, held) = self.with_held(&parse(body)?)?;
+                let text = self.curator.session_text;
+                Ok(to_json(&NextSession::of(self.service, &candidate, &held, text)))
+            }
             "/preview" => {
                 let request = self.validated(parse(body)?)?;
                 let choice = request.choice.unwrap_or(Choice::Approve);
@@ -370,21 +370,6 @@ impl ReviewSite {
         Ok((candidate, held))
     }
 
-    /// What the next session of its project starts with, without and with a memory.
-    fn next_session(&self, request: &CardRequest) -> Result<Value, Failure> {
-        let (candidate, held) = self.with_held(request)?;
-        let text = self.curator.session_text;
-        Ok(to_json(&NextSession::of(self.service, &candidate, &held, text)))
-    }
-
-    /// Waits until the nearest memories of a card have been sent, but no longer than this.
-    fn wait_for_near(&self, timeout: Duration) {
-        let began = Instant::now();
-        while !self.has_sent_neighbours.load(Ordering::Relaxed) && began.elapsed() < timeout {
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-
     fn find_relations(&self) {
         let mut found = self.relations_found.lock();
         if !std::mem::replace(&mut *found, true) {
@@ -402,7 +387,11 @@ impl ReviewSite {
 
     /// Finds what the first screen does not wait for, while the page is already in use.
     pub fn search(&self) {
-        self.wait_for_near(FIRST_CARD_TIMEOUT);
+        // Until the nearest memories of a card have been sent.
+        let end = Instant::now() + FIRST_CARD_TIMEOUT;
+        while !self.has_sent_neighbours.load(Ordering::Relaxed) && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(20));
+        }
         find_need(&self.desk, || self.changed());
         find_approved(&self.desk, || ());
         // With many memories this takes long.
@@ -488,8 +477,7 @@ impl ReviewSite {
             while !desk.take_back(None).is_empty() {}
         }
         if desk.unwritten() > 0 {
-            let message = "some decisions are not saved yet";
-            return Err(Failure::new(StatusCode::CONFLICT, message));
+            return Err(Failure::new(StatusCode::CONFLICT, "some decisions are not saved yet"));
         }
         self.finished.notify_one();
         Ok(json!({}))
@@ -497,8 +485,7 @@ impl ReviewSite {
 }
 
 fn candidate(desk: &Desk, request: &CardRequest) -> Result<Arc<Candidate>, Failure> {
-    let item = desk.items().get(request.number).ok_or_else(not_found)?;
-    Ok(Arc::clone(&item.candidate))
+    Ok(Arc::clone(&desk.items().get(request.number).ok_or_else(not_found)?.candidate))
 }
 
 fn not_found() -> Failure {

@@ -87,8 +87,7 @@ impl CardLines {
         }
         if text.more_lines > 0 {
             let more = format!("… {} more lines ", text.more_lines);
-            let spans = vec![Span::styled(more, DIM), Span::styled("n", KEY)];
-            self.body.push(Line::from(spans));
+            self.body.push(Line::from(vec![Span::styled(more, DIM), Span::styled("n", KEY)]));
         }
     }
 
@@ -184,13 +183,11 @@ fn head(shown: &ShownCard, text: &CardText, columns: usize) -> Vec<Line<'static>
         lines.extend(wrapped(mark, columns, "! ", WARN));
     }
     if shown.is_flagged {
-        let flagged = "flagged: never decided with others";
-        lines.extend(wrapped(flagged, columns, "⚑ ", WARN));
+        lines.extend(wrapped("flagged: never decided with others", columns, "⚑ ", WARN));
     }
     lines.extend(text_lines(&text.title, columns, BOLD));
     if let Some(decision) = shown.decision {
-        let line = format!("{decision}; not saved yet");
-        lines.extend(wrapped(&line, columns, "✓ ", GOOD));
+        lines.extend(wrapped(&format!("{decision}; not saved yet"), columns, "✓ ", GOOD));
     }
     if shown.card.subtitle.is_some() {
         lines.extend(text_lines(&text.subtitle, columns, DIM));

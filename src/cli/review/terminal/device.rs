@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write as _};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,17 +42,15 @@ pub struct Modes {
 impl Modes {
     fn enter(&mut self) {
         let stdin = std::io::stdin();
-        let Ok(before) = tcgetattr(&stdin) else {
-            return;
-        };
         if self.before.is_some() || self.is_over {
             return;
         }
-        let mut raw = before.clone();
-        cfmakeraw(&mut raw);
-        let _ = tcsetattr(&stdin, SetArg::TCSADRAIN, &raw);
-        self.before = Some(before);
-        write(ENTER);
+        self.before = tcgetattr(&stdin).ok();
+        if let Some(mut raw) = self.before.clone() {
+            cfmakeraw(&mut raw);
+            let _ = tcsetattr(&stdin, SetArg::TCSADRAIN, &raw);
+            write(ENTER);
+        }
     }
 
     fn leave(&mut self) {
@@ -106,30 +104,13 @@ impl Device {
     pub fn draw(&mut self, render: impl FnOnce(&mut Buffer)) {
         let mut next = Buffer::empty(area());
         render(&mut next);
-        let is_whole = next.area != self.shown.area;
-        if is_whole {
+        let mut out = String::new();
+        if next.area != self.shown.area {
             self.shown = Buffer::empty(next.area);
-        }
-        let mut out = BEGIN_FRAME.to_owned();
-        if is_whole {
             out.push_str("\x1b[0m\x1b[2J");
         }
-        let changed = self.shown.diff_iter(&next);
-        let length = out.len();
-        self.write_cells(&mut out, changed);
-        if is_whole || out.len() > length {
-            out.push_str(END_FRAME);
-            let modes = self.modes.lock();
-            if modes.before.is_some() {
-                write(&out);
-            }
-        }
-        self.shown = next;
-    }
-
-    fn write_cells<'a>(&self, out: &mut String, cells: impl Iterator<Item = (u16, u16, &'a Cell)>) {
         let (mut place, mut style) = (None, None);
-        for (x, y, cell) in cells {
+        for (x, y, cell) in self.shown.diff_iter(&next) {
             if place != Some((x, y)) {
                 let _ = write!(out, "\x1b[{};{}H", y + 1, x + 1);
             }
@@ -143,6 +124,12 @@ impl Device {
             // to it.
             place = (cell.symbol().len() == 1 && cell.cell_width() == 1).then_some((x + 1, y));
         }
+        let modes = self.modes.lock();
+        if !out.is_empty() && modes.before.is_some() {
+            write(&format!("{BEGIN_FRAME}{out}{END_FRAME}"));
+        }
+        drop(modes);
+        self.shown = next;
     }
 
     fn style(&self, cell: &Cell) -> anstyle::Style {
@@ -189,8 +176,7 @@ impl Device {
     fn read(&mut self, timeout: Duration) -> Option<bool> {
         let stdin = std::io::stdin();
         let mut wanted = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
-        let timeout = PollTimeout::try_from(timeout).unwrap_or(PollTimeout::ZERO);
-        match poll(&mut wanted, timeout) {
+        match poll(&mut wanted, PollTimeout::try_from(timeout).unwrap_or(PollTimeout::ZERO)) {
             Ok(0) | Err(nix::errno::Errno::EINTR) => return None,
             Ok(_) => {}
             Err(_) => return Some(false),
@@ -212,7 +198,8 @@ impl Device {
         self.modes.lock().leave();
         let result = work();
         self.modes.lock().enter();
-        self.draw_anew();
+        // Everything is drawn the next time.
+        self.shown = Buffer::default();
         result
     }
 
@@ -225,21 +212,11 @@ impl Device {
         // Not `raise`: the thread that waits for signals has to get it.
         let _ = kill(Pid::this(), Signal::SIGQUIT);
     }
-
-    /// Draws everything the next time.
-    pub fn draw_anew(&mut self) {
-        self.shown = Buffer::default();
-    }
-
-    /// Gives the terminal back.
-    pub fn close(&self) {
-        self.modes.lock().leave();
-    }
 }
 
 impl Drop for Device {
     fn drop(&mut self) {
-        self.close();
+        self.modes.lock().leave();
     }
 }
 
@@ -257,9 +234,7 @@ const fn colour(colour: Color) -> Option<AnsiStyleColor> {
 }
 
 fn area() -> Rect {
-    let stderr = std::io::stderr();
-    let fd: BorrowedFd<'_> = stderr.as_fd();
-    let (columns, rows) = match terminal_size_of(fd) {
+    let (columns, rows) = match terminal_size_of(std::io::stderr()) {
         Some((Width(columns), Height(rows))) if columns > 0 && rows > 0 => (columns, rows),
         _ => (80, 24),
     };

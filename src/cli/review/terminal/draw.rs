@@ -39,16 +39,14 @@ pub fn draw(walk: &mut Walk<'_>, screen: &mut Buffer) {
     let body = Rect::new(1, top, width, height);
     put(screen, Rect { height: 1, ..area }, &[head(walk, columns)]);
     draw_body(walk, screen, body);
-    let foot = Rect { y: foot, ..area };
-    put(screen, foot, &[said(walk, columns), bottom(walk, columns)]);
+    put(screen, Rect { y: foot, ..area }, &[said(walk, columns), bottom(walk, columns)]);
 }
 
 /// Draws the plan, or the list and the card.
 pub fn draw_body(walk: &mut Walk<'_>, screen: &mut Buffer, body: Rect) {
     match walk.place {
         _ if walk.shows_keys => {
-            let lines = key_lines(KEYS.lines(), body.width);
-            draw_from(walk, screen, body, &lines);
+            draw_from(walk, screen, body, &key_lines(KEYS.lines(), body.width));
         }
         Place::Plan => draw_plan(walk, screen, body),
         Place::Cards => draw_cards(walk, screen, body),
@@ -91,8 +89,7 @@ fn key_lines<'a>(lines: impl Iterator<Item = &'a str>, columns: u16) -> Vec<Line
         let (key, what) = line.split_at_checked(end).unwrap_or((line, ""));
         let mut lines = wrapped(what, columns.into(), key, PLAIN);
         for line in &mut lines {
-            let rest = usize::from(columns).saturating_sub(line.width());
-            line.push_span(" ".repeat(rest));
+            line.push_span(" ".repeat(usize::from(columns).saturating_sub(line.width())));
         }
         if let Some(key) = lines.first_mut().and_then(|line| line.spans.first_mut()) {
             key.style = KEY;
@@ -276,8 +273,7 @@ fn draw_list(walk: &Walk<'_>, screen: &mut Buffer, area: Rect) {
         let title = format!("{mark:<2} {}", item.candidate.memory().title);
         let alike = desk.alike(*listed).map_or_else(String::new, |count| format!("{count} alike"));
         let line = both_ends(&title, PLAIN, &alike, columns);
-        let style = if Some(*listed) == number { CHOSEN } else { style };
-        lines.push(line.patch_style(style));
+        lines.push(line.patch_style(if Some(*listed) == number { CHOSEN } else { style }));
     }
     put(screen, area, &lines);
 }
@@ -325,12 +321,10 @@ fn draw_card(walk: &mut Walk<'_>, screen: &mut Buffer, area: Rect) {
 
 fn draw_plan(walk: &Walk<'_>, screen: &mut Buffer, body: Rect) {
     let plan = &walk.plan.shown;
-    let head = both_ends(&plan.title, BOLD, &plan.left, body.width.into());
-    put(screen, body, &[head]);
+    put(screen, body, &[both_ends(&plan.title, BOLD, &plan.left, body.width.into())]);
     let [_, below] = Layout::vertical([Length(2), Fill(1)]).areas(body);
     let [list, beside] = if screen.area.width >= MIN_SIDES {
-        let sides = Layout::horizontal([Length(below.width * 3 / 5), Fill(1)]);
-        sides.spacing(3).areas(below)
+        Layout::horizontal([Length(below.width * 3 / 5), Fill(1)]).spacing(3).areas(below)
     } else {
         let wanted = u16::try_from(plan.heaps.len()).unwrap_or(u16::MAX);
         let height = wanted.min((below.height / 2).max(4));
@@ -395,13 +389,6 @@ fn sample_lines(sampled: &str, sample: &[Sample], columns: usize) -> Vec<Line<'s
     lines
 }
 
-fn answered_text(answered: &Answered) -> String {
-    let prompts = count_text(answered.prompts, "prompt", "prompts");
-    let before = answered.before.map(|before| format!("; before this review: {before}"));
-    let (before, after) = (before.unwrap_or_default(), answered.after);
-    format!("Your last {prompts}, asked again: {after} find an approved memory{before}.")
-}
-
 /// What agents know since the review began, and how to go on.
 fn closing_lines(
     closing: &Closing,
@@ -411,12 +398,17 @@ fn closing_lines(
     let mut lines = vec![Line::styled("What your agents know since today", BOLD)];
     lines.extend(wrapped(&closing.text, columns, "", PLAIN));
     if let Some(answered) = answered {
-        lines.extend(wrapped(&answered_text(answered), columns, "", PLAIN));
+        let Answered { prompts, before, after } = answered;
+        let prompts = count_text(*prompts, "prompt", "prompts");
+        let before = before.map(|before| format!("; before this review: {before}"));
+        let before = before.unwrap_or_default();
+        let text =
+            format!("Your last {prompts}, asked again: {after} find an approved memory{before}.");
+        lines.extend(wrapped(&text, columns, "", PLAIN));
     }
     for project in &closing.projects {
         lines.push(Line::default());
-        let count = format!("+{}", project.count);
-        lines.push(heading(&project.project, &count, columns));
+        lines.push(heading(&project.project, &format!("+{}", project.count), columns));
         for lesson in &project.lessons {
             let lesson = shortened(lesson, columns.saturating_sub(2));
             lines.extend(wrapped(&lesson, columns, "+ ", GOOD));

@@ -106,8 +106,7 @@ pub fn block_lines(blocks: &[Block], columns: usize) -> Vec<Line<'static>> {
                 lines.extend(indented(block_lines(blocks, inner), "│ ", "│ "));
             }
             Block::Code { language, spans } => {
-                let language = language.as_deref().unwrap_or_default();
-                lines.extend(wrapped(language, columns, "  ", DIM));
+                lines.extend(wrapped(language.as_deref().unwrap_or_default(), columns, "  ", DIM));
                 lines.extend(indented(text_lines(spans, inner, CODE), "  ", "  "));
             }
             Block::List { first, items } => {
@@ -157,7 +156,6 @@ pub fn both_ends(left: &str, style: Style, right: &str, columns: usize) -> Line<
 /// A heading with a rule to the end of the line, and a hint there.
 pub fn heading(title: &str, hint: &str, columns: usize) -> Line<'static> {
     let title = shortened(title, columns.saturating_sub(display_width(hint) + 3));
-    let taken = display_width(&title) + display_width(hint) + 2;
-    let rule = "─".repeat(columns.saturating_sub(taken));
+    let rule = "─".repeat(columns.saturating_sub(display_width(&title) + display_width(hint) + 2));
     Line::from(vec![Span::styled(title, BOLD), Span::styled(format!(" {rule} {hint}"), DIM)])
 }

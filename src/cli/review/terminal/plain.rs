@@ -1,5 +1,6 @@
 //! The desk line by line, for screen readers and scripts: a letter and Enter. What stands on the
-//! full screen is printed when it changes.
+//! full screen is printed when it changes. At the end it asks once, and writes. Decisions that
+//! cannot be written are not lost: the person tries again, or saves them to a file.
 
 use std::sync::Arc;
 
@@ -12,17 +13,19 @@ use super::draw::draw_body;
 use super::input::{Input, Typed};
 use super::keys::Key;
 use super::walk::{Found, KEYS, Place, Walk, Wish};
+use super::{leave_undecided, problem, save};
 use crate::cli::caller::Caller;
+use crate::cli::command::command;
+use crate::cli::curate::report;
 use crate::cli::error::CliError;
 use crate::cli::output::write_err;
 use crate::cli::progress;
 use crate::cli::review::editor::edit_in_editor;
-use crate::cli::review::finish::finish;
 use crate::cli::review::unwritten;
 use crate::cli::screen::Screen;
 use ack_desk::Desk;
 use ack_desk::background::{find_approved, find_need, find_relations};
-use ack_desk::choice::REASONS;
+use ack_desk::choice::{REASONS, count_text};
 use ack_desk::curate::ReviewSession;
 
 const BEGIN: &str = "type a letter and Enter; ? explains all keys\n";
@@ -155,8 +158,7 @@ fn answer(walk: &mut Walk<'_>, input: &Input, rest: &str) {
     let mut rest = Some(rest.to_owned()).filter(|rest| !rest.is_empty());
     while let Some(field) = &walk.field {
         let question = field.question(0).replace("Esc back", "? lists them, q back");
-        let typed = rest.take().map_or_else(|| input.ask(&question), Typed::Line);
-        match typed {
+        match rest.take().map_or_else(|| input.ask(&question), Typed::Line) {
             Typed::Line(line) if line == "?" => {
                 for (digit, reason) in (1..).zip(REASONS) {
                     write_err(&format!("  {digit} {reason}\n"));
@@ -166,4 +168,60 @@ fn answer(walk: &mut Walk<'_>, input: &Input, rest: &str) {
             _ => drop(walk.press(&Key::Escape)),
         }
     }
+}
+
+/// Asks once, then writes. Returns whether the person is done, and does not go back to the cards.
+fn finish(
+    caller: Caller<'_>,
+    desk: &Mutex<Desk>,
+    session: &ReviewSession,
+    input: &Input,
+) -> Result<bool, CliError> {
+    let mut more = "(k goes back, ? lists the keys)";
+    loop {
+        let count = desk.lock().unwritten();
+        if count == 0 {
+            break leave_undecided(desk)?;
+        }
+        let decisions = count_text(count, "decision", "decisions");
+        let Typed::Line(line) = input.ask(&format!("{decisions}: save? [Y/n] {more} ")) else {
+            break save(caller, desk, session)?;
+        };
+        match line.to_lowercase().as_str() {
+            "" | "y" | "yes" if write(caller, desk, session)? => break,
+            "" | "y" | "yes" => more = "(y tries again, s saves them to a file)",
+            "n" | "no" => break leave_undecided(desk)?,
+            "s" => break save(caller, desk, session)?,
+            "k" => return Ok(false),
+            line => write_err(&help(line)),
+        }
+    }
+    Ok(true)
+}
+
+fn help(line: &str) -> String {
+    let wrong = match line {
+        "?" => String::new(),
+        line => format!("`{}` is not an answer\n", text::line(line, 40)),
+    };
+    let apply = command("review --apply");
+    format!(
+        "{wrong}y         write them\nn         drop them\n\
+         s         save them to a file, for `{apply}`\n\
+         k         go back to the cards, where u undoes the last choice\n"
+    )
+}
+
+/// Writes the choices. Returns whether all of them are settled.
+fn write(
+    caller: Caller<'_>,
+    desk: &Mutex<Desk>,
+    session: &ReviewSession,
+) -> Result<bool, CliError> {
+    let mut desk = desk.lock();
+    match desk.write(session) {
+        Ok(outcome) => report(caller, &outcome, false)?,
+        Err(error) => write_err(&format!("error: {}", problem(&CliError::from(error)))),
+    }
+    Ok(desk.unwritten() == 0)
 }

@@ -20,7 +20,7 @@ use super::problem;
 use crate::cli::error::CliError;
 use ack_desk::choice::Choice;
 pub use ack_desk::choice::KEYS;
-use ack_desk::curate::{Candidate, ReviewSession};
+use ack_desk::curate::{Candidate, CurateError, ReviewSession};
 use ack_desk::decide::{Decided, Selection};
 use ack_desk::need::Answered;
 use ack_desk::queue::{QueueKind, QueueView};
@@ -122,10 +122,10 @@ impl<'a> Walk<'a> {
     }
 
     pub fn press(&mut self, key: &Key) -> Wish {
-        match key {
-            Key::Interrupt => return self.leave(true),
-            Key::End => return Wish::Keep,
-            _ => {}
+        if *key == Key::Interrupt {
+            return self.leave(true);
+        } else if *key == Key::End {
+            return Wish::Keep;
         }
         self.desk.lock().note_key(Timestamp::now());
         self.said = Said::default();
@@ -140,10 +140,10 @@ impl<'a> Walk<'a> {
             self.scroll = 0;
             return Wish::Nothing;
         }
-        let done = self.any_key(key);
-        let wish = done.as_ref().map_or(Wish::Nothing, |wish| *wish);
-        self.complain_if(done);
-        wish
+        self.any_key(key).unwrap_or_else(|problem| {
+            self.complain(&problem);
+            Wish::Nothing
+        })
     }
 
     /// Scrolls in what is shown. On the plan, arrows move.
@@ -191,7 +191,9 @@ impl<'a> Walk<'a> {
         match key {
             Key::Escape => self.step_back(),
             Key::Tab => self.shows_list = !self.shows_list,
-            Key::Char('A' | 'R') if !self.selected.is_empty() => self.decide_many(key)?,
+            Key::Char(letter @ ('A' | 'R')) if !self.selected.is_empty() => {
+                self.decide_many(*letter)?;
+            }
             Key::Char(letter) => return self.card_letter(*letter),
             Key::Enter => return self.card_letter('>'),
             _ => {}
@@ -215,8 +217,12 @@ impl<'a> Walk<'a> {
                 let reason = ack_desk::choice::reason(&letter.to_string());
                 self.choose(&[number], Choice::Reject, reason)?;
             }
-            'A' | 'R' => self.decide_many(&Key::Char(letter))?,
-            'g' => self.keep_one(number)?,
+            'A' | 'R' => self.decide_many(letter)?,
+            // Those that are much alike become its duplicates.
+            'g' => {
+                let decided = self.desk.lock().keep_one(number, &self.view);
+                self.go_on(decided)?;
+            }
             'h' => self.ask(Asked::Day(number)),
             'e' => return Ok(Wish::Edit(number)),
             'm' | 'd' | '=' => {
@@ -255,10 +261,7 @@ impl<'a> Walk<'a> {
         let item = self.desk.lock().items().get(number).cloned();
         let Some(item) = item else { return };
         let done = match edit(&item.candidate) {
-            Ok(Some(edit)) => {
-                let edit = Box::new(edit);
-                self.choose(&[number], Choice::Edit { edit }, None)
-            }
+            Ok(Some(edit)) => self.choose(&[number], Choice::Edit { edit: Box::new(edit) }, None),
             Ok(None) => Err("nothing was changed".to_owned()),
             Err(error) => Err(problem(&error)),
         };
@@ -272,21 +275,13 @@ impl<'a> Walk<'a> {
         reason: Option<String>,
     ) -> Result<(), String> {
         let decided = self.desk.lock().decide(numbers, choice, reason, &self.view);
-        let decided = decided.map_err(|error| problem(&error))?;
+        self.go_on(decided)?;
         self.selected.retain(|number| !numbers.contains(number));
-        self.go_on(decided);
-        Ok(())
-    }
-
-    /// Approves a memory; those that are much alike become its duplicates.
-    fn keep_one(&mut self, number: usize) -> Result<(), String> {
-        let decided = self.desk.lock().keep_one(number, &self.view);
-        self.go_on(decided.map_err(|error| problem(&error))?);
         Ok(())
     }
 
     /// Approves or rejects what is selected, or else the memory and those that are much alike.
-    fn decide_many(&mut self, key: &Key) -> Result<(), String> {
+    fn decide_many(&mut self, key: char) -> Result<(), String> {
         let numbers: Vec<usize> = match &self.shown {
             Some(shown) if self.selected.is_empty() => {
                 let others = self.desk.lock().group(shown.number);
@@ -296,15 +291,16 @@ impl<'a> Walk<'a> {
             _ => self.selected.iter().copied().collect(),
         };
         self.desk.lock().check_selection(&numbers).map_err(|error| problem(&error))?;
-        if *key == Key::Char('R') {
-            self.ask(Asked::Reason(numbers));
-            return Ok(());
+        if key == 'A' {
+            return self.choose(&numbers, Choice::Approve, None);
         }
-        self.choose(&numbers, Choice::Approve, None)
+        self.ask(Asked::Reason(numbers));
+        Ok(())
     }
 
     /// What comes after a decision: the next card, or the plan if the heap is done.
-    fn go_on(&mut self, Decided { said, next }: Decided) {
+    fn go_on(&mut self, decided: Result<Decided, CurateError>) -> Result<(), String> {
+        let Decided { said, next } = decided.map_err(|error| problem(&error))?;
         if next.is_none() && self.view.filter.starts_with(HEAP) {
             self.open_plan();
         } else {
@@ -312,11 +308,11 @@ impl<'a> Walk<'a> {
             self.show(next);
         }
         self.say(&said);
+        Ok(())
     }
 
     fn take_back(&mut self) {
-        let numbers = self.desk.lock().take_back(None);
-        let Some(first) = numbers.first().copied() else {
+        let Some(first) = self.desk.lock().take_back(None).first().copied() else {
             return self.say("Nothing to undo here; the command `undo` takes back what was saved.");
         };
         if self.place == Place::Plan {
@@ -345,23 +341,22 @@ impl<'a> Walk<'a> {
             Ok(outcome) => outcome,
             Err(error) => return self.complain(&problem(&error)),
         };
-        let number = self.shown.as_ref().map(|shown| shown.number);
+        let number = self.number();
         let is_clean = outcome.changed.is_empty();
-        let left = self.desk.lock().progress().left();
-        if is_clean && (self.place == Place::Plan || left == 0) {
+        if is_clean && (self.place == Place::Plan || self.desk.lock().progress().left() == 0) {
             self.open_closing();
         } else if self.place == Place::Plan {
             self.open_plan();
         } else {
             self.reload();
-            let next = number.filter(|number| self.list.contains(number));
-            self.show(next.or(self.list.first().copied()));
+            self.show(self.list.get(self.place_of(number).unwrap_or_default()).copied());
         }
         let undo = crate::cli::command::command(&format!("undo {}", outcome.batch));
         let saved = outcome.written;
-        match outcome.changed.len() {
-            0 => self.say(&format!("✓ Saved {saved}. `{undo}` takes it back.")),
-            _ => self.complain(&format!("saved {saved}; {}", outcome.conflict_text())),
+        if is_clean {
+            self.say(&format!("✓ Saved {saved}. `{undo}` takes it back."));
+        } else {
+            self.complain(&format!("saved {saved}; {}", outcome.conflict_text()));
         }
         self.outcomes.push(outcome);
     }
@@ -369,18 +364,19 @@ impl<'a> Walk<'a> {
     /// Ends, or asks about what is not saved. Ctrl+C at that question keeps it in a file.
     fn leave(&mut self, is_interrupt: bool) -> Wish {
         let is_asking = matches!(&self.field, Some(field) if field.asked == Asked::Leave);
-        let progress = self.desk.lock().progress();
-        if self.desk.lock().unwritten() == 0 {
-            if progress.saved == 0 || self.was_closing_seen || is_interrupt {
-                return Wish::Leave;
-            }
-            self.open_closing();
-            return Wish::Nothing;
-        }
-        if is_asking && is_interrupt {
+        let (saved, unsaved) = {
+            let desk = self.desk.lock();
+            (desk.progress().saved, desk.unwritten())
+        };
+        if unsaved == 0 && (saved == 0 || self.was_closing_seen || is_interrupt) {
+            return Wish::Leave;
+        } else if is_asking && is_interrupt {
             return Wish::Keep;
+        } else if unsaved == 0 {
+            self.open_closing();
+        } else {
+            self.ask(Asked::Leave);
         }
-        self.ask(Asked::Leave);
         Wish::Nothing
     }
 
@@ -418,16 +414,26 @@ impl<'a> Walk<'a> {
 
     pub fn selection_hints(&self) -> Vec<String> {
         let numbers: Vec<usize> = self.selected.iter().copied().collect();
+        let mut hints = vec!["Esc clear".to_owned()];
         let count = self.desk.lock().without_flagged(&numbers).0.len();
-        let many = [format!("A approve {count}"), format!("R reject {count}")];
-        let many = many.into_iter().filter(|_| count > 0);
-        many.chain(["Esc clear".to_owned()]).collect()
+        if count > 0 {
+            hints.splice(0..0, [format!("A approve {count}"), format!("R reject {count}")]);
+        }
+        hints
+    }
+
+    /// The memory that is shown.
+    pub fn number(&self) -> Option<usize> {
+        self.shown.as_ref().map(|shown| shown.number)
+    }
+
+    fn place_of(&self, number: Option<usize>) -> Option<usize> {
+        self.list.iter().position(|listed| Some(*listed) == number)
     }
 
     /// Where one is: `8 of 21`.
     pub fn position(&self) -> String {
-        let number = self.shown.as_ref().map(|shown| shown.number);
-        let at = self.list.iter().position(|listed| Some(*listed) == number);
+        let at = self.place_of(self.number());
         at.map_or_else(String::new, |at| format!("{} of {}", at + 1, self.list.len()))
     }
 
@@ -441,9 +447,8 @@ impl<'a> Walk<'a> {
 
     /// The card before or after this one, decided or not.
     fn step(&mut self, step: isize) -> Result<(), String> {
-        let number = self.shown.as_ref().map(|shown| shown.number);
-        let place = self.list.iter().position(|listed| Some(*listed) == number);
-        let (before, following) = self.list.split_at(place.unwrap_or_default());
+        let place = self.place_of(self.number()).unwrap_or_default();
+        let (before, following) = self.list.split_at(place);
         let has_line = |number: &&usize| !self.folded.contains(number);
         let (next, end) = match step {
             1 => (following.iter().skip(1).find(has_line), "last"),
@@ -490,8 +495,7 @@ impl<'a> Walk<'a> {
         }
         filter.clone_into(&mut self.view.filter);
         self.reload();
-        let number = self.shown.as_ref().map(|shown| shown.number);
-        if !number.is_some_and(|number| self.list.contains(&number)) {
+        if self.place_of(self.number()).is_none() {
             self.show(self.list.first().copied());
         }
         if let Some(complaint) = self.view.complaint() {

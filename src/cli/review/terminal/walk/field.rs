@@ -1,6 +1,6 @@
 //! Questions that take more than a key: a filter, a reason, a day, what to do before leaving.
 
-use ack_desk::choice::{Choice, reason};
+use ack_desk::choice::{Choice, count_text, reason};
 
 use super::{Key, Walk, Wish};
 use crate::cli::args::day::parse_later_day;
@@ -29,7 +29,7 @@ impl Field {
             Asked::Reason(_) => "why? 1-9, words, Enter for none, Esc back: ".to_owned(),
             Asked::Day(_) => "snooze: d a day, w a week, m a month, or a date: ".to_owned(),
             Asked::Leave => {
-                let decisions = ack_desk::choice::count_text(unsaved, "decision", "decisions");
+                let decisions = count_text(unsaved, "decision", "decisions");
                 format!("Save {decisions}? y save · n discard · Esc stay ")
             }
         }
@@ -66,12 +66,10 @@ impl Walk<'_> {
         }
         match key {
             Key::Escape => {
-                let is_filter = field.asked == Asked::Filter;
-                self.field = None;
-                if is_filter {
+                let field = self.field.take();
+                if field.is_some_and(|field| field.asked == Asked::Filter) {
                     self.set_filter("");
                 }
-                return Wish::Nothing;
             }
             Key::Enter => self.accept(),
             Key::Backspace => drop(field.text.pop()),
@@ -91,8 +89,7 @@ impl Walk<'_> {
             _ => {}
         }
         if let Some(Field { asked: Asked::Filter, text }) = &self.field {
-            let filter = text.clone();
-            self.set_filter(&filter);
+            self.set_filter(&text.clone());
         }
         Wish::Nothing
     }

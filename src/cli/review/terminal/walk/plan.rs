@@ -26,11 +26,9 @@ impl Plan {
 
     /// Moves to the next heap that is not decided.
     fn go_to_next(&mut self) {
-        let open = |(_, heap): &(usize, &Heap)| heap.done.is_none();
-        let mut following = self.shown.heaps.iter().enumerate().skip(self.at + 1);
-        let next = following.find(open);
-        let next = next.or_else(|| self.shown.heaps.iter().enumerate().find(open));
-        self.at = next.map_or(self.at, |(at, _)| at);
+        let heaps = self.shown.heaps.iter().enumerate();
+        let mut following = heaps.clone().skip(self.at + 1).chain(heaps);
+        self.at = following.find(|(_, heap)| heap.done.is_none()).map_or(self.at, |(at, _)| at);
     }
 }
 
@@ -47,8 +45,7 @@ impl Walk<'_> {
         self.view.queue = ack_desk::queue::QueueKind::Waiting;
         let name = self.plan.current().map(|heap| heap.name.clone());
         self.plan.shown = self.desk.lock().plan(self.plan.turn);
-        let last = self.plan.shown.heaps.len().saturating_sub(1);
-        self.plan.at = self.plan.at.min(last);
+        self.plan.at = self.plan.at.min(self.plan.shown.heaps.len().saturating_sub(1));
         self.plan.go_to(name.as_deref());
         if self.plan.shown.heaps.is_empty() {
             self.open_cards("");
@@ -87,9 +84,8 @@ impl Walk<'_> {
         };
         self.desk.lock().split_heap(&name);
         self.open_plan();
-        let is_whole = |heap: &Heap| name.starts_with(&format!("{}:", heap.name));
-        let whole = self.plan.shown.heaps.iter().position(is_whole);
-        self.plan.at = whole.unwrap_or(self.plan.at);
+        // What was a part is in the whole now.
+        self.plan.go_to(name.rsplit_once(':').map(|(whole, _)| whole));
         Ok(())
     }
 

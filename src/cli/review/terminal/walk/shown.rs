@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ack_desk::Desk;
 use ack_desk::background::answered;
 use ack_desk::card::{Card, days};
-use ack_desk::choice::Action;
+use ack_desk::choice::{Action, Choice};
 use ack_desk::curate::Candidate;
 use ack_desk::evidence::{NextSession, evidence};
 use ack_desk::nearest::{Near, neighbours};
@@ -102,12 +102,11 @@ impl ShownCard {
         let item = desk.items().get(number)?;
         let card = desk.card(number)?;
         // If the store cannot be read, nothing can be decided either.
-        let mut actions = desk.actions(number).unwrap_or_default().into_iter();
-        let mut preview = |key| actions.find(|action| action.key == key).map(|it| it.preview);
-        let approved = preview('a').unwrap_or_default();
-        let rejected = preview('r').unwrap_or_default();
+        let preview = |choice| desk.preview(&[number], &choice).unwrap_or_default();
+        let (approved, rejected) = (preview(Choice::Approve), preview(Choice::Reject));
         let back = rejected.side_effects.iter();
         let back = back.map(|line| format!("if you reject it, {line}"));
+        let known = decided_alike(desk, number).into_iter().chain(back);
         Some(Self {
             number,
             short_id: desk.short_ids().shortest(&card.id),
@@ -119,11 +118,7 @@ impl ShownCard {
             approve: approved.label.to_lowercase(),
             reject: rejected.label.to_lowercase(),
             alike: alike(desk, number),
-            known: decided_alike(desk, number)
-                .into_iter()
-                .chain(back)
-                .chain(missed(desk, number))
-                .collect(),
+            known: known.chain(missed(desk, number)).collect(),
             near: None,
             evidence: Vec::new(),
             next: None,
@@ -137,10 +132,9 @@ impl ShownCard {
         if found.number != self.number {
             return;
         }
-        let near = found
-            .near
-            .into_iter()
-            .map(|near| ShownNear { short_id: desk.short_ids().shortest(&near.id), near });
+        let short = desk.short_ids();
+        let near = found.near.into_iter();
+        let near = near.map(|near| ShownNear { short_id: short.shortest(&near.id), near });
         self.near = Some(near.collect());
         (self.evidence, self.next) = (found.evidence, found.next);
         self.read_near_keys(desk);
@@ -159,8 +153,7 @@ impl ShownCard {
     }
 
     pub fn mark_next(&mut self, desk: &Desk) {
-        let count = self.near.as_ref().map_or(0, Vec::len);
-        self.marked = (self.marked + 1) % count.max(1);
+        self.marked = (self.marked + 1) % self.near.as_ref().map_or(0, Vec::len).max(1);
         self.read_near_keys(desk);
     }
 
@@ -171,20 +164,16 @@ impl ShownCard {
     }
 
     pub fn marked_id(&self) -> Result<String, String> {
-        match &self.near {
-            None => Err("the approved memories are still looked for".to_owned()),
-            Some(near) => near
-                .get(self.marked)
-                .map(|marked| marked.near.id.clone())
-                .ok_or_else(|| "no approved memory is near it".to_owned()),
-        }
+        let Some(near) = &self.near else {
+            return Err("the approved memories are still looked for".to_owned());
+        };
+        let marked = near.get(self.marked).map(|marked| marked.near.id.clone());
+        marked.ok_or_else(|| "no approved memory is near it".to_owned())
     }
 
     pub fn hints(&self) -> Vec<String> {
-        let reject = match self.reject.split_once(", ") {
-            Some((reject, rest)) => format!("r 1-9 {reject} ({rest})"),
-            None => format!("r 1-9 {}", self.reject),
-        };
+        let split = self.reject.split_once(", ").map(|(reject, rest)| format!("{reject} ({rest})"));
+        let reject = format!("r 1-9 {}", split.as_ref().unwrap_or(&self.reject));
         let mut hints = vec![format!("a {}", self.approve), reject, "e edit".to_owned()];
         hints.extend(self.alike.as_ref().map(|_| "g keep this one".to_owned()));
         hints.extend(["h snooze", "s skip", "X all"].map(str::to_owned));
@@ -205,12 +194,10 @@ impl ShownCard {
 
 /// The waiting memories that are much alike, and the keys for them.
 fn alike(desk: &Desk, number: usize) -> Option<String> {
-    let short = desk.short_ids();
-    let ids = desk.ids_of_group(number).into_iter();
-    let ids: Vec<String> = ids.map(|id| short.shortest(&id)).collect();
-    let count = ids.len() + 1;
+    let ids = desk.ids_of_group(number);
+    let ids: Vec<String> = ids.iter().map(|id| desk.short_ids().shortest(id)).collect();
+    let (count, ids) = (ids.len() + 1, ids.join(" "));
     (count > 1).then(|| {
-        let ids = ids.join(" ");
         format!("{count} alike · g keep this one, A approve all, R reject all; the others: {ids}")
     })
 }
