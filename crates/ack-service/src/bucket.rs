@@ -35,7 +35,6 @@ pub fn follow(
     )
 }
 
-/// A build without buckets cannot follow one.
 #[cfg(not(feature = "bucket"))]
 pub fn follow(
     folder: &Path,
@@ -46,7 +45,6 @@ pub fn follow(
     Err(SettingsError::LightBuild { path })
 }
 
-/// Stand-ins for a build without buckets.
 #[cfg(not(feature = "bucket"))]
 mod without {
     use std::path::PathBuf;

@@ -19,7 +19,6 @@ use ack_api::{Given, Hint, MemoryDetail, MemoryHit, Note, NoteKind, Tool, text};
 const FIELD_TOKENS: usize = 6;
 const MIN_PASSAGE_TOKENS: usize = 12;
 const MIN_FACT_TOKENS: usize = 8;
-/// The fewest tokens for a memory of [`shrink_detail`].
 const MIN_MEMORY_TOKENS: usize = 120;
 /// Up to so many links and lines of the log, and neighbours on each side, are never too many.
 const FEW_ENTRIES: usize = 4;
@@ -73,7 +72,6 @@ pub struct ShownText {
 }
 
 impl ShownText {
-    /// What is left out, as a message; `None` if nothing is.
     pub fn message(&self) -> Option<String> {
         let part = |(shown, all): (usize, usize), what: &str| {
             let (shown, all) = (grouped(shown as u64), grouped(all as u64));
@@ -85,8 +83,6 @@ impl ShownText {
     }
 }
 
-/// Cuts the long text of a full result to its maximum length, and says what is shown if that is
-/// less than all.
 pub fn cut_long_text(
     hit: &mut MemoryHit,
     memory: &Memory,
@@ -181,7 +177,6 @@ fn cut_frame(hit: &mut MemoryHit, budget: usize, max: usize) {
     }
 }
 
-/// Keeps the first few memories that are folded into a result, and counts the others.
 fn limit_also(hit: &mut MemoryHit, max: usize) {
     hit.more_also += hit.also.len().saturating_sub(max) as u64;
     hit.also.truncate(max);
@@ -193,11 +188,9 @@ fn fitting_facts(facts: &[String], room: usize, question: &mut Question<'_>) -> 
     if facts.iter().map(cost).sum::<usize>() <= room {
         return facts.to_vec();
     }
-    let weighed = facts.iter().map(|fact| question.weight(fact));
-    let mut order: Vec<(f32, usize, &String)> = weighed
-        .zip(facts.iter().enumerate())
-        .map(|(weight, (number, fact))| (weight, number, fact))
-        .collect();
+    let numbered = facts.iter().enumerate();
+    let mut order: Vec<(f32, usize, &String)> =
+        numbered.map(|(number, fact)| (question.weight(fact), number, fact)).collect();
     order.sort_by(|a, b| b.0.total_cmp(&a.0));
     let mut left = room;
     let mut kept: Vec<(usize, String)> = Vec::new();
@@ -213,8 +206,7 @@ fn fitting_facts(facts: &[String], room: usize, question: &mut Question<'_>) -> 
         }
     }
     kept.sort_by_key(|(number, _)| *number);
-    kept.retain(|(_, fact)| !fact.is_empty());
-    kept.into_iter().map(|(_, fact)| fact).collect()
+    kept.into_iter().map(|(_, fact)| fact).filter(|fact| !fact.is_empty()).collect()
 }
 
 /// Keeps the results that fit into `budget` tokens, in order. The first one always stays, with its
@@ -249,10 +241,8 @@ pub fn shrink_detail(
     shrink(detail, budget, &[halve; 6]);
     let excess = token_cost(detail).saturating_sub(budget);
     let shown = (excess > 0).then(|| {
-        let room = token_cost(&detail.memory).saturating_sub(excess);
-        let question = &mut Question::default();
-        let room = room.max(MIN_MEMORY_TOKENS);
-        cut_memory(&mut detail.memory, memory, room, question)
+        let room = token_cost(&detail.memory).saturating_sub(excess).max(MIN_MEMORY_TOKENS);
+        cut_memory(&mut detail.memory, memory, room, &mut Question::default())
     });
     if token_cost(detail) > budget {
         detail.timeline = None;
@@ -266,10 +256,9 @@ pub fn shrink_detail(
 
 fn halve_context(detail: &mut MemoryDetail) {
     let half = |entries: usize, few: usize| entries.min(few.max(entries.div_ceil(2)));
-    let history = &mut detail.history;
-    history.drain(..history.len() - half(history.len(), FEW_ENTRIES));
-    let links = &mut detail.links;
-    links.truncate(half(links.len(), FEW_ENTRIES));
+    let few = half(detail.history.len(), FEW_ENTRIES);
+    detail.history.drain(..detail.history.len() - few);
+    detail.links.truncate(half(detail.links.len(), FEW_ENTRIES));
     if let Some(timeline) = &mut detail.timeline {
         let (before, after) = (&mut timeline.before, &mut timeline.after);
         before.drain(..before.len() - half(before.len(), FEW_NEIGHBOURS));
@@ -277,7 +266,6 @@ fn halve_context(detail: &mut MemoryDetail) {
     }
 }
 
-/// The note about what is left out of one of `count` memories.
 pub fn cut_note(id: &str, is_cut: bool, shown: Option<ShownText>, count: usize) -> Option<Note> {
     let what = match shown.and_then(|shown| shown.message()) {
         Some(what) => format!("`{id}` is cut: {what}"),

@@ -87,7 +87,6 @@ impl Service {
         self.indexes.of(scope).bytes()
     }
 
-    /// The approximate size of the outlines that `get_context` keeps, in bytes.
     pub fn outlines_bytes(&self) -> usize {
         self.outlines.bytes()
     }

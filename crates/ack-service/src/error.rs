@@ -316,7 +316,6 @@ fn not_approved(is_changed: bool) -> Vec<Hint> {
     vec![Hint::advice(why), Hint::pass(statuses, "to see it anyway")]
 }
 
-/// A message with the name by which its reader knows an argument.
 fn with_argument(message: &str, argument: &str, reader: &dyn Reader) -> String {
     match reader.argument_name(argument) {
         Some(name) => message.replacen(&format!("`{argument}`"), &name, 1),
@@ -324,13 +323,11 @@ fn with_argument(message: &str, argument: &str, reader: &dyn Reader) -> String {
     }
 }
 
-/// A message with the name by which its reader knows a tool.
 fn with_tool(message: &str, operation: &str, reader: &dyn Reader) -> String {
     let name = Tool::from_name(operation).and_then(|tool| reader.tool(tool));
     message.replacen(operation, name.as_deref().unwrap_or(operation), 1)
 }
 
-/// An unknown status, with its word if the caller may see it.
 fn unknown_status(word: Option<&str>) -> String {
     match word {
         Some(word) => format!("the unknown status `{word}`"),
@@ -361,7 +358,6 @@ fn example_of(argument: &str) -> Option<String> {
     Some(example.to_owned())
 }
 
-/// Example arguments for an operation, as JSON.
 fn example(operation: &str) -> String {
     match operation {
         "get_memory" => r#"{"id":"ack_abc123_2026-01-04_001"}"#,

@@ -51,7 +51,6 @@ struct Listing {
     is_complete: bool,
 }
 
-/// Whether a file exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileState {
@@ -84,7 +83,6 @@ pub struct WorkTree {
 }
 
 impl WorkTree {
-    /// The working tree of the current project; `None` without a folder.
     pub fn of(current: &Current, bounds: Bounds) -> Option<Self> {
         let top = &current.top;
         if !top.is_dir() {
@@ -120,7 +118,6 @@ impl WorkTree {
         }
     }
 
-    /// The path of an entry from the top of the tree, or `None` if it is outside.
     fn inside(&self, entry: &str) -> Option<String> {
         let entry = normalize(entry);
         if entry.contains("://") {

@@ -79,7 +79,6 @@ impl GetSpec {
         self.filter.allows(status) && self.withheld != Some(StatusFilter::Staging)
     }
 
-    /// Rejects a kind of link that no store of the request has.
     fn check_kinds(&self, opened: &OpenScopes) -> Result<(), Error> {
         let Some((_, kinds)) = &self.links else {
             return Ok(());
@@ -96,22 +95,20 @@ impl GetSpec {
         let Some(unknown) = kinds.iter().find(|kind| !known.contains(*kind)) else {
             return Ok(());
         };
+        let known: Vec<String> = known.into_iter().collect();
         let near = nearest(unknown, known.iter().map(String::as_str), 2);
         let example = near.first().or_else(|| known.first());
         Err(Error::InvalidArgument {
             argument: "kind".to_owned(),
             value: text::line(unknown, 120),
-            allowed: format!(
-                "kinds of links: {}",
-                known.iter().cloned().collect::<Vec<_>>().join(", ")
-            ),
+            allowed: format!("kinds of links: {}", known.join(", ")),
             example: example.map(|kind| serde_json::json!({ "kind": [kind] }).to_string()),
             nearest: near,
         })
     }
 }
 
-/// Normalises kinds of links for comparison. Commas also separate them.
+/// Commas also separate kinds of links.
 fn normalise_kinds(requested: &[String]) -> Vec<String> {
     let mut kinds: Vec<String> = Vec::new();
     for kind in requested.iter().flat_map(|requested| requested.split(',')) {
@@ -141,7 +138,12 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
     let opened = OpenScopes::open(service, &mut selection, &mut response.notes)?;
     spec.check_kinds(&opened)?;
     let mut lookup = Lookup::new(&opened, &selection, &spec);
-    let mut page = DetailPage::new(ids.len());
+    let mut page = DetailPage {
+        count: ids.len(),
+        left: ids.len(),
+        budget: MAX_TOKENS,
+        ..DetailPage::default()
+    };
     for id in &ids {
         cancel::check()?;
         let found = match lookup.find(id) {
@@ -193,12 +195,10 @@ fn requested_ids(request: &GetRequest) -> Result<Vec<String>, Error> {
         (Some(id), None) => ("id", std::slice::from_ref(id)),
         (None, Some(ids)) => ("ids", ids.as_slice()),
         (Some(_), Some(_)) => {
-            let value = "given together with a single id";
-            return Err(Error::invalid("ids", value, "one of the two"));
+            return Err(Error::invalid("ids", "given together with a single id", "one of the two"));
         }
         (None, None) => {
-            let allowed = "an id, or a list of up to 20 ids";
-            return Err(Error::invalid("id", "missing", allowed));
+            return Err(Error::invalid("id", "missing", "an id, or a list of up to 20 ids"));
         }
     };
     if !(1..=MAX_IDS).contains(&given.len()) {
@@ -218,8 +218,7 @@ fn requested_ids(request: &GetRequest) -> Result<Vec<String>, Error> {
     for id in given.iter().map(|id| id.trim()) {
         check_length(name, id)?;
         if id.is_empty() {
-            let allowed = "an id as a search returns it";
-            return Err(Error::invalid(name, "empty", allowed));
+            return Err(Error::invalid(name, "empty", "an id as a search returns it"));
         }
         if !ids.iter().any(|known| known == id) {
             ids.push(id.to_owned());
@@ -229,6 +228,7 @@ fn requested_ids(request: &GetRequest) -> Result<Vec<String>, Error> {
 }
 
 /// The memories of an answer, each cut to its share of the tokens.
+#[derive(Default)]
 struct DetailPage {
     /// How many memories were asked for, and how many of these are still to come.
     count: usize,
@@ -237,22 +237,10 @@ struct DetailPage {
     found: Vec<(Memory, MemoryDetail)>,
     /// Ids with the other scopes that contain them.
     shared: Vec<(String, Vec<(String, Status)>)>,
-    /// The overviews of sessions that are shown.
     overviews: BTreeSet<String>,
 }
 
 impl DetailPage {
-    const fn new(count: usize) -> Self {
-        Self {
-            count,
-            left: count,
-            budget: MAX_TOKENS,
-            found: Vec::new(),
-            shared: Vec::new(),
-            overviews: BTreeSet::new(),
-        }
-    }
-
     fn add(&mut self, id: &str, found: FoundMemory, notes: &mut Vec<Note>) {
         let FoundMemory { memory, mut detail, .. } = found;
         drop_known_overview(&mut detail, &self.overviews);
@@ -267,8 +255,7 @@ impl DetailPage {
         }
         let share = self.budget / self.left.max(1);
         self.left = self.left.saturating_sub(1);
-        let question = &mut Question::default();
-        let mut shown = cut_long_text(&mut detail.memory, &memory, question);
+        let mut shown = cut_long_text(&mut detail.memory, &memory, &mut Question::default());
         let is_cut = token_cost(&detail) > share;
         if is_cut {
             shown = shrink_detail(&mut detail, &memory, share).or(shown);
@@ -276,13 +263,11 @@ impl DetailPage {
         notes.extend(cut_note(id, is_cut, shown, self.count));
         self.budget = self.budget.saturating_sub(token_cost(&detail));
         let context = detail.session_context.as_ref();
-        let overview = context.and_then(|context| context.overview.clone());
-        self.overviews.extend(overview);
+        self.overviews.extend(context.and_then(|context| context.overview.clone()));
         self.found.push((memory, detail));
     }
 }
 
-/// Removes the overview of a session if an earlier memory already shows it.
 fn drop_known_overview(detail: &mut MemoryDetail, overviews: &BTreeSet<String>) {
     if let Some(context) = &mut detail.session_context
         && let Some(_known) = context.overview.take_if(|it| overviews.contains(it))
@@ -334,8 +319,7 @@ struct Lookup<'a> {
 
 impl<'a> Lookup<'a> {
     fn new(opened: &'a OpenScopes, selection: &'a Selection, spec: &'a GetSpec) -> Self {
-        let indexed = opened.iter();
-        let indexed = indexed.filter_map(|open| Some((&*open.scope, open.index()?)));
+        let indexed = opened.iter().filter_map(|open| Some((&*open.scope, open.index()?)));
         Self { opened, selection, spec, indexed: indexed.collect(), failed: Vec::new() }
     }
 
@@ -344,10 +328,8 @@ impl<'a> Lookup<'a> {
     /// memory.
     fn find(&mut self, id: &str) -> Result<FoundMemory, Error> {
         let (mut refused, mut unreadable) = (None, None);
-        let own_scope = self.selection.current.scope.as_ref();
-        let own_scope = own_scope.map(|scope| scope.name.as_str());
-        let indexes = self.indexed.iter();
-        let indexes = indexes.map(|(scope, index)| (scope.name.as_str(), *index));
+        let own_scope = self.selection.current.scope.as_ref().map(|scope| scope.name.as_str());
+        let indexes = self.indexed.iter().map(|(scope, index)| (scope.name.as_str(), *index));
         let known = holders(indexes, own_scope, id, self.spec.filter);
         for holder in &known {
             let Some((scope, index)) = self.indexed.get(holder.number).copied() else {
@@ -371,8 +353,8 @@ impl<'a> Lookup<'a> {
                 }
                 Ok(None) => {}
                 Err(error) => {
-                    let kind = NoteKind::ScopeUnavailable;
-                    let note = Note::about(kind, &scope.name, error.as_message());
+                    let note =
+                        Note::about(NoteKind::ScopeUnavailable, &scope.name, error.as_message());
                     self.failed.push((scope.name.clone(), note));
                     unreadable.get_or_insert(error);
                 }
@@ -437,12 +419,13 @@ impl<'a> Lookup<'a> {
     fn not_found(&self, id: &str) -> Error {
         let read = self.opened.iter().map(OpenScope::name);
         let read = read.filter(|name| !self.has_failed(name));
-        let unread = self.failed.iter().map(|(name, _)| name.clone());
+        let ids = self.opened.iter().filter_map(OpenScope::index);
+        let ids = ids.flat_map(|index| index.live_ids(self.spec.filter));
         Error::MemoryNotFound {
             id: text::id(id),
             scopes: read.map(str::to_owned).collect(),
-            unread: unread.collect(),
-            nearest: similar_ids(self.opened, id, self.spec.filter),
+            unread: self.failed.iter().map(|(name, _)| name.clone()).collect(),
+            nearest: nearest(id, ids, 3),
         }
     }
 }
@@ -458,11 +441,6 @@ fn fetch(snapshot: &Snapshot<'_>, index: &Index, id: &str) -> Result<Option<Memo
         }
         (found, _) => Ok(found),
     }
-}
-
-fn similar_ids(opened: &OpenScopes, id: &str, filter: StatusFilter) -> Vec<String> {
-    let ids = opened.iter().filter_map(OpenScope::index).flat_map(|index| index.live_ids(filter));
-    nearest(id, ids, 3)
 }
 
 fn build_detail(
@@ -485,20 +463,20 @@ fn build_detail(
         ..MemoryDetail::default()
     };
     let context = detail.session_context.as_ref();
-    let has_overview = context.is_some_and(|context| context.overview.is_some());
-    if !has_overview && snapshot.withholds_overview(&memory, filter)? {
+    if context.is_none_or(|context| context.overview.is_none())
+        && snapshot.withholds_overview(&memory, filter)?
+    {
         notes.push(overviews_withheld(&scope.name));
     }
     answer::hide_successor(&mut detail.memory, index, filter);
     let others = snapshot.contradictions(&memory.id, filter)?;
     staleness.mark(&mut detail.memory, &memory, scope, others);
-    if spec.timeline.is_some() {
-        detail.timeline = timeline(snapshot, scope, index, &memory.id, spec)?;
+    if let Some((before, after, wanted)) = spec.timeline {
+        detail.timeline =
+            timeline(snapshot, scope, index, &memory.id, (before, after, wanted), filter)?;
         let line = detail.timeline.as_ref();
-        let alone = line.is_some_and(|line| line.before.is_empty() && line.after.is_empty());
-        if let (true, Some((before, after, Some(within)))) = (alone, spec.timeline)
-            && before + after > 0
-        {
+        let is_alone = line.is_some_and(|line| line.before.is_empty() && line.after.is_empty());
+        if let Some(within) = wanted.filter(|_| is_alone && before + after > 0) {
             let reason = empty_reason(&memory, within);
             notes.push(Note::about(NoteKind::NotAvailable, &scope.name, reason));
         }

@@ -37,7 +37,6 @@ pub struct LiveIndexes {
     indexes: Mutex<HashMap<String, ScopedIndex>>,
 }
 
-/// An index with the scope it was built for.
 type ScopedIndex = (Weak<Scope>, Arc<LiveIndex>);
 
 #[derive(Debug)]
@@ -50,7 +49,6 @@ pub struct LiveIndex {
     refused_table: Mutex<Option<(TableVersion, String)>>,
 }
 
-/// An index with the versions it was built from.
 #[derive(Debug)]
 struct IndexedScope {
     /// `None` after an update that did not complete.
@@ -74,12 +72,6 @@ pub enum TableState {
     },
     /// The index uses the rows that match the store.
     Used(TableInfo),
-}
-
-impl TableState {
-    const fn unusable(reason: String, may_be_damaged: bool) -> Self {
-        Self::Unusable { reason, may_be_damaged }
-    }
 }
 
 /// A scope's index, as of the last commit before the request. It does not change until the guard is
@@ -221,7 +213,6 @@ impl LiveIndex {
         self.peek(|indexed| indexed.is_some()) == Some(true)
     }
 
-    /// Whether there is no index and no thread is building one.
     pub fn is_missing(&self) -> bool {
         self.peek(|indexed| indexed.is_none()) == Some(true)
     }
@@ -309,10 +300,8 @@ impl LiveIndex {
                     }
                 })?,
             };
-            let changes = match &index {
-                Some(index) => Some(index.changes_since(listing, snapshot)?),
-                None => None,
-            };
+            let changes = index.as_ref().map(|index| index.changes_since(listing, snapshot));
+            let changes = changes.transpose()?;
             // A disturbed snapshot is read again; the table is not.
             let loaded = (snapshot.file_state.clone(), changes);
             read = Some((state, index));
@@ -330,16 +319,14 @@ impl LiveIndex {
     }
 
     fn read_table(&self, scope: &Scope, stamp: &TableVersion) -> (TableState, Option<Index>) {
-        if !stamp.is_some() {
-            return (TableState::None, None);
-        }
         let Some(encoder) = Encoder::embedded() else {
             let reason = "the encoder inside this binary is damaged".to_owned();
-            return (TableState::unusable(reason, false), None);
+            return (TableState::Unusable { reason, may_be_damaged: false }, None);
         };
         let refused = self.refused_table.lock();
         if let Some((_, reason)) = refused.as_ref().filter(|(refused, _)| refused == stamp) {
-            return (TableState::unusable(reason.clone(), true), None);
+            let reason = reason.clone();
+            return (TableState::Unusable { reason, may_be_damaged: true }, None);
         }
         drop(refused);
         load_table(scope, encoder, self.resident)
@@ -382,12 +369,11 @@ fn load_table(scope: &Scope, encoder: &Encoder, resident: usize) -> (TableState,
         Ok((index, info)) => (TableState::Used(info), Some(index)),
         Err(error) => {
             let reason = text::line(&error.to_string(), 300);
-            (TableState::unusable(reason, error.may_be_damage()), None)
+            (TableState::Unusable { reason, may_be_damaged: error.may_be_damage() }, None)
         }
     }
 }
 
-/// A build without the `table` feature has no vector tables.
 #[cfg(not(feature = "table"))]
 const fn load_table(
     _scope: &Scope,

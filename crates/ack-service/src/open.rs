@@ -49,7 +49,6 @@ impl OpenScope {
 
 pub struct OpenScopes {
     scopes: Vec<OpenScope>,
-    /// Decides why approved memories may be out of date.
     pub staleness: Staleness,
     pub now: jiff::Timestamp,
 }
@@ -66,7 +65,6 @@ pub struct Records {
     /// The records, by the position of their scope and their id. A record is missing if it is gone,
     /// or if the filter does not allow its present status.
     pub found: HashMap<(usize, String), Record>,
-    /// The scopes that could not be read.
     pub failed: Vec<(usize, Error)>,
 }
 
@@ -76,7 +74,6 @@ pub struct Record {
     pub contradictions: Vec<Contradiction>,
 }
 
-/// Reads records of one store, by their ids.
 pub fn read_records(
     store: &Store,
     wanted: &[(RowKey, &str)],
@@ -84,11 +81,9 @@ pub fn read_records(
     timeout: Duration,
 ) -> Result<Vec<(String, Record)>, StoreError> {
     store.snapshot_with_timeout(timeout, |snapshot| {
-        let found = snapshot.memories(wanted, filter)?;
-        let records = found.into_iter().map(|(id, memory)| {
+        let records = snapshot.memories(wanted, filter)?.into_iter().map(|(id, memory)| {
             let contradictions = snapshot.contradictions(&id, filter)?;
-            let record = Record { memory, contradictions };
-            Ok((id, record))
+            Ok((id, Record { memory, contradictions }))
         });
         records.collect()
     })
@@ -103,32 +98,25 @@ impl OpenScopes {
         selection: &mut Selection,
         notes: &mut Vec<Note>,
     ) -> Result<Self, Error> {
-        let scopes = readable_scopes(selection, service.wait_policy, notes)?;
+        let policy = service.wait_policy;
+        let scopes = readable_scopes(selection, policy, notes)?;
         // A locked scope gets less time if other scopes can answer.
-        let timeout = match scopes.len() {
-            0 | 1 => READ_TIMEOUT,
-            _ => READ_TIMEOUT / 4,
-        };
+        let timeout = if scopes.len() > 1 { READ_TIMEOUT / 4 } else { READ_TIMEOUT };
         let indexes: Vec<Arc<LiveIndex>> =
             scopes.iter().map(|scope| service.indexes.of(scope)).collect();
         let mut refreshed = refresh(&scopes, &indexes, timeout)?;
-        let policy = service.wait_policy;
         let open = read_each(&scopes, selection, policy, notes, |scope, _| {
             let live = service.indexes.of(scope);
             let guard = match refreshed.remove(&scope.name) {
                 Some(done) => done.and_then(|()| live.refreshed(scope, timeout)),
                 None => live.current(scope, timeout),
             };
-            let scope = Arc::clone(scope);
-            guard.map(|guard| OpenScope { scope, guard })
+            guard.map(|guard| OpenScope { scope: Arc::clone(scope), guard })
         })?;
         notes.extend(open.iter().filter_map(unusable_table));
         let now = (service.config.clock)();
-        Ok(Self {
-            scopes: open,
-            staleness: Staleness::new(now, &selection.current, Bounds::ANSWER),
-            now,
-        })
+        let staleness = Staleness::new(now, &selection.current, Bounds::ANSWER);
+        Ok(Self { scopes: open, staleness, now })
     }
 
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &OpenScope> {
@@ -174,14 +162,14 @@ impl OpenScopes {
             }
         }
         let mut records = Records::default();
-        for (number, (open, keys)) in
-            self.scopes.iter().zip(keys).enumerate().filter(|(_, (_, keys))| !keys.is_empty())
-        {
-            match read_records(&open.scope.store, &keys, filter, READ_TIMEOUT) {
+        for (number, (open, keys)) in self.scopes.iter().zip(&keys).enumerate() {
+            if keys.is_empty() {
+                continue;
+            }
+            match read_records(&open.scope.store, keys, filter, READ_TIMEOUT) {
                 Ok(found) => {
                     let found = found.into_iter();
-                    let keyed = found.map(|(id, record)| ((number, id), record));
-                    records.found.extend(keyed);
+                    records.found.extend(found.map(|(id, record)| ((number, id), record)));
                 }
                 Err(error) => records.failed.push((number, failure(&open.scope, error))),
             }
@@ -189,19 +177,15 @@ impl OpenScopes {
         records
     }
 
-    /// Adds notes about scopes of which a part was not read, or not the newest state.
     pub fn note_incomplete_reads(&self, notes: &mut Vec<Note>) {
         note_incomplete_reads(self.iter().map(|open| &*open.scope), notes);
     }
 
-    /// Adds notes about scopes whose stores have no review status.
     pub fn note_missing_status(&self, relevant: impl Fn(&str) -> bool, notes: &mut Vec<Note>) {
-        for open in self.iter() {
-            if !relevant(open.name()) || open.index().is_none_or(|index| index.has_status) {
-                continue;
-            }
-            notes.push(missing_status(&open.scope));
-        }
+        let lacks_status = |open: &&OpenScope| {
+            relevant(open.name()) && open.index().is_some_and(|index| !index.has_status)
+        };
+        notes.extend(self.iter().filter(lacks_status).map(|open| missing_status(&open.scope)));
     }
 }
 
@@ -218,11 +202,8 @@ pub fn readable_scopes(
         notes.push(Note::about(NoteKind::ScopeUnavailable, &broken.scope, broken.reason.clone()));
     }
     if let (Some(broken), true) = (selection.broken.first(), selection.scopes.is_empty()) {
-        let error = ScopeError::Unusable {
-            name: broken.scope.clone(),
-            reason: broken.reason.text().to_owned(),
-        };
-        return Err(error.into());
+        let (name, reason) = (broken.scope.clone(), broken.reason.text().to_owned());
+        return Err(ScopeError::Unusable { name, reason }.into());
     }
     match remote::prepare(selection, wait_policy, notes) {
         Some(cold) if selection.scopes.is_empty() => Err(cold.into()),
@@ -282,7 +263,6 @@ pub fn unavailable(scope: &str, error: &Error) -> Note {
     Note::about(NoteKind::ScopeUnavailable, scope, error.as_message())
 }
 
-/// The note for a scope whose store has no review status.
 pub fn missing_status(scope: &Scope) -> Note {
     let counts_as = scope.store.unreviewed().status();
     Note::about(
@@ -292,7 +272,6 @@ pub fn missing_status(scope: &Scope) -> Note {
     )
 }
 
-/// The note for a scope whose overviews of sessions are not shown.
 pub fn overviews_withheld(scope: &str) -> Note {
     let message =
         "overviews of its sessions are not shown while some of its memories are not approved";
@@ -322,17 +301,14 @@ pub fn note_incomplete_reads<'a>(scopes: impl Iterator<Item = &'a Scope>, notes:
             let note = Note::about(NoteKind::NotAvailable, &scope.name, message);
             notes.push(note.with(Hint::command("doctor", "shows which")));
         }
-        let Some(read) = scope.store.read_while_locked() else {
-            continue;
-        };
-        notes.push(Note::about(
-            NoteKind::StoreLocked,
-            &scope.name,
-            format!(
-                "another program keeps this store locked: this is its state as of {}, without uncommitted changes",
+        if let Some(read) = scope.store.read_while_locked() {
+            let message = format!(
+                "another program keeps this store locked: this is its state as of {}, without \
+                 uncommitted changes",
                 time::to_rfc3339(read)
-            ),
-        ));
+            );
+            notes.push(Note::about(NoteKind::StoreLocked, &scope.name, message));
+        }
     }
 }
 

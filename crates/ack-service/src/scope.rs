@@ -33,7 +33,6 @@ pub use self::registry::{Registry, check_manifest};
 use crate::bucket::Remote;
 use crate::config::SettingsError;
 
-/// How long to wait for a locked store when reading its projects.
 const PROJECTS_LOCK_TIMEOUT: Duration = Duration::from_millis(250);
 /// If reading the projects takes less time than this, they are read again after every change of the
 /// store.
@@ -42,12 +41,10 @@ const FAST_READ: Duration = Duration::from_millis(5);
 /// commit all the time.
 const REREAD_FACTOR: u32 = 20;
 
-/// File names of a database in a scope's folder.
 pub const DATABASE_NAMES: [&str; 2] = ["memory.db", "claude-mem.db"];
 
 #[derive(Debug)]
 pub struct Scope {
-    /// Its name, which is the name of its folder.
     pub name: String,
     pub folder: PathBuf,
     pub manifest: Manifest,
@@ -78,7 +75,6 @@ struct RecordedState {
 }
 
 impl RecordedState {
-    /// What was read just now.
     fn new(stamp: Option<FileState>, took: Duration, projects: RecordedProjects) -> Self {
         let duration = if took < FAST_READ { Duration::ZERO } else { took };
         Self { stamp, read: Instant::now(), duration, projects: Arc::new(projects) }

@@ -77,12 +77,13 @@ impl Service {
             let is_shared = scope.manifest.visibility == Visibility::Shared;
             let shows_details = is_shared || is_own || named.is_some();
             let mut info = describe(self, scope, shows_details, max, audience);
-            if request.by_agent {
-                remove_operator_fields(&mut info, self);
+            if let Audience::Agent { withholds } = audience {
+                remove_operator_fields(&mut info, withholds);
             }
             used += token_cost(&info) + 1;
             if used > budget && place > start {
-                response.next_cursor = response.scopes.last().map(|last| encode(&last.name));
+                let last = response.scopes.last();
+                response.next_cursor = last.map(|last| URL_SAFE_NO_PAD.encode(&last.name));
                 break;
             }
             response.scopes.push(info);
@@ -105,7 +106,6 @@ impl Service {
     }
 }
 
-/// The scopes to list: those with a name, else all that this server shows.
 fn wanted_scopes(
     service: &Service,
     all: &[Arc<Scope>],
@@ -115,8 +115,7 @@ fn wanted_scopes(
 ) -> Result<Vec<Arc<Scope>>, Error> {
     let mut scopes = all.to_vec();
     if let Some(pinned) = &service.config.pinned {
-        let own = current.scope.as_ref();
-        let own = own.map_or("", |scope| scope.name.as_str());
+        let own = current.scope.as_ref().map_or("", |scope| scope.name.as_str());
         scopes.retain(|scope| scope.name == own);
         let message = format!(
             "this server is pinned to scope `{own}` by {}; other scopes are not shown",
@@ -160,15 +159,15 @@ fn note_current(
     let mut note = Note::new(NoteKind::NoCurrentScope, message);
     if by_agent && current.folder.parent().is_none() {
         let path = [Given::any("project_path")];
-        let ask = Hint::call_with(Tool::GetContext, path, "finds the scope of another folder");
-        note = note.with(ask);
+        note =
+            note.with(Hint::call_with(Tool::GetContext, path, "finds the scope of another folder"));
     }
     notes.push(note);
 }
 
 /// Removes what only an operator needs and `doctor` shows: files, formats, the table's encoder. If
 /// agents may not read waiting memories, only their number stays.
-fn remove_operator_fields(info: &mut ScopeInfo, service: &Service) {
+fn remove_operator_fields(info: &mut ScopeInfo, withholds: bool) {
     (info.store, info.profile) = (None, None);
     if let Some(index) = &mut info.index {
         index.embedder = None;
@@ -177,16 +176,9 @@ fn remove_operator_fields(info: &mut ScopeInfo, service: &Service) {
     if matches!(info.health.state, HealthState::Ok) {
         info.health.problems.clear();
     }
-    if let Some(pending) = &mut info.pending
-        && service.config.max_status.value.withholds(true)
-    {
+    if let Some(pending) = info.pending.as_mut().filter(|_| withholds) {
         pending.ids.clear();
     }
-}
-
-/// Encodes where a page of scopes ended, for the cursor.
-fn encode(name: &str) -> String {
-    URL_SAFE_NO_PAD.encode(name)
 }
 
 fn decode(cursor: &str) -> Result<String, Error> {
@@ -252,9 +244,8 @@ pub fn describe(
         info.health.problems.push(PRIVATE_REASON.into());
         return info;
     }
-    let remote = scope.remote.as_ref();
-    let published =
-        remote.and_then(|remote| remote::freshness_note(&remote.prepare(service.wait_policy)));
+    let remote = scope.remote.as_ref().map(|remote| remote.prepare(service.wait_policy));
+    let published = remote.as_ref().and_then(remote::freshness_note);
     if let Some((NoteKind::RemoteCold, problem)) = published {
         info.health = unavailable(problem.into());
     } else if let Err(error) = fill_details(service, scope, (max, audience), &mut info) {
@@ -353,8 +344,7 @@ impl Problems {
                     "it is larger than `limits.resident` and all of it is in memory, because its \
                      vector table has no indexes",
                 );
-                let make = remote::table_command(scope, "makes them");
-                self.messages.push(problem.with(make));
+                self.messages.push(problem.with(remote::table_command(scope, "makes them")));
             }
             _ => {}
         }
@@ -393,8 +383,7 @@ impl Problems {
         }
         let without_id = index.without_id as u64;
         if without_id > 0 {
-            let have = verb(without_id, "has", "have");
-            let rows = rows(without_id);
+            let (rows, have) = (rows(without_id), verb(without_id, "has", "have"));
             self.degrades(format!("{rows} {have} no id and cannot be served"));
         }
     }
@@ -406,16 +395,10 @@ fn shared_ids(scope: &Scope) -> String {
     let lines = shared.unwrap_or_default().into_iter().map(|(id, files)| {
         let id = text::line(&id, 80);
         let files: Vec<String> = files.iter().map(|file| text::line(file, 80)).collect();
-        match files.is_empty() {
-            true => format!("`{id}`"),
-            false => format!("`{id}`: {}", files.join(", ")),
-        }
+        if files.is_empty() { format!("`{id}`") } else { format!("`{id}`: {}", files.join(", ")) }
     });
     let lines: Vec<String> = lines.collect();
-    match lines.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", lines.join("; ")),
-    }
+    if lines.is_empty() { String::new() } else { format!(" ({})", lines.join("; ")) }
 }
 
 /// Damage in the scope's files: notes that were left out, and lines of the decision log. Agents
@@ -441,8 +424,7 @@ fn damage(scope: &Scope, audience: Audience) -> Vec<Message> {
         }
         found.extend(unsigned(&decisions));
         let details = || Hint::command("doctor", "shows the details");
-        let found = found.into_iter().map(Message::new);
-        return found.map(|message| message.with(details())).collect();
+        return found.into_iter().map(|it| Message::new(it).with(details())).collect();
     }
     found.extend(scope.other_database.map(|other| {
         format!(
@@ -525,10 +507,7 @@ pub fn pending(index: &Index, snoozed: &FxHashSet<String>, max: usize) -> Pendin
     waiting.sort_unstable();
     Pending {
         count: waiting.len() as u64,
-        oldest: waiting
-            .iter()
-            .find(|(created, _)| *created > i64::MIN)
-            .and_then(|(created, _)| instant(*created)),
+        oldest: waiting.iter().find_map(|(created, _)| instant(*created)),
         ids: waiting.iter().take(max).map(|(_, id)| (*id).to_owned()).collect(),
         pace: None,
     }

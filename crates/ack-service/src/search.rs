@@ -15,8 +15,7 @@ use super::answer;
 use super::budget::excerpt::Reader;
 use super::explain::rounded;
 use super::meaning;
-use super::open;
-use super::open::{OpenScopes, Record, Records};
+use super::open::{OpenScopes, Record, RecordKey, Records};
 use super::same_id::{self, Holder};
 use super::shown::{Overlap, Shown};
 use super::validate::QuerySpec;
@@ -49,7 +48,6 @@ pub struct Search<'a> {
     pub is_narrowed: bool,
     terms: Option<(QueryTerms, Bm25Weights)>,
     query_vector: Option<QueryVector>,
-    /// What the question names.
     named: Named,
     /// The memory whose neighbours are requested. It is not its own neighbour.
     pub like: Option<(usize, DocId)>,
@@ -209,10 +207,6 @@ impl<'a> Search<'a> {
         cosine().unwrap_or_default()
     }
 
-    pub fn locate(&self, id: &str) -> Option<(usize, DocId)> {
-        self.first_holder(id, None)
-    }
-
     /// The note about other scopes that also contain the memory of `like` or `expect`.
     pub fn note_same_id(&self) -> Option<Note> {
         let ids = self.spec.like.iter().map(|like| (like.id.as_str(), like.scope.as_deref()));
@@ -232,8 +226,8 @@ impl<'a> Search<'a> {
     /// address of a memory.
     fn holders(&self, text: &str, scope: Option<&str>) -> Vec<Holder<'_>> {
         let of = |id: &str, scope: Option<&str>| {
-            let indexes = self.names.iter().zip(&self.views);
-            let indexes = indexes.map(|(name, view)| (name.as_str(), view.index));
+            let indexes = self.names.iter().map(String::as_str);
+            let indexes = indexes.zip(self.views.iter().map(|view| view.index));
             let own = self.own_scope.as_deref();
             let mut holders = same_id::holders(indexes, own, id, self.spec.filters.status);
             holders.retain(|holder| scope.is_none_or(|scope| scope == holder.scope));
@@ -247,10 +241,9 @@ impl<'a> Search<'a> {
     }
 
     /// The scope and number of the memory that an id argument means, unless it is rejected.
-    fn first_holder(&self, text: &str, scope: Option<&str>) -> Option<(usize, DocId)> {
+    pub fn first_holder(&self, text: &str, scope: Option<&str>) -> Option<(usize, DocId)> {
         let holders = self.holders(text, scope);
-        let mut found = holders.iter();
-        found.find_map(|holder| Some((holder.number, holder.doc?)))
+        holders.iter().find_map(|holder| Some((holder.number, holder.doc?)))
     }
 
     pub fn name(&self, scope: usize) -> Option<&str> {
@@ -275,13 +268,13 @@ impl<'a> Search<'a> {
             }
             truncate_to_nearest(&mut found.candidates);
         } else {
+            // Words that only look like those of the query are no evidence.
             let min_cosine = found.min_cosine;
-            found.candidates.retain(|candidate| self.has_evidence(candidate, min_cosine));
+            found.candidates.retain(|it| it.cosine >= min_cosine || self.contains_words(it));
         }
         found
     }
 
-    /// Retrieves, ranks and reads one page.
     pub fn page(&self, cursor: Option<&Cursor>, limit: usize) -> Result<Page, Error> {
         let found = self.retrieve();
         cancel::check()?;
@@ -391,7 +384,6 @@ impl<'a> Search<'a> {
         Ok(page)
     }
 
-    /// The scope and the id of a place.
     fn identity(&self, ranked: &Ranked) -> (String, String) {
         let Candidate { scope, doc, .. } = ranked.candidate;
         let id = self.views.get(scope).map_or("", |view| view.index.id(doc));
@@ -416,12 +408,12 @@ impl<'a> Search<'a> {
         ranked: &[Ranked],
         failed: &mut Vec<(String, Message)>,
     ) -> Result<Records, Error> {
-        let name = |number: usize| self.names.get(number).map(String::as_str).unwrap_or_default();
+        let name = |number: usize| self.name(number).unwrap_or_default();
         let readable =
             |entry: &&Ranked| !failed.iter().any(|(other, _)| other == name(entry.candidate.scope));
-        let wanted = ranked.iter().filter(readable).map(|entry| open::RecordKey {
-            scope: entry.candidate.scope,
-            doc: entry.candidate.doc,
+        let wanted = ranked.iter().filter(readable).map(|entry| {
+            let Candidate { scope, doc, .. } = entry.candidate;
+            RecordKey { scope, doc }
         });
         let mut records = self.opened.read(wanted, self.spec.filters.status);
         for (number, error) in std::mem::take(&mut records.failed) {
@@ -454,13 +446,10 @@ impl<'a> Search<'a> {
         }
         if self.is_search() && (self.spec.explain || !self.spec.by_agent) {
             hit.score = Some(rounded(ranked.candidate.score));
-            let matcher = reader.matcher.as_mut();
-            let words = matcher.and_then(|matcher| answer::why(memory, matcher));
-            hit.why = words.or_else(|| {
-                self.query_vector
-                    .as_ref()
-                    .map(|_| format!("near in meaning ({:.2})", ranked.candidate.cosine))
-            });
+            let words = reader.matcher.as_mut().and_then(|matcher| answer::why(memory, matcher));
+            let cosine = ranked.candidate.cosine;
+            let is_near = self.has_meaning();
+            hit.why = words.or_else(|| is_near.then(|| format!("near in meaning ({cosine:.2})")));
         }
         if self.spec.explain && self.is_search() {
             hit.explanation = Some(self.explanation(&ranked.candidate, rank, candidates));

@@ -55,19 +55,16 @@ impl Service {
         wanted.truncate(MAX_MATCHES);
         // The index may have an old status, so the store decides.
         let records = opened.read(wanted.iter().map(|(_, wanted)| *wanted), filter);
-        let matches: Vec<IdMatch> = wanted
-            .iter()
-            .filter_map(|(id, wanted)| {
-                let record = records.found.get(&(wanted.scope, (*id).to_owned()))?;
-                let memory = &record.memory;
-                Some(IdMatch {
-                    id: memory.id.clone(),
-                    scope: opened.get(wanted.scope)?.name().to_owned(),
-                    title: memory.title.clone(),
-                    status: memory.status,
-                })
+        let matches = wanted.iter().filter_map(|(id, wanted)| {
+            let memory = &records.found.get(&(wanted.scope, (*id).to_owned()))?.memory;
+            Some(IdMatch {
+                id: memory.id.clone(),
+                scope: opened.get(wanted.scope)?.name().to_owned(),
+                title: memory.title.clone(),
+                status: memory.status,
             })
-            .collect();
+        });
+        let matches: Vec<IdMatch> = matches.collect();
         let dropped = wanted.len() - matches.len();
         Ok(IdMatches { matches, total: total - dropped })
     }
@@ -88,7 +85,6 @@ impl Service {
     }
 }
 
-/// The ids of some scopes, to find the shortest form of each that no other one shares.
 #[derive(Debug, Default)]
 pub struct ShortIds {
     /// The own parts, in lower case and in order.
@@ -149,10 +145,8 @@ fn longest_shared(sorted: &[String], text: &str) -> Option<usize> {
     let at = sorted.binary_search(&text).ok()?;
     let before = at.checked_sub(1).and_then(|at| sorted.get(at));
     let both = before.into_iter().chain(sorted.get(at + 1));
-    let shared = both.map(|other| {
-        let pairs = text.bytes().zip(other.bytes());
-        pairs.take_while(|(a, b)| a == b).count()
-    });
+    let shared =
+        both.map(|other| text.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count());
     Some(shared.max().unwrap_or(0))
 }
 

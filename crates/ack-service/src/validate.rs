@@ -79,7 +79,6 @@ pub struct Like {
 }
 
 impl QuerySpec {
-    /// A query for memories near another one in meaning.
     pub fn near(id: &str, scope: &str, status: StatusFilter, limit: usize) -> Self {
         Self {
             like: Some(Like { id: id.to_owned(), scope: Some(scope.to_owned()) }),
@@ -102,7 +101,6 @@ impl QuerySpec {
         Self { text: Some(text.to_owned()), ..Self::all(status, limit) }
     }
 
-    /// Checks the arguments of `query_memories`.
     pub fn new(request: &QueryRequest, config: &Config) -> Result<Self, Error> {
         check_lengths(request)?;
         let like = given(&request.like);
@@ -118,18 +116,15 @@ impl QuerySpec {
             });
         }
         let (since, until) = days(request)?;
-        let files = strings(request.files.as_deref());
-        let files = files
-            .iter()
-            .map(|pattern| {
-                FilePattern::parse(pattern).map_err(|reason| {
-                    Error::invalid("files", pattern, format!("a path or a glob: {reason}"))
-                })
+        let file = |pattern: &String| {
+            FilePattern::parse(pattern).map_err(|reason| {
+                Error::invalid("files", pattern, format!("a path or a glob: {reason}"))
             })
-            .collect::<Result<_, _>>()?;
+        };
+        let files = strings(request.files.as_deref());
+        let files = files.iter().map(file).collect::<Result<_, _>>()?;
         let requested_status = request.status.unwrap_or_default();
         let allowed = config.max_status.value.allowed(request.by_agent, requested_status);
-        let page = page_size(request, config)?;
         let mut unique_tags = HashSet::new();
         let tags = strings(request.tags.as_deref())
             .iter()
@@ -151,9 +146,6 @@ impl QuerySpec {
                 status: allowed.unwrap_or_default(),
                 ..Filters::default()
             },
-            limit: page.limit,
-            fills_budget: page.fills_budget,
-            tokens: page.tokens,
             detail: request.detail.unwrap_or_default(),
             explain: request.explain.unwrap_or_default(),
             mode: request.mode.unwrap_or_default(),
@@ -163,18 +155,13 @@ impl QuerySpec {
             by_agent: request.by_agent,
             withholds: config.max_status.value.withholds(request.by_agent),
             withheld: (allowed != Some(requested_status)).then_some(requested_status),
-            ..Self::default()
+            ..page_size(request, config)?
         })
     }
 }
 
-struct PageSize {
-    limit: usize,
-    tokens: usize,
-    fills_budget: bool,
-}
-
-fn page_size(request: &QueryRequest, config: &Config) -> Result<PageSize, Error> {
+/// How many results, and how much of them.
+fn page_size(request: &QueryRequest, config: &Config) -> Result<QuerySpec, Error> {
     let fills_budget = request.by_agent && request.limit.is_none() && request.max_tokens.is_some();
     let default = if fills_budget { FULL_PAGE } else { DEFAULT_LIMIT };
     let limit = number("limit", request.limit, 1, i64::from(MAX_LIMIT), default)?;
@@ -186,7 +173,7 @@ fn page_size(request: &QueryRequest, config: &Config) -> Result<PageSize, Error>
     if asks_for_many && request.max_tokens.is_none() && is_short {
         tokens = tokens.max(limit * RESULT_TOKENS);
     }
-    Ok(PageSize { limit, tokens, fills_budget })
+    Ok(QuerySpec { limit, tokens, fills_budget, ..QuerySpec::default() })
 }
 
 /// A text without the white space around it, unless nothing is left.

@@ -26,7 +26,6 @@ const MAX_PAGE_BYTES: usize = 120_000;
 /// a page of very long memories is not slow.
 pub struct Reader<'a> {
     pub matcher: Option<Matcher<'a>>,
-    /// The bytes that it may still compare.
     left: usize,
 }
 
@@ -194,7 +193,6 @@ fn without_mark(line: &str) -> &str {
     }
 }
 
-/// A text without surrounding punctuation, for comparison.
 fn trim_punctuation(text: &str) -> String {
     let trimmed = text.trim_matches(|char: char| !char.is_alphanumeric());
     trimmed.to_lowercase()

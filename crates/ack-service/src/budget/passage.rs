@@ -15,7 +15,6 @@ const MAX_ENCODED: usize = 400;
 /// A token of ordinary text has fewer bytes.
 const MAX_TOKEN_BYTES: usize = 16;
 
-/// A question, for weighing a text's sentences.
 #[derive(Default)]
 pub struct Question<'a> {
     pub matcher: Option<Matcher<'a>>,

@@ -23,11 +23,9 @@ use ack_store::outline::{Outline, WordMatches, tag_hash};
 /// A word counts for nothing if more than this share of the memories contain it, and more than
 /// [`MIN_COMMON_MEMORIES`] of them.
 const COMMON_SHARE: f64 = 0.2;
-/// A word that at most this many memories contain is never too common.
 const MIN_COMMON_MEMORIES: usize = 10;
 /// The weight factor of a word in the title or the tags.
 const PROMINENT_FACTOR: f64 = 2.0;
-/// The minimum length of a project name that memories of other projects can match.
 const MIN_NAME_CHARS: usize = 3;
 
 /// Tags that name a kind of memory, besides [`LASTING_TYPES`]. Two memories that share one need not
@@ -160,7 +158,6 @@ pub struct Evidence<'a> {
     /// The project's name, if memories must be tagged with it.
     tag: u128,
     distinctive: u128,
-    /// The tags of the project's own memories, with their weights.
     own_tags: HashMap<u64, f64>,
 }
 
@@ -211,13 +208,11 @@ impl<'a> Evidence<'a> {
         self.own_tags = weighed.filter(|(_, weight)| *weight > 0.0).collect();
     }
 
-    /// The weight of the tags that a memory shares with the project's own memories.
     fn shared_tags(&self, outline: &Outline) -> f64 {
         let tags = outline.tags.iter();
         tags.filter_map(|tag| self.own_tags.get(tag)).sum()
     }
 
-    /// The reason in words, for a memory that was read.
     pub fn why_of(&self, memory: &Memory, reason: Option<Reason>, why: &str) -> String {
         if reason != Some(Reason::SharesTags) {
             return why.to_owned();
@@ -228,7 +223,6 @@ impl<'a> Evidence<'a> {
         text::line(&format!("{why}: {}", names.join(", ")), 120)
     }
 
-    /// The words of a reason that a memory contains.
     fn found(&self, outline: &Outline, reason: Reason, is_own: bool) -> u128 {
         let (terms, matches) = (self.terms, outline.matches);
         match reason {
@@ -262,7 +256,6 @@ impl<'a> Evidence<'a> {
         is_own && reason == Reason::Changed && outline.matches.anywhere & self.terms.endings != 0
     }
 
-    /// The score of a memory; `None` if nothing matches.
     pub fn score(&self, outline: &Outline, reason: Reason, is_own: bool) -> Option<f64> {
         let found = self.found(outline, reason, is_own);
         match reason {
@@ -307,14 +300,12 @@ impl Weights {
         weight.copied().unwrap_or_default()
     }
 
-    /// The words that have a weight.
     pub fn counted(&self) -> u128 {
         let numbered = (0u32..).zip(&self.0);
         let counted = numbered.filter(|(_, weight)| **weight > 0.0);
         counted.fold(0, |set, (number, _)| set | 1 << number)
     }
 
-    /// The weight of the rarest of some words.
     pub fn sum_of_rarest(&self, found: u128, count: usize) -> f64 {
         let mut weights: Vec<f64> = bits(found).map(|number| self.of(number)).collect();
         weights.sort_by(|one, other| other.total_cmp(one));
@@ -358,15 +349,10 @@ fn bits(mut set: u128) -> impl Iterator<Item = u32> {
 /// The weight of a word or tag that some of the memories have: rare ones count more, common ones
 /// count nothing.
 #[expect(clippy::cast_precision_loss, reason = "counts of memories")]
-fn weight(count: usize, memories: usize) -> f64 {
+pub fn weight(count: usize, memories: usize) -> f64 {
     let share = count as f64 / memories.max(1) as f64;
     let common = count > MIN_COMMON_MEMORIES && share > COMMON_SHARE;
     if count == 0 || common { 0.0 } else { (1.0 / share).ln_1p() }
-}
-
-/// The weight of a word that a single memory has.
-pub fn weight_of_one(memories: usize) -> f64 {
-    weight(1, memories)
 }
 
 pub struct Frequencies {

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use self::error_codes::ErrorCodes;
 use super::about_files::record;
-use super::evidence::{Frequencies, Weights, weight_of_one};
+use super::evidence::{Frequencies, Weights, weight};
 use super::outlines;
 use super::words::{WordKind, Words};
 use crate::engine::Service;
@@ -34,9 +34,7 @@ use ack_search::semantic::QuantizedVector;
 use ack_store::outline::{RowMatches, WordMatches};
 
 const LOCK_TIMEOUT: Duration = Duration::from_millis(50);
-/// How many memories are read and compared.
 const MAX_CANDIDATES: usize = 8;
-/// The most bytes of a text in which quotations are looked for.
 const MAX_TEXT_BYTES: usize = 8_000;
 /// Exit codes that say more than that something failed.
 const TELLING_EXIT_CODES: [i64; 7] = [124, 126, 127, 134, 137, 139, 143];
@@ -61,12 +59,10 @@ const STOP_WORD_WEIGHT: f64 = 0.3;
 pub struct FailureRequest {
     /// The project's folder. Default: the current project's.
     pub project_path: Option<String>,
-    /// What was run.
     pub command: String,
     pub exit_code: Option<i64>,
     /// Whether it is known that it failed. If not, only an output that names an error counts.
     pub is_known: bool,
-    /// What it printed.
     pub output: String,
 }
 
@@ -136,7 +132,6 @@ impl Service {
 
 /// The failed command as memories are compared with it.
 struct Failure<'a> {
-    /// The words of each line, with their weights.
     lines: Vec<Vec<(String, f64)>>,
     words: &'a Words,
     weights: Weights,
@@ -160,13 +155,17 @@ impl<'a> Failure<'a> {
         let vector = Encoder::embedded().and_then(|encoder| encoder.query(text));
         let weights = Frequencies::count(rows(), words).weights();
         let codes = ErrorCodes::of(lines.iter().map(String::as_str));
-        let lines = lines.iter().map(|line| weighted(line, words, &weights));
+        let weighted = |word: String| {
+            let weight = words.number(&word).map_or(STOP_WORD_WEIGHT, |number| weights.of(number));
+            (word, weight)
+        };
+        let lines = lines.iter().map(|line| plain_words(line).into_iter().map(weighted).collect());
         let known = words.without_parts(weights.counted());
         let all_in_title = WordMatches { title_or_tags: known, ..WordMatches::default() };
         Self {
             lines: lines.collect(),
             words,
-            max_weight: weight_of_one(rows().count()),
+            max_weight: weight(1, rows().count()),
             total: weights.sum(all_in_title, known),
             weights,
             vector: vector.as_deref().and_then(QuantizedVector::quantize),
@@ -174,7 +173,6 @@ impl<'a> Failure<'a> {
         }
     }
 
-    /// How certainly a memory explains it.
     fn evidence(&self, matches: WordMatches, memory: &Memory) -> f64 {
         // Whoever has `git.corp.internal` has `corp` too.
         let found = self.words.without_parts(matches.anywhere);
@@ -222,15 +220,6 @@ impl<'a> Failure<'a> {
     }
 }
 
-/// The words of a line of the error, stop words included, with their weights.
-fn weighted(line: &str, words: &Words, weights: &Weights) -> Vec<(String, f64)> {
-    let weighted = plain_words(line).into_iter().map(|word| {
-        let weight = words.number(&word).map(|number| weights.of(number));
-        (word, weight.unwrap_or(STOP_WORD_WEIGHT))
-    });
-    weighted.collect()
-}
-
 /// The words of a text in lower case, stop words included.
 fn plain_words(text: &str) -> Vec<String> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
@@ -254,16 +243,13 @@ fn programs(command: &str) -> String {
     found.join(" ")
 }
 
-/// The words of a text, each once.
 fn words_of(text: &str) -> Words {
     let mut known = HashSet::new();
     let mut list = Vec::new();
     analysis::tokenize(text, TextRole::Query, &mut |token| {
         let is_number = token.text.bytes().all(|byte| byte.is_ascii_digit());
-        let kind = match token.text.contains(|c: char| !c.is_alphabetic()) {
-            true => WordKind::Name,
-            false => WordKind::Prose,
-        };
+        let is_word = token.text.chars().all(char::is_alphabetic);
+        let kind = if is_word { WordKind::Prose } else { WordKind::Name };
         if (!is_number || token.text.len() == 3) && known.insert(token.text.to_string()) {
             list.push((token.text.into_owned(), kind));
         }

@@ -49,7 +49,6 @@ impl ProjectRoots {
         }
     }
 
-    /// A file, by its path from the top of the repository.
     pub fn file(&self, path: &str) -> ProjectFile {
         let path = file_pattern::folded(path);
         let inner = path.strip_prefix(&self.inner).filter(|_| !self.inner.is_empty());
@@ -81,7 +80,6 @@ pub struct ProjectFile {
 }
 
 impl ProjectFile {
-    /// Its path from the top of the repository.
     pub fn path(&self) -> &str {
         self.paths.first().map_or("", String::as_str)
     }

@@ -5,9 +5,10 @@ use std::collections::HashSet;
 
 use rustc_hash::FxHashMap;
 
-use super::MAX_SESSIONS;
-use super::choose::{ChosenMemories, Limits, RECENT_REASON};
-use super::newest_sessions;
+use super::brief::Brief;
+use super::choose::{Limits, RECENT_REASON};
+use super::outlines;
+use super::{empty_answer, newest_sessions};
 use crate::engine::Service;
 use crate::error::Error;
 use crate::open::{OpenScope, OpenScopes};
@@ -17,11 +18,11 @@ use crate::search::{Certainty, Search};
 use crate::shown::Shown;
 use crate::validate::QuerySpec;
 use ack_api::memory::StatusFilter;
-use ack_api::{MemoryHit, Note, NoteKind, Pending, text};
+use ack_api::{ContextResponse, MemoryHit, Note, NoteKind, Pending, text};
 use ack_search::filter::Filters;
 use ack_search::interner::NameId;
 use ack_search::inverted::Index;
-use ack_store::sessions::{MAX_MEMBERS, Members, RecentSession, SessionQuery};
+use ack_store::sessions::{MAX_MEMBERS, Members, RecentSession};
 use jiff::tz::TimeZone;
 
 const FOCUS_REASON: &str = "matches the focus";
@@ -30,9 +31,9 @@ pub fn choose(
     service: &Service,
     selection: &mut Selection,
     focus: &str,
-    limits: Limits,
+    limits: Limits<'_>,
     notes: &mut Vec<Note>,
-) -> Result<ChosenMemories, Error> {
+) -> Result<Brief, Error> {
     let opened = OpenScopes::open(service, selection, notes)?;
     let mut search = FocusSearch { opened: &opened, selection, shown: Shown::default() };
     let mut own = Vec::new();
@@ -58,14 +59,18 @@ pub fn choose(
         notes.push(super::hidden_by_status(&scope.name));
     }
     opened.note_incomplete_reads(notes);
-    Ok(ChosenMemories {
-        sessions: newest_sessions(search.sessions(), &[&own, &others], notes),
+    let sessions = newest_sessions(search.sessions(), &[&own, &others], notes);
+    Ok(Brief {
         no_others: (limits.others > 0 && others.is_empty())
             .then_some("no memory of another project matches the focus"),
-        own,
-        others,
-        pending,
-        ..ChosenMemories::default()
+        context: ContextResponse {
+            recent_memories: own,
+            recent_sessions: sessions,
+            cross_project_learnings: others,
+            pending,
+            ..empty_answer(selection)
+        },
+        ..Brief::default()
     })
 }
 
@@ -135,7 +140,6 @@ impl<'a> FocusSearch<'a> {
         Ok(())
     }
 
-    /// The project's recent sessions, each with the name of its scope.
     fn sessions(&self) -> Vec<(&'a str, RecentSession)> {
         let mut sessions = Vec::new();
         for open in self.opened.iter() {
@@ -145,12 +149,7 @@ impl<'a> FocusSearch<'a> {
             let own_rows = self.selection.current.rows_in(scope);
             // Memories are read before sessions, so a store that cannot be read has been reported
             // already.
-            let wanted = SessionQuery {
-                projects: &own_rows.names,
-                unnamed: own_rows.unnamed,
-                filter: StatusFilter::Approved,
-                limit: MAX_SESSIONS,
-            };
+            let wanted = outlines::session_query(&own_rows);
             let read = scope.store.snapshot(|snapshot| {
                 snapshot.recent_sessions(wanted, |names| Ok(members(index, names, wanted.filter)))
             });
@@ -161,7 +160,6 @@ impl<'a> FocusSearch<'a> {
     }
 }
 
-/// The memories of sessions, according to the index.
 fn members(index: &Index, sessions: &HashSet<&str>, filter: StatusFilter) -> Members {
     let wanted: FxHashMap<NameId, &str> = sessions
         .iter()

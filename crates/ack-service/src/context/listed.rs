@@ -34,15 +34,8 @@ impl Service {
     pub fn listed_memories(&self) -> Result<Vec<ListedMemory>, Error> {
         let mut selection = select(self, None, &mut Vec::new())?;
         let words = Arc::new(Words::default());
-        let reading = Reading {
-            words: &words,
-            sessions: true,
-            timeout: READ_TIMEOUT,
-            wait_policy: WaitPolicy::None,
-            now: (self.config.clock)(),
-            cache: Some(&self.outlines),
-        };
-        let read = outlines::read(&mut selection, reading, &mut Vec::new())?;
+        let reading = Reading { wait_policy: WaitPolicy::None, ..Reading::of(self) };
+        let read = outlines::read(&mut selection, &words, reading, &mut Vec::new())?;
         let has_project = selection.current.scope.is_some();
         let mut places: Vec<(usize, &Outline)> = Vec::new();
         for (number, read) in read.iter().enumerate() {
@@ -94,8 +87,7 @@ fn entry(scope: &str, memory: &Memory) -> ListedMemory {
     if let Some(created) = memory.created_at {
         about.push_str(&format!(", {}", time::to_date(created)));
     }
-    let more = memory.subtitle.iter().chain(memory.facts.first()).take(1);
-    for more in more {
+    if let Some(more) = memory.subtitle.as_ref().or(memory.facts.first()) {
         about.push_str(&format!(": {more}"));
     }
     if !memory.concepts.is_empty() {

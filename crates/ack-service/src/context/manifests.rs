@@ -25,14 +25,12 @@ pub struct ManifestNames {
 }
 
 impl ManifestNames {
-    /// The dependencies whose names are everyday words.
     pub fn everyday_names(&self) -> impl Iterator<Item = &str> {
         let names = self.dependencies.iter().map(String::as_str);
         names.filter(|name| has_word(EVERYDAY_NAMES, name) || name.chars().count() < 3)
     }
 }
 
-/// Files and folders that show what a project uses.
 const SIGNS: [(&str, &str); 21] = [
     ("Cargo.toml", "rust"),
     ("Cargo.toml", "cargo"),

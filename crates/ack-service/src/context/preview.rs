@@ -9,6 +9,7 @@ use std::path::Path;
 
 use super::brief::{Brief, LOCK_TIMEOUT, MEMORIES_AT_START, OTHERS_AT_START};
 use super::choose::{Limits, choose_with};
+use super::outlines::Reading;
 use super::signals::Signals;
 use crate::engine::Service;
 use crate::error::Error;
@@ -32,7 +33,6 @@ pub struct SessionPreview {
     pub(super) hides: HashSet<String>,
 }
 
-/// A memory that a session starts with, or would no longer start with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PreviewLine {
     pub id: String,
@@ -47,7 +47,6 @@ pub enum PreviewChange {
     Enters,
     /// It is still found by search.
     Leaves,
-    /// The memory replaces it.
     Replaced,
 }
 
@@ -106,13 +105,9 @@ impl Service {
         let limits = Limits {
             own: MEMORIES_AT_START,
             others: OTHERS_AT_START,
-            sessions: true,
-            timeout: LOCK_TIMEOUT,
-            wait_policy: self.wait_policy,
-            now: (self.config.clock)(),
+            reading: Reading { timeout: LOCK_TIMEOUT, ..Reading::of(self) },
         };
-        let as_if = (scope.name.as_str(), memories);
-        choose_with(&mut selection, signals, limits, &self.outlines, as_if).map(Some)
+        choose_with(&mut selection, signals, limits, (scope.name.as_str(), memories)).map(Some)
     }
 
     /// The project that a memory belongs to: the current one with its files, another by its name.

@@ -32,7 +32,6 @@ const MAX_DISTINCTIVE_MEMORIES: usize = 5;
 /// Words to search for, from the most to the least specific source.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Signals {
-    /// The files of the working tree that differ from the last commit, including new ones.
     pub changes: Changes,
     pub branch: Option<String>,
     pub declared: ManifestNames,
@@ -87,7 +86,6 @@ impl Signals {
     }
 }
 
-/// The topics of changed files, in lower case.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Subjects {
     /// Names: of files, and of words that look like code.

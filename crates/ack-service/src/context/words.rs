@@ -31,7 +31,6 @@ struct Entry {
 }
 
 impl Entry {
-    /// Whether a word of a text is a form of this one.
     fn is_form(&self, found: &[u8]) -> bool {
         let lower = || str::from_utf8(found).unwrap_or_default().to_lowercase();
         // Stemming takes much longer than the rest of the search.
@@ -65,7 +64,6 @@ pub struct Words {
     pairs: Pairs,
     /// Files that a memory may name by their folder or a glob, each with the bits of its names.
     files: Vec<(ProjectFile, u128)>,
-    /// Names of their folders.
     folders: Option<AhoCorasick>,
 }
 
@@ -188,7 +186,6 @@ impl Words {
         self.set(self.list(set))
     }
 
-    /// The words that occur in a text.
     fn find(&self, text: &[u8]) -> u128 {
         let mut found = 0;
         let (mut is_inside, mut is_after_hyphen) = (false, false);
@@ -222,7 +219,6 @@ impl Words {
     }
 }
 
-/// A set of pairs of bytes.
 #[derive(Debug)]
 struct Pairs(Box<[u64]>);
 

@@ -23,11 +23,8 @@ pub fn related(
     let spec = QuerySpec::near(id, scope, filter, MAX_RELATED);
     let search = Search::new(opened, selection, &spec, None)?;
     if !search.has_meaning() {
-        notes.push(Note::about(
-            NoteKind::NoSemanticLeg,
-            scope,
-            format!("`{id}` has no vector, so nothing can be near it"),
-        ));
+        let message = format!("`{id}` has no vector, so nothing can be near it");
+        notes.push(Note::about(NoteKind::NoSemanticLeg, scope, message));
         return Ok(());
     }
     let page = search.page(None, MAX_RELATED)?;
@@ -38,15 +35,13 @@ pub fn related(
         let message = format!("no memory is near `{id}` in meaning");
         notes.push(Note::about(NoteKind::NotAvailable, scope, message));
     }
-    let hits = page.hits.into_iter();
-    detail.related = hits
-        .map(|hit| RelatedEntry {
-            similarity: hit.hit.score.unwrap_or_default(),
-            id: hit.hit.id,
-            scope: hit.hit.scope,
-            title: hit.hit.title,
-            status: hit.hit.status,
-        })
-        .collect();
+    let entries = page.hits.into_iter().map(|hit| RelatedEntry {
+        similarity: hit.hit.score.unwrap_or_default(),
+        id: hit.hit.id,
+        scope: hit.hit.scope,
+        title: hit.hit.title,
+        status: hit.hit.status,
+    });
+    detail.related = entries.collect();
     Ok(())
 }

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use similar::TextDiff;
-use toml_edit::{Array, DocumentMut, Item, TableLike, Value, value};
+use toml_edit::{Array, DocumentMut, Item, Value, value};
 
 use super::manifest::Manifest;
 use crate::config::{MAX_SETTINGS_BYTES, SettingsError};
@@ -96,7 +96,11 @@ fn apply(document: &mut DocumentMut, key: &str, change: &KeyChange) {
             // `projects` may be a table of names with their aliases.
             Some(item) if item.is_table_like() => {
                 if let Some(table) = item.as_table_like_mut() {
-                    add_names(table, texts);
+                    for name in texts {
+                        if table.get(name).is_none() {
+                            table.insert(name, value(Array::new()));
+                        }
+                    }
                 }
             }
             _ => drop(document.insert(key, value(texts.iter().collect::<Array>()))),
@@ -118,14 +122,6 @@ fn append(list: &mut Array, text: &str) {
     match prefix {
         Some(prefix) => list.push_formatted(Value::from(text).decorated(prefix, "")),
         None => list.push(text),
-    }
-}
-
-fn add_names(table: &mut dyn TableLike, names: &[String]) {
-    for name in names {
-        if table.get(name).is_none() {
-            table.insert(name, value(Array::new()));
-        }
     }
 }
 

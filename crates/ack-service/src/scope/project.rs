@@ -40,7 +40,6 @@ impl Project {
     }
 }
 
-/// The projects of a scope, in the order of its manifest.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Projects(Vec<Project>);
 
@@ -112,7 +111,6 @@ impl<'de> Deserialize<'de> for Projects {
     }
 }
 
-/// Parses `projects`. The error says what is allowed.
 struct Reader;
 
 impl<'de> Visitor<'de> for Reader {

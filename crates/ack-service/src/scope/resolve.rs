@@ -11,7 +11,7 @@ use super::detect::{Claim, Detection, Identity, detect, identify, scopes_recordi
 use super::place::Place;
 use super::project::Project;
 use super::{Registry, Scope};
-use crate::config::{Config, Setting, SettingsError};
+use crate::config::{Config, SettingsError};
 use crate::scope::ScopeError;
 use ack_api::memory::{ProjectRows, StatusFilter, Visibility, fold_name};
 use ack_api::{Message, Note, NoteKind, Searched, Skipped, text};
@@ -49,7 +49,6 @@ impl Current {
         self.scope.as_deref().filter(|_| self.shares_rows)
     }
 
-    /// Whether this is the project's scope.
     pub fn is_of(&self, scope: &Scope) -> bool {
         let own_scope = self.scope.as_ref();
         own_scope.is_some_and(|own_scope| own_scope.name == scope.name)
@@ -243,7 +242,11 @@ pub fn select(
         broken: Vec::new(),
         named_note: None,
         is_narrowed: requested.is_some() || is_pinned,
-        naming_scopes: visible(&scopes, &current),
+        naming_scopes: scopes
+            .iter()
+            .filter(|scope| is_visible(scope, &current) && !scope.manifest.projects.is_empty())
+            .cloned()
+            .collect(),
         current,
     };
     if selection.is_narrowed {
@@ -269,15 +272,14 @@ pub fn select(
         visible.into_iter().partition(|scope| scope.problem.is_none());
     selection.scopes = scopes;
     for scope in private.iter().chain(&unusable) {
-        let problem = scope.problem.as_ref();
-        let left_out = Skipped {
-            scope: scope.name.clone(),
-            reason: match problem {
-                Some(problem) => unusable_manifest(scope, problem).into(),
-                None => PRIVATE_REASON.into(),
-            },
+        let reason = match &scope.problem {
+            Some(problem) => unusable_manifest(scope, problem).into(),
+            None => PRIVATE_REASON.into(),
         };
-        selection.broken.extend(problem.map(|_| left_out.clone()));
+        let left_out = Skipped { scope: scope.name.clone(), reason };
+        if scope.problem.is_some() {
+            selection.broken.push(left_out.clone());
+        }
         skipped.push(left_out);
     }
     skipped.extend(missing_settings(config, &selection.current));
@@ -307,7 +309,7 @@ fn missing_settings(config: &Config, current: &Current) -> Vec<Skipped> {
     };
     let mut skipped = Vec::new();
     if let Some(named) = &config.current_scope
-        && !is_current(current, named)
+        && current.rule.as_ref() != Some(&named.source.to_string())
     {
         skipped.push(missing(&named.value, "`ACK_MEM_SCOPE`"));
     }
@@ -317,19 +319,9 @@ fn missing_settings(config: &Config, current: &Current) -> Vec<Skipped> {
     skipped
 }
 
-fn is_current(current: &Current, named: &Setting<String>) -> bool {
-    current.rule.as_ref() == Some(&named.source.to_string())
-}
-
 /// Whether a scope is searched when no scope is named.
 pub fn is_visible(scope: &Scope, current: &Current) -> bool {
     current.is_of(scope) || scope.manifest.visibility == Visibility::Shared
-}
-
-/// The scopes that are searched when no scope is named and that list projects.
-fn visible(scopes: &[Arc<Scope>], current: &Current) -> Vec<Arc<Scope>> {
-    let visible = scopes.iter().filter(|scope| is_visible(scope, current));
-    visible.filter(|scope| !scope.manifest.projects.is_empty()).cloned().collect()
 }
 
 #[derive(Debug)]

@@ -135,7 +135,6 @@ impl Page {
         }
     }
 
-    /// Removes everything except the hidden counts.
     pub fn clear(&mut self) {
         *self = Self {
             hidden: self.hidden,

@@ -92,7 +92,6 @@ pub fn check_length(argument: &str, text: &str) -> Result<(), Error> {
     })
 }
 
-/// An argument with what its schema says.
 struct Argument<'a> {
     name: &'a str,
     value: &'a Value,
@@ -229,7 +228,6 @@ impl Argument<'_> {
     }
 }
 
-/// The allowed words of an argument, if it has a fixed set.
 fn words(schema: &Value, root: &Value) -> Vec<String> {
     let list = |key: &str| schema.get(key).and_then(Value::as_array);
     let own = list("enum").into_iter().flatten();

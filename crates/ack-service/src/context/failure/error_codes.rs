@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The codes in a text, by their kind.
 pub struct ErrorCodes(BTreeMap<String, BTreeSet<String>>);
 
 impl ErrorCodes {
