@@ -43,10 +43,9 @@ pub fn hit(memory: &Memory, scope: &str, detail: Detail) -> MemoryHit {
             ..hit
         };
     }
-    let subtitle = memory.subtitle.as_deref();
     let tags = memory.concepts.iter().take(MAX_TAGS);
     MemoryHit {
-        subtitle: subtitle.map(|subtitle| text::line(subtitle, FACT_CAP)),
+        subtitle: memory.subtitle.as_deref().map(|text| text::line(text, FACT_CAP)),
         facts: short_facts(memory.facts.iter()),
         more_facts: memory.facts.len().saturating_sub(MAX_FACTS) as u64,
         concepts: tags.map(|tag| text::line(tag, TAG_CAP)).collect(),
@@ -55,8 +54,7 @@ pub fn hit(memory: &Memory, scope: &str, detail: Detail) -> MemoryHit {
 }
 
 pub fn short_facts<'a>(facts: impl Iterator<Item = &'a String>) -> Vec<String> {
-    let facts = facts.take(MAX_FACTS);
-    facts.map(|fact| text::line(fact, FACT_CAP)).collect()
+    facts.take(MAX_FACTS).map(|fact| text::line(fact, FACT_CAP)).collect()
 }
 
 pub fn hide_successor(hit: &mut MemoryHit, index: &Index, filter: StatusFilter) {

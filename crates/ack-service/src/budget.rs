@@ -55,14 +55,12 @@ fn sentence_end(text: &str) -> usize {
     let ends = |(at, c): &(usize, char)| match c {
         '。' | '！' | '？' => true,
         ' ' | '\n' => {
-            let before = text.get(..*at).unwrap_or_default();
-            let last = before.rsplit(char::is_whitespace).next();
+            let last = text.get(..*at).and_then(|before| before.rsplit(char::is_whitespace).next());
             last.is_some_and(text::ends_sentence)
         }
         _ => false,
     };
-    let end = text.char_indices().find(ends);
-    end.map_or(text.len(), |(at, c)| at + c.len_utf8())
+    text.char_indices().find(ends).map_or(text.len(), |(at, c)| at + c.len_utf8())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -149,9 +147,9 @@ fn cut_text(
     hit.facts = fitting_facts(facts, facts_room, question);
     hit.more_facts += (facts.len() - hit.facts.len()) as u64;
     let room = budget.saturating_sub(token_cost(hit) + FIELD_TOKENS);
-    let part = narrative.filter(|_| room >= MIN_PASSAGE_TOKENS);
+    let text = narrative.filter(|_| room >= MIN_PASSAGE_TOKENS);
     let room = Room { cost: &cost, max: room };
-    let part = part.and_then(|text| passage(text, room, question));
+    let part = text.and_then(|text| passage(text, room, question));
     let Passage { text, shown } = part.unwrap_or_default();
     hit.narrative = Some(text).filter(|text| !text.is_empty());
     if token_cost(hit) >= budget {
@@ -212,8 +210,7 @@ fn fitting_facts(facts: &[String], room: usize, question: &mut Question<'_>) -> 
 /// Keeps the results that fit into `budget` tokens, in order. The first one always stays, with its
 /// long fields cut if necessary. Returns the tokens of those that stay.
 pub fn keep_fitting(hits: &mut Vec<MemoryHit>, budget: usize) -> usize {
-    let mut used = 0;
-    let mut kept = 0;
+    let (mut used, mut kept) = (0, 0);
     for hit in hits.iter_mut() {
         let mut cost = token_cost(hit) + 1;
         if used + cost > budget {

@@ -29,7 +29,7 @@ use self::choose::{Limits, choose};
 use self::outlines::Reading;
 use self::signals::Signals;
 use crate::budget::{self, frame, token_cost};
-use crate::config::absolute;
+use crate::config::{Config, absolute};
 use crate::engine::Service;
 use crate::error::Error;
 use crate::open::overviews_withheld;
@@ -57,9 +57,8 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
     let mut notes = Vec::new();
     let mut selection = select(service, request.project_path.as_deref(), &mut notes)?;
     let focus = request.focus.as_deref().unwrap_or_default().trim();
-    let others = request.include_cross_project.unwrap_or(true);
-    let limits =
-        Limits { own: max, others: if others { max } else { 0 }, reading: Reading::of(service) };
+    let others = if request.include_cross_project.unwrap_or(true) { max } else { 0 };
+    let limits = Limits { own: max, others, reading: Reading::of(service) };
     let chosen = if focus.is_empty() {
         let signals = Signals::of(&selection.current, &service.config);
         note_unknown_changes(&signals.changes, &mut notes);
@@ -69,13 +68,9 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
         focus::choose(service, &mut selection, &focus, limits, &mut notes)?
     };
     if selection.current.scope.is_none() {
-        let mut note = Note::new(NoteKind::NoCurrentScope, "no scope claims this project");
-        if !request.by_agent {
-            let claim =
-                Hint::command("scopes set NAME paths+=.", "in its folder assigns it to one");
-            note = note.with(claim);
-        }
-        notes.push(note);
+        let note = Note::new(NoteKind::NoCurrentScope, "no scope claims this project");
+        let claim = Hint::command("scopes set NAME paths+=.", "in its folder assigns it to one");
+        notes.push(if request.by_agent { note } else { note.with(claim) });
     }
     notes.extend(chosen.no_others.map(|why| Note::new(NoteKind::NothingCertain, why)));
     let mut response = ContextResponse { notes, ..chosen.context };
@@ -88,9 +83,9 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
     frame::limit_searched(&mut response.searched, is_shown);
     if service.config.max_status.value.withholds(request.by_agent) {
         // `pending` has the number. A caller that may not ask for them does not need to know how.
-        let is_about_status =
-            |kind| matches!(kind, NoteKind::HiddenByStatus | NoteKind::NoStatusColumn);
-        response.notes.retain(|note| !is_about_status(note.kind));
+        response.notes.retain(|note| {
+            !matches!(note.kind, NoteKind::HiddenByStatus | NoteKind::NoStatusColumn)
+        });
     }
     fit(&mut response, budget);
     Ok(response)
@@ -159,11 +154,8 @@ fn select_with(
         let value = text::line(path, 60);
         return Err(Error::invalid("project_path", value, "a path of at most 4096 bytes"));
     }
-    let config = &service.config;
-    let folder = given.map(|path| {
-        let folder = &config.project.value;
-        absolute(Path::new(path), folder, config.home.as_deref())
-    });
+    let Config { project, home, .. } = &service.config;
+    let folder = given.map(|path| absolute(Path::new(path), &project.value, home.as_deref()));
     let mut selection = service.select_with(None, folder.as_deref(), find)?;
     selection.current.add_common_rows();
     let top = &selection.current.top;

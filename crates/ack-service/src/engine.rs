@@ -32,15 +32,12 @@ const OUTLINES_SHARE: usize = 8;
 impl Service {
     /// Creates a service. Opens and reads nothing until the first request.
     pub fn new(config: Config) -> Self {
-        let registry = Registry::new(&config);
-        let indexes = Arc::new(LiveIndexes::new(config.resident.value as usize));
-        let outlines = Arc::new(OutlineCache::new(config.index_bytes / OUTLINES_SHARE));
         Self {
+            registry: Registry::new(&config),
             wait_policy: if config.offline { WaitPolicy::None } else { WaitPolicy::Brief },
+            indexes: Arc::new(LiveIndexes::new(config.resident.value as usize)),
+            outlines: Arc::new(OutlineCache::new(config.index_bytes / OUTLINES_SHARE)),
             config,
-            registry,
-            indexes,
-            outlines,
         }
     }
 
@@ -94,8 +91,7 @@ impl Service {
     /// Builds the index of each shared scope, so that the first question does not wait for it.
     pub fn warm(&self) {
         for scope in self.registry.discover().scopes {
-            let is_shared = scope.manifest.visibility == Visibility::Shared;
-            if scope.problem.is_none() && is_shared {
+            if scope.problem.is_none() && scope.manifest.visibility == Visibility::Shared {
                 if let Some(remote) = &scope.remote {
                     let _ = remote.prepare(self.wait_policy);
                 }

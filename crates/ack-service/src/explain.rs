@@ -160,9 +160,8 @@ impl Search<'_> {
     }
 
     fn best_lexical(&self, candidates: &[Candidate]) -> f32 {
-        self.bm25()
-            .and_then(|bm25| bm25.frozen_norm)
-            .unwrap_or_else(|| retrieve::score_norm(self.bm25(), candidates))
+        let frozen = self.bm25().and_then(|bm25| bm25.frozen_norm);
+        frozen.unwrap_or_else(|| retrieve::score_norm(self.bm25(), candidates))
     }
 }
 

@@ -28,6 +28,7 @@ use ack_api::{
 use ack_search::inverted::Index;
 use ack_store::links::{self, LinkQuery, LinkWalk};
 use ack_store::{Snapshot, StoreError};
+use serde_json::json;
 
 const DEFAULT_NEIGHBOURS: u32 = 3;
 const DEFAULT_LINK_DEPTH: u32 = 4;
@@ -97,14 +98,9 @@ impl GetSpec {
         };
         let known: Vec<String> = known.into_iter().collect();
         let near = nearest(unknown, known.iter().map(String::as_str), 2);
-        let example = near.first().or_else(|| known.first());
-        Err(Error::InvalidArgument {
-            argument: "kind".to_owned(),
-            value: text::line(unknown, 120),
-            allowed: format!("kinds of links: {}", known.join(", ")),
-            example: example.map(|kind| serde_json::json!({ "kind": [kind] }).to_string()),
-            nearest: near,
-        })
+        let example = near.first().or(known.first()).map(|kind| json!({ "kind": [kind] }));
+        let allowed = format!("kinds of links: {}", known.join(", "));
+        Err(Error::invalid("kind", text::line(unknown, 120), allowed).corrected(near, example))
     }
 }
 
@@ -202,17 +198,14 @@ fn requested_ids(request: &GetRequest) -> Result<Vec<String>, Error> {
         }
     };
     if !(1..=MAX_IDS).contains(&given.len()) {
-        let example = given.first().map(|id| text::line(id, 60));
-        return Err(Error::InvalidArgument {
-            argument: name.to_owned(),
-            value: match given.len() {
-                0 => "empty".to_owned(),
-                number => format!("{number} ids"),
-            },
-            allowed: format!("1 to {MAX_IDS} ids"),
-            nearest: vec![given.len().clamp(1, MAX_IDS).to_string()],
-            example: example.map(|id| serde_json::json!({ "ids": [id] }).to_string()),
-        });
+        let value = match given.len() {
+            0 => "empty".to_owned(),
+            number => format!("{number} ids"),
+        };
+        let nearest = vec![given.len().clamp(1, MAX_IDS).to_string()];
+        let example = given.first().map(|id| json!({ "ids": [text::line(id, 60)] }));
+        let error = Error::invalid(name, value, format!("1 to {MAX_IDS} ids"));
+        return Err(error.corrected(nearest, example));
     }
     let mut ids: Vec<String> = Vec::new();
     for id in given.iter().map(|id| id.trim()) {
@@ -319,7 +312,7 @@ struct Lookup<'a> {
 
 impl<'a> Lookup<'a> {
     fn new(opened: &'a OpenScopes, selection: &'a Selection, spec: &'a GetSpec) -> Self {
-        let indexed = opened.iter().filter_map(|open| Some((&*open.scope, open.index()?)));
+        let indexed = opened.indexed().map(|(scope, index)| (&**scope, index));
         Self { opened, selection, spec, indexed: indexed.collect(), failed: Vec::new() }
     }
 
@@ -419,8 +412,7 @@ impl<'a> Lookup<'a> {
     fn not_found(&self, id: &str) -> Error {
         let read = self.opened.iter().map(OpenScope::name);
         let read = read.filter(|name| !self.has_failed(name));
-        let ids = self.opened.iter().filter_map(OpenScope::index);
-        let ids = ids.flat_map(|index| index.live_ids(self.spec.filter));
+        let ids = self.indexed.iter().flat_map(|(_, index)| index.live_ids(self.spec.filter));
         Error::MemoryNotFound {
             id: text::id(id),
             scopes: read.map(str::to_owned).collect(),

@@ -89,13 +89,10 @@ impl IndexGuard {
 }
 
 impl LiveIndexes {
-    /// No indexes yet. Vector tables with more than `resident` rows are searched in place.
     pub fn new(resident: usize) -> Self {
         Self { resident, indexes: Mutex::default() }
     }
 
-    /// The maximum number of memories of a scope that are held in memory. A larger scope is
-    /// searched in its vector table.
     pub const fn resident(&self) -> usize {
         self.resident
     }
@@ -151,8 +148,8 @@ impl LiveIndex {
     pub fn refuse_table(&self, reason: &str) {
         let mut slot = self.slot.write();
         if let Some(indexed) = slot.take_if(|indexed| indexed.index.remote().is_some()) {
-            let mut refused = self.refused_table.lock();
-            *refused = Some((indexed.table_version, text::line(reason, 300)));
+            let refused = (indexed.table_version, text::line(reason, 300));
+            *self.refused_table.lock() = Some(refused);
         }
     }
 
@@ -162,38 +159,34 @@ impl LiveIndex {
         self.last_used.store(now, Ordering::Relaxed);
         let stamp = scope.store.file_state()?;
         let table_version = scope.table_version();
-        {
-            let current = self.slot.read_arc();
-            let fits = |indexed: &IndexedScope| {
-                indexed.file_state.as_ref() == Some(&stamp)
-                    && indexed.table_version == table_version
-            };
-            if current.as_ref().is_some_and(fits) {
-                return Ok(IndexGuard(current));
-            }
+        let current = self.slot.read_arc();
+        let fits = |indexed: &IndexedScope| {
+            indexed.file_state.as_ref() == Some(&stamp) && indexed.table_version == table_version
+        };
+        if current.as_ref().is_some_and(fits) {
+            return Ok(IndexGuard(current));
         }
-        {
-            let mut slot = self.slot.write();
-            // A request that waited here while another one read the store shares the result, unless
-            // that read began too early.
-            let shares = |indexed: &IndexedScope| {
-                indexed.file_state.is_some()
-                    && indexed.update_began > now
-                    && indexed.table_version == table_version
-            };
-            if !slot.as_ref().is_some_and(shares) {
-                let begun = CLOCK.fetch_add(1, Ordering::SeqCst);
-                let began = Instant::now();
-                self.refresh(scope, &mut slot, table_version, timeout)?;
-                if let Some(indexed) = slot.as_mut() {
-                    indexed.update_began = begun;
-                    if let Some(stamp) = &indexed.file_state {
-                        let projects = projects(&indexed.index);
-                        scope.set_recorded(stamp.clone(), began.elapsed(), projects);
-                    }
+        drop(current);
+        let mut slot = self.slot.write();
+        // A request that waited here while another one read the store shares the result, unless
+        // that read began too early.
+        let shares = |indexed: &IndexedScope| {
+            indexed.file_state.is_some()
+                && indexed.update_began > now
+                && indexed.table_version == table_version
+        };
+        if !slot.as_ref().is_some_and(shares) {
+            let begun = CLOCK.fetch_add(1, Ordering::SeqCst);
+            let began = Instant::now();
+            self.refresh(scope, &mut slot, table_version, timeout)?;
+            if let Some(indexed) = slot.as_mut() {
+                indexed.update_began = begun;
+                if let Some(stamp) = &indexed.file_state {
+                    scope.set_recorded(stamp.clone(), began.elapsed(), projects(&indexed.index));
                 }
             }
         }
+        drop(slot);
         Ok(IndexGuard(self.slot.read_arc()))
     }
 
@@ -219,8 +212,7 @@ impl LiveIndex {
 
     /// The approximate size of the index in bytes; 0 if there is none, or if it is being built.
     pub fn bytes(&self) -> usize {
-        let size = |indexed: Option<&IndexedScope>| indexed.map_or(0, |it| it.index.bytes());
-        self.peek(size).unwrap_or(0)
+        self.peek(|indexed| indexed.map_or(0, |it| it.index.bytes())).unwrap_or(0)
     }
 
     /// Looks at the index; `None` if a thread is updating it.

@@ -200,8 +200,8 @@ fn compare_proposed(
     profile: &Profile,
     proposed: impl Iterator<Item = (String, Memory)>,
 ) -> Vec<NearMemory> {
-    let others = proposed.filter(|(of, other)| other.id != memory.id || of != scope);
-    let others: Vec<(String, Memory)> = others.collect();
+    let others: Vec<(String, Memory)> =
+        proposed.filter(|(of, other)| other.id != memory.id || of != scope).collect();
     let mut neighbours: Vec<NearMemory> = others
         .into_par_iter()
         .map(|(scope, memory)| NearMemory {

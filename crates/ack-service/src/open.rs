@@ -14,7 +14,7 @@ use ack_api::{Contradiction, Diagnostic, Hint, Note, NoteKind, cancel, text, tim
 use ack_search::inverted::Index;
 use ack_search::inverted::docs::Doc;
 use ack_search::postings::DocId;
-use ack_store::{READ_TIMEOUT, Store, StoreError};
+use ack_store::{READ_TIMEOUT, StoreError};
 
 use super::engine::Service;
 use super::error::Error;
@@ -41,8 +41,7 @@ impl OpenScope {
         &self.scope.name
     }
 
-    /// Its index, as of the last commit before the request.
-    pub fn index(&self) -> Option<&Index> {
+    fn index(&self) -> Option<&Index> {
         self.guard.get()
     }
 }
@@ -74,19 +73,31 @@ pub struct Record {
     pub contradictions: Vec<Contradiction>,
 }
 
-pub fn read_records(
-    store: &Store,
-    wanted: &[(RowKey, &str)],
-    filter: StatusFilter,
-    timeout: Duration,
-) -> Result<Vec<(String, Record)>, StoreError> {
-    store.snapshot_with_timeout(timeout, |snapshot| {
-        let records = snapshot.memories(wanted, filter)?.into_iter().map(|(id, memory)| {
-            let contradictions = snapshot.contradictions(&id, filter)?;
-            Ok((id, Record { memory, contradictions }))
+impl Records {
+    /// Adds the records of a scope with these keys. The filter applies to the present status in its
+    /// store.
+    pub fn read(
+        &mut self,
+        (number, scope): (usize, &Scope),
+        wanted: &[(RowKey, &str)],
+        filter: StatusFilter,
+        timeout: Duration,
+    ) {
+        if wanted.is_empty() {
+            return;
+        }
+        let read = scope.store.snapshot_with_timeout(timeout, |snapshot| {
+            let records = snapshot.memories(wanted, filter)?.into_iter().map(|(id, memory)| {
+                let contradictions = snapshot.contradictions(&id, filter)?;
+                Ok(((number, id), Record { memory, contradictions }))
+            });
+            records.collect::<Result<Vec<_>, _>>()
         });
-        records.collect()
-    })
+        match read {
+            Ok(found) => self.found.extend(found),
+            Err(error) => self.failed.push((number, failure(scope, error))),
+        }
+    }
 }
 
 impl OpenScopes {
@@ -121,6 +132,11 @@ impl OpenScopes {
 
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &OpenScope> {
         self.scopes.iter()
+    }
+
+    /// The scopes with their indexes, as of the last commit before the request.
+    pub fn indexed(&self) -> impl Iterator<Item = (&Arc<Scope>, &Index)> {
+        self.scopes.iter().filter_map(|open| Some((&open.scope, open.index()?)))
     }
 
     pub fn len(&self) -> usize {
@@ -163,16 +179,7 @@ impl OpenScopes {
         }
         let mut records = Records::default();
         for (number, (open, keys)) in self.scopes.iter().zip(&keys).enumerate() {
-            if keys.is_empty() {
-                continue;
-            }
-            match read_records(&open.scope.store, keys, filter, READ_TIMEOUT) {
-                Ok(found) => {
-                    let found = found.into_iter();
-                    records.found.extend(found.map(|(id, record)| ((number, id), record)));
-                }
-                Err(error) => records.failed.push((number, failure(&open.scope, error))),
-            }
+            records.read((number, &open.scope), keys, filter, READ_TIMEOUT);
         }
         records
     }
@@ -182,10 +189,9 @@ impl OpenScopes {
     }
 
     pub fn note_missing_status(&self, relevant: impl Fn(&str) -> bool, notes: &mut Vec<Note>) {
-        let lacks_status = |open: &&OpenScope| {
-            relevant(open.name()) && open.index().is_some_and(|index| !index.has_status)
-        };
-        notes.extend(self.iter().filter(lacks_status).map(|open| missing_status(&open.scope)));
+        let scopes = self.indexed().filter(|(scope, _)| relevant(&scope.name));
+        let without = scopes.filter(|(_, index)| !index.has_status);
+        notes.extend(without.map(|(scope, _)| missing_status(scope)));
     }
 }
 

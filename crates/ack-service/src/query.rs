@@ -46,10 +46,9 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
     }
     if request.query.is_some() && spec.text.is_none() && !page.hits.is_empty() {
         let age = if spec.oldest { "oldest" } else { "newest" };
-        notes.push(Note::new(
-            NoteKind::EmptyQuery,
-            format!("the query is empty: these are the {age} memories that pass the filters"),
-        ));
+        let message =
+            format!("the query is empty: these are the {age} memories that pass the filters");
+        notes.push(Note::new(NoteKind::EmptyQuery, message));
     }
     let mut response = QueryResponse {
         total: page.total,
@@ -114,8 +113,8 @@ impl Search<'_> {
             let ids = self.views.iter().flat_map(|view| view.index.live_ids(status));
             let near = nearest(&like.id, ids, 3);
             cancel::check()?;
-            let scopes = self.names.clone();
-            return Err(Error::MemoryNotFound { id, scopes, unread: Vec::new(), nearest: near });
+            let (scopes, unread) = (self.names.clone(), Vec::new());
+            return Err(Error::MemoryNotFound { id, scopes, unread, nearest: near });
         };
         let found = self.views.get(scope).and_then(|view| view.index.doc(doc));
         let is_hidden = found.is_some_and(|found| !status.allows(found.status));
@@ -189,13 +188,11 @@ impl Search<'_> {
     /// What to try if the question is in a language that is searched by its words alone.
     fn other_language(&self) -> Option<Message> {
         let text = self.spec.text.as_deref()?;
-        let is_foreign = Encoder::embedded().is_some_and(|encoder| encoder.is_foreign(text));
-        is_foreign.then(|| {
-            Message::suggestion(Hint::advice(
-                "this language is searched by its words alone: ask in English, or with names, \
-                 codes and identifiers from the memory",
-            ))
-        })
+        Encoder::embedded().filter(|encoder| encoder.is_foreign(text))?;
+        Some(Message::suggestion(Hint::advice(
+            "this language is searched by its words alone: ask in English, or with names, codes \
+             and identifiers from the memory",
+        )))
     }
 
     fn unknown_names(&self, request: &QueryRequest) -> Vec<Message> {

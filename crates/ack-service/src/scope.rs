@@ -129,10 +129,8 @@ impl Scope {
         let began = Instant::now();
         let projects =
             self.store.snapshot_with_timeout(PROJECTS_LOCK_TIMEOUT, |snapshot| snapshot.projects());
-        let took = match (&projects, began.elapsed()) {
-            (Err(_), took) => took.max(FAST_READ * 10),
-            (Ok(_), took) => took,
-        };
+        let least = if projects.is_ok() { Duration::ZERO } else { FAST_READ * 10 };
+        let took = began.elapsed().max(least);
         let stamp = projects.is_ok().then_some(stamp);
         let known = cached.insert(RecordedState::new(stamp, took, projects.unwrap_or_default()));
         Arc::clone(&known.projects)

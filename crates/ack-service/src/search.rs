@@ -15,7 +15,7 @@ use super::answer;
 use super::budget::excerpt::Reader;
 use super::explain::rounded;
 use super::meaning;
-use super::open::{OpenScopes, Record, RecordKey, Records};
+use super::open::{OpenScope, OpenScopes, Record, RecordKey, Records};
 use super::same_id::{self, Holder};
 use super::shown::{Overlap, Shown};
 use super::validate::QuerySpec;
@@ -63,25 +63,20 @@ impl<'a> Search<'a> {
         cursor: Option<&Cursor>,
     ) -> Result<Self, Error> {
         cancel::check()?;
-        let own_scope = selection.current.scope.as_ref();
         let mut search = Self {
             opened,
             views: Vec::new(),
             names: Vec::new(),
             project_names: HashSet::new(),
-            own_scope: own_scope.map(|scope| scope.name.clone()),
+            own_scope: selection.current.scope.as_ref().map(|scope| scope.name.clone()),
             spec,
             is_narrowed: selection.is_narrowed,
             terms: None,
             query_vector: None,
-            named: Named::default(),
+            named: Named::find(spec, opened, selection).unwrap_or_default(),
             like: None,
         };
-        search.named = Named::find(spec, opened, selection).unwrap_or_default();
-        for open in opened.iter() {
-            let (scope, Some(index)) = (&*open.scope, open.index()) else {
-                continue;
-            };
+        for (scope, index) in opened.indexed() {
             let project = spec.filters.project.as_deref();
             let requested = project.map(|project| selection.rows_of(project, scope));
             let names = requested.iter().flat_map(|rows| rows.names.iter().cloned());
@@ -117,7 +112,7 @@ impl<'a> Search<'a> {
             && let Some(view) = self.views.get_mut(scope)
         {
             let fetched = view.fetch_remote_doc(doc);
-            fetched.map_err(|source| self.table_error(scope, source))?;
+            fetched.map_err(|source| table_error(&self.names, scope, source))?;
         }
         Ok(())
     }
@@ -162,16 +157,11 @@ impl<'a> Search<'a> {
         let (vector, filters) = (self.query_vector.as_ref(), &self.spec.filters);
         for (number, view) in self.views.iter_mut().enumerate() {
             cancel::check()?;
-            if let Err(source) = view.fetch_remote_candidates(bm25, vector, filters) {
-                return Err(self.table_error(number, source));
-            }
+            let fetched = view.fetch_remote_candidates(bm25, vector, filters);
+            fetched.map_err(|source| table_error(&self.names, number, source))?;
         }
         cancel::check()?;
         Ok(())
-    }
-
-    fn table_error(&self, scope: usize, source: RemoteError) -> Error {
-        Error::Table { scope: self.names.get(scope).cloned().unwrap_or_default(), source }
     }
 
     /// Whether this is a search, rather than a list.
@@ -199,25 +189,23 @@ impl<'a> Search<'a> {
     }
 
     pub fn cosine_of(&self, (scope, doc): (usize, DocId)) -> f32 {
-        let cosine = || {
-            let (view, query) = (self.views.get(scope)?, self.query_vector.as_ref()?);
-            let query = query.to_compare(view.index.is_contextual);
-            Some(view.vector(doc)?.nearness(query))
+        let (Some(view), Some(query)) = (self.views.get(scope), &self.query_vector) else {
+            return 0.0;
         };
-        cosine().unwrap_or_default()
+        let query = query.to_compare(view.index.is_contextual);
+        view.vector(doc).map_or(0.0, |vector| vector.nearness(query))
     }
 
     /// The note about other scopes that also contain the memory of `like` or `expect`.
     pub fn note_same_id(&self) -> Option<Note> {
-        let ids = self.spec.like.iter().map(|like| (like.id.as_str(), like.scope.as_deref()));
-        let ids = ids.chain(self.spec.expect.iter().map(|id| (id.as_str(), None)));
-        let mut shared: Vec<(String, Vec<(String, Status)>)> = ids
-            .filter_map(|(id, scope)| {
-                let holders = self.holders(id, scope);
-                let others = same_id::others(&holders, holders.first()?.scope);
-                (!others.is_empty()).then(|| (id.to_owned(), others))
-            })
-            .collect();
+        let like = self.spec.like.iter().map(|like| (&like.id, like.scope.as_deref()));
+        let expected = self.spec.expect.iter().map(|id| (id, None));
+        let shared = like.chain(expected).filter_map(|(id, scope)| {
+            let holders = self.holders(id, scope);
+            let others = same_id::others(&holders, holders.first()?.scope);
+            (!others.is_empty()).then(|| (id.clone(), others))
+        });
+        let mut shared: Vec<(String, Vec<(String, Status)>)> = shared.collect();
         shared.dedup();
         same_id::note(&shared)
     }
@@ -309,8 +297,7 @@ impl<'a> Search<'a> {
         let is_own = |scope: usize, doc: &Doc| {
             self.views.get(scope).is_some_and(|view| view.filter.in_current_project(doc))
         };
-        let oldest_first = self.spec.oldest && !self.is_search();
-        let options = OrderOptions { limit, oldest_first };
+        let options = OrderOptions { limit, oldest_first: self.spec.oldest && !self.is_search() };
         order(candidates, &self.views, &self.names, is_own, options)
     }
 
@@ -353,26 +340,20 @@ impl<'a> Search<'a> {
                     break 'page;
                 }
                 let number = page.places.len();
-                page.places.push(Place {
-                    scope: scope.clone(),
-                    id: memory.id.clone(),
-                    ranked: *place,
-                    tie: tie_number(ranked, rank - 1),
-                });
+                let (id, tie) = (memory.id.clone(), tie_number(ranked, rank - 1));
+                page.places.push(Place { scope: scope.clone(), id, ranked: *place, tie });
                 let contained = match overlap {
                     Overlap::Contains(contained) => contained,
                     Overlap::Contained(at) => {
                         if let Some(hit) = page.hits.get_mut(at) {
-                            let id = memory.id;
-                            hit.fold(Also { id, scope }, number);
+                            hit.fold(Also { id: memory.id, scope }, number);
                         }
                         continue;
                     }
                 };
                 let mut hit = self.hit(&memory, place, &scope, (rank, candidates), &mut reader);
-                if let Some(open) = self.opened.get(place.candidate.scope) {
-                    let staleness = &self.opened.staleness;
-                    staleness.mark(&mut hit, &memory, &open.scope, contradictions);
+                if let Some(OpenScope { scope, .. }) = self.opened.get(place.candidate.scope) {
+                    self.opened.staleness.mark(&mut hit, &memory, scope, contradictions);
                 }
                 let text = self.select_text(&mut hit, &memory, &mut reader);
                 page.add(Hit::new(hit, memory, text, number), &contained);
@@ -456,4 +437,8 @@ impl<'a> Search<'a> {
         }
         hit
     }
+}
+
+fn table_error(names: &[String], scope: usize, source: RemoteError) -> Error {
+    Error::Table { scope: names.get(scope).cloned().unwrap_or_default(), source }
 }

@@ -7,7 +7,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::engine::Service;
-use super::open::{OpenScope, OpenScopes};
+use super::open::OpenScopes;
 use crate::error::Error;
 use ack_api::memory::{Status, StatusFilter};
 use ack_search::inverted::Index;
@@ -44,7 +44,7 @@ impl Service {
         let mut selection = self.select(scope, None)?;
         let opened = OpenScopes::open(self, &mut selection, &mut Vec::new())?;
         let known = |index: &Index| index.find_typed(whole).is_some() || index.is_rejected(whole);
-        if typed.is_empty() || opened.iter().filter_map(OpenScope::index).any(known) {
+        if typed.is_empty() || opened.indexed().any(|(_, index)| known(index)) {
             return Ok(IdMatches::default());
         }
         let mut wanted = opened.ordered(|index, doc, row| {
@@ -77,11 +77,10 @@ impl Service {
     ) -> Result<HashMap<String, String>, Error> {
         let mut selection = self.select(scope, None)?;
         let opened = OpenScopes::open(self, &mut selection, &mut Vec::new())?;
-        let indexes = opened.iter().filter_map(OpenScope::index);
-        let known = indexes.flat_map(|index| index.live().map(|(doc, _)| index.id(doc)));
+        let known =
+            opened.indexed().flat_map(|(_, index)| index.live().map(|(doc, _)| index.id(doc)));
         let short = ShortIds::of(known.chain(ids.iter().copied()));
-        let forms = ids.iter().map(|id| ((*id).to_owned(), short.shortest(id)));
-        Ok(forms.collect())
+        Ok(ids.iter().map(|id| ((*id).to_owned(), short.shortest(id))).collect())
     }
 }
 

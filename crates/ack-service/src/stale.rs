@@ -32,8 +32,7 @@ pub struct Staleness {
 impl Service {
     /// The checks for a person who reviews. Without a readable scope, there is no current project.
     pub fn staleness(&self, now: Timestamp) -> Staleness {
-        let selection = self.select(None, None);
-        let current = selection.map(|selection| selection.current);
+        let current = self.select(None, None).map(|selection| selection.current);
         Staleness::new(now, &current.unwrap_or_default(), Bounds::REVIEW)
     }
 }

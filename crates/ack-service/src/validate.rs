@@ -105,15 +105,11 @@ impl QuerySpec {
         check_lengths(request)?;
         let like = given(&request.like);
         if like.is_some() && request.mode == Some(Mode::Lexical) {
-            return Err(Error::InvalidArgument {
-                argument: "mode".to_owned(),
-                value: "lexical".to_owned(),
-                allowed:
-                    "semantic or hybrid, because memories near another one are found by meaning"
-                        .to_owned(),
-                nearest: vec!["semantic".to_owned()],
-                example: Some(json!({ "like": like, "mode": "semantic" }).to_string()),
-            });
+            let allowed =
+                "semantic or hybrid, because memories near another one are found by meaning";
+            let example = json!({ "like": like, "mode": "semantic" });
+            let error = Error::invalid("mode", "lexical", allowed);
+            return Err(error.corrected(vec!["semantic".to_owned()], Some(example)));
         }
         let (since, until) = days(request)?;
         let file = |pattern: &String| {
@@ -211,13 +207,9 @@ pub fn number(
     };
     let allowed = value.clamp(min, max);
     if allowed != value {
-        return Err(Error::InvalidArgument {
-            argument: argument.to_owned(),
-            value: value.to_string(),
-            allowed: format!("{min} to {max}"),
-            nearest: vec![allowed.to_string()],
-            example: Some(json!({ argument: allowed }).to_string()),
-        });
+        let error = Error::invalid(argument, value.to_string(), format!("{min} to {max}"));
+        let example = json!({ argument: allowed });
+        return Err(error.corrected(vec![allowed.to_string()], Some(example)));
     }
     Ok(usize::try_from(allowed).unwrap_or(default as usize))
 }
@@ -243,12 +235,8 @@ fn day(argument: &str, value: &Option<String>, until: bool) -> Result<Option<i64
         return Ok(Some(instant.as_millisecond()));
     }
     let nearest = time::nearest_day(value);
-    let example = nearest.as_deref().unwrap_or("2026-01-31");
-    Err(Error::InvalidArgument {
-        argument: argument.to_owned(),
-        value: ack_api::text::line(value, 60),
-        allowed: "a real calendar day, YYYY-MM-DD".to_owned(),
-        example: Some(json!({ argument: example }).to_string()),
-        nearest: nearest.into_iter().collect(),
-    })
+    let example = json!({ argument: nearest.as_deref().unwrap_or("2026-01-31") });
+    let value = ack_api::text::line(value, 60);
+    let error = Error::invalid(argument, value, "a real calendar day, YYYY-MM-DD");
+    Err(error.corrected(nearest.into_iter().collect(), Some(example)))
 }

@@ -59,12 +59,12 @@ impl Service {
         }
         let read =
             outlines::read_scopes(&mut selection, self.wait_policy, &mut notes, |scope, own| {
-                let (has_status, outlines) = scope.store.quick_scan(LOCK_TIMEOUT, |snapshot| {
-                    let approved = StatusFilter::Approved;
-                    let outlines = snapshot.outlines_by_files(approved, &finder)?;
-                    Ok((snapshot.layout.has_status(), outlines))
-                })?;
-                Ok(ScopeMatches { scope: Arc::clone(scope), own, has_status, outlines })
+                scope.store.quick_scan(LOCK_TIMEOUT, |snapshot| {
+                    let (scope, own) = (Arc::clone(scope), own.clone());
+                    let has_status = snapshot.layout.has_status();
+                    let outlines = snapshot.outlines_by_files(StatusFilter::Approved, &finder)?;
+                    Ok(ScopeMatches { scope, own, has_status, outlines })
+                })
             })?;
         let now = (self.config.clock)();
         let staleness = Staleness::new(now, &selection.current, Bounds::ANSWER);

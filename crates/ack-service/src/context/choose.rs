@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 use std::time::Duration;
 
-use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
+use rustc_hash::FxHashSet as HashSet;
 
 use super::brief::Brief;
 use super::evidence::{Evidence, Reason, Terms};
@@ -16,9 +16,7 @@ use super::signals::Signals;
 use super::{empty_answer, newest_sessions};
 use crate::error::Error;
 use crate::evidence::Bounds;
-use crate::open::{
-    Record, failure, missing_status, note_incomplete_reads, read_records, unavailable,
-};
+use crate::open::{Record, Records, missing_status, note_incomplete_reads, unavailable};
 use crate::scope::resolve::Selection;
 use crate::service_state::serves_unreviewed;
 use crate::shown::Shown;
@@ -181,9 +179,6 @@ struct Candidate<'a> {
     /// The reason for it; `None` if only its date counts.
     reason: Option<Reason>,
 }
-
-/// The records of candidates, by the position of their scope and their id.
-type Records = HashMap<(usize, String), Record>;
 
 struct Extras<'a> {
     scope: usize,
@@ -352,27 +347,19 @@ impl<'a> Chooser<'a> {
             let here = candidates.iter().filter(|candidate| candidate.scope == number);
             let wanted: Vec<(RowKey, &str)> =
                 here.map(|found| (found.outline.key, found.outline.id.as_str())).collect();
-            if wanted.is_empty() {
-                continue;
+            records.read((number, &read.scope), &wanted, StatusFilter::Approved, self.timeout);
+        }
+        for (number, error) in std::mem::take(&mut records.failed) {
+            if self.read.len() == 1 {
+                return Err(error);
             }
-            match read_records(&read.scope.store, &wanted, StatusFilter::Approved, self.timeout) {
-                Ok(found) => {
-                    records.extend(found.into_iter().map(|(id, record)| ((number, id), record)));
-                }
-                Err(error) => {
-                    let error = failure(&read.scope, error);
-                    if self.read.len() == 1 {
-                        return Err(error);
-                    }
-                    notes.push(unavailable(&read.scope.name, &error));
-                }
-            }
+            notes.extend(self.read.get(number).map(|it| unavailable(&it.scope.name, &error)));
         }
         if let Some(extras) = self.extras {
             for (outline, memory) in &extras.memories {
                 if candidates.iter().any(|candidate| std::ptr::eq(candidate.outline, outline)) {
                     let record = Record { memory: (*memory).clone(), contradictions: Vec::new() };
-                    records.insert((extras.scope, memory.id.clone()), record);
+                    records.found.insert((extras.scope, memory.id.clone()), record);
                 }
             }
         }
@@ -403,7 +390,8 @@ impl<'a> Chooser<'a> {
                 until = last_reason.map_or(max, length);
             }
             let key = (candidate.scope, candidate.outline.id.clone());
-            let Some((read, record)) = self.read.get(candidate.scope).zip(records.get(&key)) else {
+            let Some((read, record)) = self.read.get(candidate.scope).zip(records.found.get(&key))
+            else {
                 continue;
             };
             let memory = &record.memory;

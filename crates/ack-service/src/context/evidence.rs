@@ -117,8 +117,7 @@ pub struct Terms {
 
 impl Terms {
     pub fn new(signals: Signals, current: &Current) -> Self {
-        let branch = signals.branch.as_deref().map(branch::words);
-        let branch = branch.unwrap_or_default();
+        let branch = signals.branch.as_deref().map(branch::words).unwrap_or_default();
         let (endings, subjects) = (signals.endings(), signals.subjects());
         let declared = signals.declared;
         let project = current.name.to_lowercase();
@@ -209,16 +208,15 @@ impl<'a> Evidence<'a> {
     }
 
     fn shared_tags(&self, outline: &Outline) -> f64 {
-        let tags = outline.tags.iter();
-        tags.filter_map(|tag| self.own_tags.get(tag)).sum()
+        outline.tags.iter().filter_map(|tag| self.own_tags.get(tag)).sum()
     }
 
     pub fn why_of(&self, memory: &Memory, reason: Option<Reason>, why: &str) -> String {
         if reason != Some(Reason::SharesTags) {
             return why.to_owned();
         }
-        let tags = memory.concepts.iter();
-        let shared = tags.filter(|tag| self.own_tags.contains_key(&tag_hash(tag)));
+        let shared =
+            memory.concepts.iter().filter(|tag| self.own_tags.contains_key(&tag_hash(tag)));
         let names: Vec<&str> = shared.take(MAX_NAMED_TAGS).map(String::as_str).collect();
         text::line(&format!("{why}: {}", names.join(", ")), 120)
     }
@@ -296,14 +294,12 @@ pub struct Weights(Vec<f64>);
 
 impl Weights {
     pub fn of(&self, number: u32) -> f64 {
-        let weight = self.0.get(number as usize);
-        weight.copied().unwrap_or_default()
+        self.0.get(number as usize).copied().unwrap_or_default()
     }
 
     pub fn counted(&self) -> u128 {
-        let numbered = (0u32..).zip(&self.0);
-        let counted = numbered.filter(|(_, weight)| **weight > 0.0);
-        counted.fold(0, |set, (number, _)| set | 1 << number)
+        let numbered = (0u32..).zip(&self.0).filter(|(_, weight)| **weight > 0.0);
+        numbered.fold(0, |set, (number, _)| set | 1 << number)
     }
 
     pub fn sum_of_rarest(&self, found: u128, count: usize) -> f64 {
@@ -319,10 +315,7 @@ impl Weights {
         matches: impl Fn(&T) -> WordMatches,
         count: usize,
     ) -> Vec<T> {
-        let scores = rows.map(|row| {
-            let matches = matches(&row);
-            (self.sum(matches, matches.anywhere), row)
-        });
+        let scores = rows.map(|row| (self.sum(matches(&row), matches(&row).anywhere), row));
         let mut scored: Vec<(f64, T)> = scores.filter(|(score, _)| *score > 0.0).collect();
         scored.sort_by(|(one, _), (other, _)| other.total_cmp(one));
         scored.truncate(count);
@@ -376,8 +369,7 @@ impl Frequencies {
     }
 
     pub fn weights(&self) -> Weights {
-        let weights = self.counts.iter().map(|count| weight(*count, self.memories));
-        Weights(weights.collect())
+        Weights(self.counts.iter().map(|count| weight(*count, self.memories)).collect())
     }
 
     fn distinctive(&self) -> u128 {

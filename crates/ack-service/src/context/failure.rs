@@ -77,8 +77,7 @@ impl Service {
     /// The memory that explains why a command failed. Skips scopes that cannot be read.
     pub fn about_failure(&self, request: &FailureRequest) -> Result<FailureBrief, Error> {
         let mut lines = error_text::lines(&request.output, request.is_known);
-        let telling = |code: &i64| TELLING_EXIT_CODES.contains(code);
-        let code = request.exit_code.filter(telling);
+        let code = request.exit_code.filter(|code| TELLING_EXIT_CODES.contains(code));
         lines.extend(code.map(|code| format!("exit code {code}")));
         let text = lines.join("\n");
         let words = words_of(&text);
@@ -101,10 +100,8 @@ impl Service {
         let mut best: Option<(f64, &Candidate<'_>, Memory, Vec<Contradiction>)> = None;
         let candidates = candidates(&read, &failure.weights);
         for candidate in &candidates {
-            let record = record(candidate.scope, candidate.key, LOCK_TIMEOUT);
-            let Some((memory, others)) = record else {
-                continue;
-            };
+            let found = record(candidate.scope, candidate.key, LOCK_TIMEOUT);
+            let Some((memory, others)) = found else { continue };
             if failure.codes.are_others(&ErrorCodes::of(memory.texts())) {
                 continue;
             }
@@ -222,9 +219,8 @@ impl<'a> Failure<'a> {
 
 /// The words of a text in lower case, stop words included.
 fn plain_words(text: &str) -> Vec<String> {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    let words = text.split(|c: char| !is_part(c)).filter(|word| !word.is_empty());
-    words.map(str::to_lowercase).collect()
+    let words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
+    words.filter(|word| !word.is_empty()).map(str::to_lowercase).collect()
 }
 
 /// The programs that a shell command runs, each with its first argument if that is a word.

@@ -11,7 +11,7 @@ use super::outlines;
 use super::{empty_answer, newest_sessions};
 use crate::engine::Service;
 use crate::error::Error;
-use crate::open::{OpenScope, OpenScopes};
+use crate::open::OpenScopes;
 use crate::scope::resolve::Selection;
 use crate::scopes;
 use crate::search::{Certainty, Search};
@@ -42,14 +42,14 @@ pub fn choose(
     let mut others = Vec::new();
     search.take(Some(focus), false, limits.others, &mut others, notes)?;
     let own_scope = selection.current.scope.as_ref();
-    let is_meant = |open: &&OpenScope| own_scope.is_none_or(|own| own.name == open.name());
     let today = (service.config.clock)().to_zoned(TimeZone::UTC).date();
-    let pending = opened.iter().filter(is_meant).filter_map(|open| {
-        let snoozed = open.scope.store.snapshot(|snapshot| snapshot.snoozed(today));
-        Some(scopes::pending(open.index()?, &snoozed.unwrap_or_default(), 0))
+    let meant =
+        opened.indexed().filter(|(scope, _)| own_scope.is_none_or(|own| own.name == scope.name));
+    let pending = meant.map(|(scope, index)| {
+        let snoozed = scope.store.snapshot(|snapshot| snapshot.snoozed(today));
+        scopes::pending(index, &snoozed.unwrap_or_default(), 0)
     });
-    let pending = pending.filter(|pending| pending.count > 0);
-    let pending = pending.reduce(|all, one| Pending {
+    let pending = pending.filter(|pending| pending.count > 0).reduce(|all, one| Pending {
         count: all.count + one.count,
         oldest: [all.oldest, one.oldest].into_iter().flatten().min(),
         ..all
@@ -108,11 +108,9 @@ impl<'a> FocusSearch<'a> {
         // Fetch more, because some may be in either list already, perhaps under another id.
         let page = search.page(None, max + self.shown.len() + 2)?;
         for (scope, reason) in page.failed {
-            let is_noted = |note: &Note| {
-                note.kind == NoteKind::ScopeUnavailable && note.scope.as_ref() == Some(&scope)
-            };
-            if !notes.iter().any(is_noted) {
-                notes.push(Note::about(NoteKind::ScopeUnavailable, scope, reason));
+            let kind = NoteKind::ScopeUnavailable;
+            if !notes.iter().any(|it| it.kind == kind && it.scope.as_ref() == Some(&scope)) {
+                notes.push(Note::about(kind, scope, reason));
             }
         }
         for found in page.hits {
@@ -142,10 +140,7 @@ impl<'a> FocusSearch<'a> {
 
     fn sessions(&self) -> Vec<(&'a str, RecentSession)> {
         let mut sessions = Vec::new();
-        for open in self.opened.iter() {
-            let (scope, Some(index)) = (&*open.scope, open.index()) else {
-                continue;
-            };
+        for (scope, index) in self.opened.indexed() {
             let own_rows = self.selection.current.rows_in(scope);
             // Memories are read before sessions, so a store that cannot be read has been reported
             // already.
@@ -161,10 +156,8 @@ impl<'a> FocusSearch<'a> {
 }
 
 fn members(index: &Index, sessions: &HashSet<&str>, filter: StatusFilter) -> Members {
-    let wanted: FxHashMap<NameId, &str> = sessions
-        .iter()
-        .filter_map(|session| Some((index.lookup(session).filter(|name| *name != 0)?, *session)))
-        .collect();
+    let named = sessions.iter().filter_map(|session| Some((index.lookup(session)?, *session)));
+    let wanted: FxHashMap<NameId, &str> = named.filter(|(name, _)| *name != 0).collect();
     let mut members = Members::new();
     if wanted.is_empty() {
         return members;

@@ -39,19 +39,19 @@ impl Service {
         let has_project = selection.current.scope.is_some();
         let mut places: Vec<(usize, &Outline)> = Vec::new();
         for (number, read) in read.iter().enumerate() {
-            let served = read.outlines().served.iter();
             let is_listed = |outline: &&Outline| {
                 !has_project || outline.status == Status::Promoted || is_own(read, outline)
             };
-            places.extend(served.filter(is_listed).map(|outline| (number, outline)));
+            let listed = read.outlines().served.iter().filter(is_listed);
+            places.extend(listed.map(|outline| (number, outline)));
         }
         let is_foreign = |(number, outline): (usize, &Outline)| {
             has_project && read.get(number).is_some_and(|read| !is_own(read, outline))
         };
-        places.sort_by_cached_key(|(number, outline)| {
-            let is_promoted = outline.status == Status::Promoted;
-            let key = (is_foreign((*number, outline)), !is_promoted);
-            (key, Reverse(outline.created), *number, outline.key)
+        places.sort_by_cached_key(|&(number, outline)| {
+            let is_other = outline.status != Status::Promoted;
+            let is_foreign = is_foreign((number, outline));
+            (is_foreign, is_other, Reverse(outline.created), number, outline.key)
         });
         places.truncate(MAX_LISTED);
         let mut listed: Vec<(usize, ListedMemory)> = Vec::new();

@@ -49,8 +49,8 @@ impl ScopeOutline {
 
     pub fn has_own(&self) -> bool {
         let mut is_own = self.is_own();
-        let mut served = self.outlines().served.iter();
-        served.any(|it| (&*it.project, &*it.alias) != ("", "") && is_own(it))
+        let served = &self.outlines().served;
+        served.iter().any(|it| (&*it.project, &*it.alias) != ("", "") && is_own(it))
     }
 
     /// Tells whether a memory belongs to the current project.
@@ -107,14 +107,12 @@ pub struct OutlineCache {
 }
 
 impl OutlineCache {
-    /// An empty cache that takes at most `max_bytes`, approximately.
     pub fn new(max_bytes: usize) -> Self {
         Self { max_bytes, scopes: Mutex::default() }
     }
 
     pub fn bytes(&self) -> usize {
-        let scopes = self.scopes.lock();
-        scopes.values().map(|found| found.bytes()).sum()
+        self.scopes.lock().values().map(|found| found.bytes()).sum()
     }
 
     fn keep(&self, name: &str, found: &Arc<Found>) {

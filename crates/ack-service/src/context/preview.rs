@@ -60,8 +60,7 @@ impl SessionPreview {
         let before = &self.without.context.recent_memories;
         let after = &self.with.context.recent_memories;
         let is_in = |hits: &[MemoryHit], wanted: &MemoryHit| {
-            let mut hits = hits.iter();
-            hits.any(|hit| hit.id == wanted.id && hit.scope == wanted.scope)
+            hits.iter().any(|hit| hit.id == wanted.id && hit.scope == wanted.scope)
         };
         let line = |hit: &MemoryHit, change| PreviewLine {
             id: hit.id.clone(),
@@ -95,10 +94,8 @@ impl Service {
         scope: &Scope,
         memories: &[&Memory],
     ) -> Result<Option<SessionPreview>, Error> {
-        let Some(memory) = memories.last() else {
-            return Ok(None);
-        };
-        let Some(mut selection) = self.project_of(scope, memory)? else {
+        let selection = memories.last().map(|memory| self.project_of(scope, memory));
+        let Some(mut selection) = selection.transpose()?.flatten() else {
             return Ok(None);
         };
         let signals = Signals::of(&selection.current, &self.config);

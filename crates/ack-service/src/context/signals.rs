@@ -1,6 +1,7 @@
 //! What a project's files say about the present work: changed files, the branch, languages,
 //! dependencies.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use super::manifests::{self, ManifestNames};
@@ -55,13 +56,9 @@ impl Signals {
 
     /// The ends of the changed paths, by which the project's own memories name them.
     pub fn endings(&self) -> Vec<String> {
-        let mut endings: Vec<String> = Vec::new();
-        for ending in self.changes.files.iter().map(|path| path_ending(path)) {
-            if !endings.contains(&ending) {
-                endings.push(ending);
-            }
-        }
-        endings
+        let mut known = HashSet::new();
+        let endings = self.changes.files.iter().map(|path| path_ending(path));
+        endings.filter(|ending| known.insert(ending.clone())).collect()
     }
 
     /// The topics of the changed files, for memories that name none of their paths.
@@ -70,14 +67,11 @@ impl Signals {
         for path in &self.changes.files {
             let (name, stem) = (name(path), stem(name(path)));
             if !is_everyday(stem) {
+                let stem = stem.trim_start_matches("test_").trim_end_matches("_test");
                 subjects.add(name);
-                subjects.add(
-                    stem.trim_start_matches("test_")
-                        .trim_end_matches("_test")
-                        .trim_end_matches("_spec"),
-                );
-            } else if let Some(folder) =
-                path.rsplit('/').nth(1).filter(|folder| !is_generic_folder(folder))
+                subjects.add(stem.trim_end_matches("_spec"));
+            } else if let Some(folder) = path.rsplit('/').nth(1)
+                && !is_generic_folder(folder)
             {
                 subjects.add(folder);
             }

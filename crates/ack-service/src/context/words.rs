@@ -158,13 +158,8 @@ impl Words {
         numbered.fold(0, |set, (number, _)| set | 1 << number)
     }
 
-    pub fn words(&self) -> impl Iterator<Item = &str> {
-        self.entries.iter().map(|entry| entry.word.as_str())
-    }
-
     pub fn number(&self, word: &str) -> Option<u32> {
-        let at = self.words().position(|known| known == word)?;
-        u32::try_from(at).ok()
+        (0u32..).zip(&self.entries).find(|(_, entry)| entry.word == word).map(|(at, _)| at)
     }
 
     pub const fn len(&self) -> usize {

@@ -34,9 +34,7 @@ pub fn plan(path: &Path, changes: &[(String, KeyChange)]) -> Result<EditedManife
     let before = match files::read_text(path, MAX_SETTINGS_BYTES) {
         Ok(text) => Some(text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && !path.is_symlink() => None,
-        Err(source) => {
-            return Err(SettingsError::Unreadable { path: path.to_owned(), source });
-        }
+        Err(source) => return Err(SettingsError::Unreadable { path: path.to_owned(), source }),
     };
     let raw = before.as_deref().unwrap_or_default();
     let (mark, raw) = match raw.strip_prefix('\u{feff}') {
@@ -113,13 +111,8 @@ fn append(list: &mut Array, text: &str) {
     if list.iter().any(|known| known.as_str() == Some(text)) {
         return;
     }
-    let prefix = list
-        .iter()
-        .last()
-        .and_then(|last| last.decor().prefix()?.as_str())
-        .filter(|prefix| prefix.contains('\n'))
-        .map(str::to_owned);
-    match prefix {
+    let prefix = list.iter().last().and_then(|last| last.decor().prefix()?.as_str());
+    match prefix.filter(|prefix| prefix.contains('\n')).map(str::to_owned) {
         Some(prefix) => list.push_formatted(Value::from(text).decorated(prefix, "")),
         None => list.push(text),
     }

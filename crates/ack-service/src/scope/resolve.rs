@@ -50,8 +50,7 @@ impl Current {
     }
 
     pub fn is_of(&self, scope: &Scope) -> bool {
-        let own_scope = self.scope.as_ref();
-        own_scope.is_some_and(|own_scope| own_scope.name == scope.name)
+        self.scope.as_ref().is_some_and(|own_scope| own_scope.name == scope.name)
     }
 
     pub fn rows_in(&self, scope: &Scope) -> ProjectRows {
@@ -203,8 +202,7 @@ fn detect_in_workspace(
 /// The scope that the environment makes current, and what names it.
 fn named_by_environment(config: &Config, scopes: &[Arc<Scope>]) -> Option<(Arc<Scope>, String)> {
     let named = config.current_scope.as_ref()?;
-    let scope = find(scopes, &named.value)?;
-    Some((scope, named.source.to_string()))
+    Some((find(scopes, &named.value)?, named.source.to_string()))
 }
 
 fn pinned(
@@ -372,12 +370,10 @@ pub fn scopes_named(
     if !listing.is_empty() {
         return Ok(NamedScopes::project(name, listing));
     }
-    let recording: Vec<Arc<Scope>> =
-        scopes_recording(scopes, &folded).into_iter().cloned().collect();
-    if recording.is_empty() {
-        return Err(not_found(scopes, name));
+    match scopes_recording(scopes, &folded) {
+        none if none.is_empty() => Err(not_found(scopes, name)),
+        recording => Ok(NamedScopes::project(name, recording.into_iter().cloned().collect())),
     }
-    Ok(NamedScopes::project(name, recording))
 }
 
 impl NamedScopes {
@@ -416,22 +412,16 @@ pub fn unusable_manifest(scope: &Scope, problem: &SettingsError) -> String {
 /// Rejects a scope with a broken manifest, because it is not clear who may read it, or which store
 /// it means.
 pub fn check_usable(scope: &Scope) -> Result<(), ScopeError> {
-    scope.problem.as_ref().map_or(Ok(()), |problem| {
-        Err(ScopeError::Unusable {
-            name: scope.name.clone(),
-            reason: unusable_manifest(scope, problem),
-        })
-    })
+    let Some(problem) = &scope.problem else { return Ok(()) };
+    let reason = unusable_manifest(scope, problem);
+    Err(ScopeError::Unusable { name: scope.name.clone(), reason })
 }
 
 /// Finds a scope by name: an exact match, or one that ignores case and treats `-` and `_` as equal.
 pub fn find(scopes: &[Arc<Scope>], name: &str) -> Option<Arc<Scope>> {
     let folded = fold_name(name);
-    scopes
-        .iter()
-        .find(|scope| scope.name == name)
-        .or_else(|| scopes.iter().find(|scope| fold_name(&scope.name) == folded))
-        .cloned()
+    let exact = scopes.iter().find(|scope| scope.name == name);
+    exact.or_else(|| scopes.iter().find(|scope| fold_name(&scope.name) == folded)).cloned()
 }
 
 /// The error for an unknown name. It does not list private scopes and their projects.

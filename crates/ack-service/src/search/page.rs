@@ -100,10 +100,8 @@ impl Page {
     /// How a memory relates to the results. An approved memory is not hidden behind one that waits.
     pub fn overlap(&self, shown: &Shown, wording: &Wording, memory: &Memory) -> Overlap {
         let serves = |memory: &Memory| StatusFilter::Approved.allows(memory.status);
-        shown.overlap(wording, 0, |at| {
-            let known = self.hits.get(at);
-            known.is_some_and(|known| serves(&known.memory) == serves(memory))
-        })
+        let is_comparable = |hit: &Hit| serves(&hit.memory) == serves(memory);
+        shown.overlap(wording, 0, |at| self.hits.get(at).is_some_and(is_comparable))
     }
 
     /// Adds a result, in the place of those at these positions, which it contains.
@@ -164,10 +162,8 @@ impl Page {
     }
 
     pub fn cursor(&self, request: &QueryRequest, bm25: Option<&Bm25Weights>) -> Option<Cursor> {
-        let last = self.places.last().filter(|_| self.more)?;
+        let Place { scope, id, ranked, tie } = self.places.last().filter(|_| self.more)?;
         let weights = bm25.map(|bm25| bm25.freeze(self.top));
-        let last =
-            LastResult { ranked: &last.ranked, scope: &last.scope, id: &last.id, tie: last.tie };
-        Some(Cursor::after(request, last, weights))
+        Some(Cursor::after(request, LastResult { ranked, scope, id, tie: *tie }, weights))
     }
 }

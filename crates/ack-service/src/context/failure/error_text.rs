@@ -78,18 +78,16 @@ pub fn lines(output: &str, is_known: bool) -> Vec<String> {
     let mut all: Vec<&str> = Vec::new();
     for line in output.lines() {
         // A progress bar draws over itself.
-        let line = line.rsplit('\r').find(|part| !part.trim().is_empty());
-        let line = line.unwrap_or_default().trim();
+        let line = line.rsplit('\r').map(str::trim).find(|part| !part.is_empty());
+        let line = line.unwrap_or_default();
         if line.contains(char::is_alphanumeric) && !all.contains(&line) {
             all.push(line);
         }
     }
-    let telling = all
-        .iter()
-        .copied()
-        .filter(|line| patterns.failure.is_match(line) && !patterns.nothing.is_match(line));
+    let is_telling =
+        |line: &&str| patterns.failure.is_match(line) && !patterns.nothing.is_match(line);
     let (mut named, others): (Vec<&str>, Vec<&str>) =
-        telling.partition(|line| patterns.error.is_match(line));
+        all.iter().copied().filter(is_telling).partition(|line| patterns.error.is_match(line));
     if named.len() < ENOUGH_LINES {
         named.extend(others);
     }
@@ -112,8 +110,7 @@ impl Patterns {
     fn plain(&self, line: &str) -> String {
         let line = ack_api::text::cut(line, MAX_LINE_BYTES).0;
         let line = self.path.replace_all(&line, |found: &regex::Captures<'_>| {
-            let path = found.get(0).map_or("", |path| path.as_str());
-            let path = path.trim_end_matches('/');
+            let path = found.get(0).map_or("", |path| path.as_str().trim_end_matches('/'));
             path.rsplit('/').next().unwrap_or(path).to_owned()
         });
         self.noise.replace_all(&line, " ").trim().to_owned()
