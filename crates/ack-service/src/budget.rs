@@ -99,8 +99,7 @@ pub fn cut_long_text(
     })
 }
 
-/// Cuts a full result of a memory to a number of tokens, and says what it shows. Of the facts and
-/// the long text, what contains more of the question stays.
+/// Cuts a full result to a number of tokens. What contains more of the question stays.
 pub fn cut_memory(
     hit: &mut MemoryHit,
     memory: &Memory,
@@ -207,8 +206,7 @@ fn fitting_facts(facts: &[String], room: usize, question: &mut Question<'_>) -> 
     kept.into_iter().map(|(_, fact)| fact).filter(|fact| !fact.is_empty()).collect()
 }
 
-/// Keeps the results that fit into `budget` tokens, in order. The first one always stays, with its
-/// long fields cut if necessary. Returns the tokens of those that stay.
+/// Keeps the results that fit, at least a part of the first one. Returns their tokens.
 pub fn keep_fitting(hits: &mut Vec<MemoryHit>, budget: usize) -> usize {
     let (mut used, mut kept) = (0, 0);
     for hit in hits.iter_mut() {
@@ -227,8 +225,7 @@ pub fn keep_fitting(hits: &mut Vec<MemoryHit>, budget: usize) -> usize {
     used
 }
 
-/// Cuts a memory with all that was asked for to a number of tokens: first its context, the oldest
-/// log lines and the furthest links, then its text.
+/// Cuts first the context, the oldest log lines and the furthest links, then the text.
 pub fn shrink_detail(
     detail: &mut MemoryDetail,
     memory: &Memory,

@@ -233,15 +233,12 @@ pub struct Inputs {
 
 impl Inputs {
     pub fn needs_working_directory(&self) -> bool {
-        let paths = [&self.root, &self.db, &self.project].into_iter().flatten();
-        let nowhere = Path::new("");
-        let mut paths = paths.map(|path| absolute(&path.value, nowhere, self.home.as_deref()));
-        paths.any(|path| path.is_relative())
+        let mut paths = [&self.root, &self.db, &self.project].into_iter().flatten();
+        paths.any(|path| absolute(&path.value, Path::new(""), self.home.as_deref()).is_relative())
     }
 }
 
-/// A path as people and clients write it: with `~`, as a `file://` address, or relative to a
-/// folder.
+/// A path as people and clients write it: with `~`, as a `file://` address, or relative.
 pub fn absolute(path: &Path, folder: &Path, home: Option<&Path>) -> PathBuf {
     let address = path.to_str().and_then(file_path);
     folder.join(address.unwrap_or_else(|| expand_home(path, home)))
@@ -257,8 +254,7 @@ pub struct Config {
     pub pinned: Option<Setting<String>>,
     /// The scope that is current, whatever the project is. It does not limit requests.
     pub current_scope: Option<Setting<String>>,
-    /// The current project's folder; empty if there is none because the working directory was
-    /// removed.
+    /// The current project's folder; empty if the working directory was removed.
     pub project: Setting<PathBuf>,
     /// Further folders of a client's workspace; see [`Config::with_workspace`].
     pub other_folders: Vec<PathBuf>,
@@ -329,8 +325,7 @@ impl Config {
 
     /// The folders that may be the current project's, most likely first.
     pub fn folders(&self) -> impl Iterator<Item = &Path> {
-        let folders = std::iter::once(&self.project.value).chain(&self.other_folders);
-        folders.map(PathBuf::as_path)
+        std::iter::once(&self.project.value).chain(&self.other_folders).map(PathBuf::as_path)
     }
 
     /// The scope that this process was given a name of: the pin, or else the current one.

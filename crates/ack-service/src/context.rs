@@ -18,7 +18,6 @@ mod manifests;
 pub(super) mod outlines;
 pub mod preview;
 mod signals;
-mod waiting;
 pub(super) mod words;
 
 pub use self::choose::RECENT_REASON;

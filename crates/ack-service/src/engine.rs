@@ -19,14 +19,12 @@ use ack_store::READ_TIMEOUT;
 pub struct Service {
     pub config: Config,
     pub registry: Registry,
-    /// Whether requests may wait for buckets.
     pub wait_policy: WaitPolicy,
     pub indexes: Arc<LiveIndexes>,
     /// The store outlines that `get_context` read last.
     pub outlines: Arc<OutlineCache>,
 }
 
-/// The share of the index memory (one in this many) that outlines may take.
 const OUTLINES_SHARE: usize = 8;
 
 impl Service {
@@ -41,8 +39,7 @@ impl Service {
         }
     }
 
-    /// The same service for a process that must not wait for a bucket. It uses only the existing
-    /// local copies.
+    /// The same service without waiting for a bucket: it uses only the existing local copies.
     #[must_use]
     pub fn without_bucket_wait(mut self) -> Self {
         self.wait_policy = WaitPolicy::None;

@@ -58,7 +58,6 @@ pub enum Error {
     InvalidCursor(#[from] InvalidCursor),
     #[error(transparent)]
     Scope(#[from] ScopeError),
-    /// An address names another scope than the argument `scope`.
     #[error(
         "`{address}` is the address of a memory in scope `{named}`, and the scope is given as `{scope}`"
     )]
@@ -86,7 +85,6 @@ pub enum Error {
     /// The memory waits for review, and the owner does not show such memories to agents.
     #[error("memory `{id}` in scope `{scope}` waits for review")]
     MemoryWithheld { id: String, scope: String },
-    /// The memory's status is unknown to this program.
     #[error("memory `{id}` in scope `{scope}` has {}", unknown_status(word.as_deref()))]
     UnknownStatus {
         id: String,

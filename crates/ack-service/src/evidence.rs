@@ -153,15 +153,13 @@ impl WorkTree {
         FileState::Unknown
     }
 
-    /// The paths from the top that an entry may mean: relative to the top, and relative to the
-    /// project's folder.
+    /// What an entry may mean: relative to the top, or to the project's folder.
     fn possible_paths(&self, inside: &str) -> impl Iterator<Item = String> + use<> {
         let inner = (!self.inner.is_empty()).then(|| format!("{}/{inside}", self.inner));
         std::iter::once(inside.to_owned()).chain(inner)
     }
 
-    /// Whether the listing contains what an entry names, by a glob or the end of a path. Ignores
-    /// case.
+    /// Whether the listing has what an entry names, by a glob or the end of a path, in any case.
     fn lists(&self, inside: &str) -> FileState {
         let listing = self.listing.get_or_init(|| list(&self.top, self.bounds));
         let wanted = inside.to_lowercase();
@@ -220,8 +218,7 @@ impl WorkTree {
         }
     }
 
-    /// How many commits changed each file since a time; `None` without a repository, or if its
-    /// history cannot be read in time.
+    /// How many commits changed each file since then; `None` if that cannot be read in time.
     pub fn commits_since(&self, files: &[String], written_at: Timestamp) -> Option<Vec<u32>> {
         let repository = self.repository.as_ref()?;
         let mut objects = Objects::open(repository, Instant::now() + self.bounds.time).ok()?;

@@ -1,11 +1,9 @@
 //! `get_memory`: memories by id, with their context.
 
-mod related;
 mod timeline;
 
 use std::collections::{BTreeSet, HashMap};
 
-use self::related::related;
 use self::timeline::{empty_reason, timeline};
 use super::answer;
 use super::budget::passage::Question;
@@ -13,8 +11,9 @@ use super::budget::{cut_long_text, cut_note, shrink_detail, token_cost};
 use super::engine::Service;
 use super::open::{OpenScope, OpenScopes, overviews_withheld};
 use super::same_id::{self, address, holders};
+use super::search::Search;
 use super::stale::Staleness;
-use super::validate::{check_length, number};
+use super::validate::{QuerySpec, check_length, number};
 use crate::config::MaxStatus;
 use crate::error::{Error, UNREVIEWED_WITHHELD, review_shows};
 use crate::scope::Scope;
@@ -23,7 +22,8 @@ use ack_api::memory::{Memory, Status, StatusFilter, nearest};
 use ack_api::number::count;
 use ack_api::{
     Detail, Diagnostic as _, GetRequest, GetResponse, Given, Hint, Include, MAX_DEPTH, MAX_IDS,
-    MAX_NEIGHBOURS, MemoryDetail, MissingMemory, Note, NoteKind, Within, cancel, text, time,
+    MAX_NEIGHBOURS, MemoryDetail, MissingMemory, Note, NoteKind, RelatedEntry, Within, cancel,
+    text, time,
 };
 use ack_search::inverted::Index;
 use ack_store::links::{self, LinkQuery, LinkWalk};
@@ -33,6 +33,7 @@ use serde_json::json;
 const DEFAULT_NEIGHBOURS: u32 = 3;
 const DEFAULT_LINK_DEPTH: u32 = 4;
 const MAX_TOKENS: usize = 11_000;
+const MAX_RELATED: usize = 5;
 
 /// What to show of each memory, after all checks.
 struct GetSpec {
@@ -59,8 +60,7 @@ impl GetSpec {
         let depth = number("depth", request.depth, 1, MAX_DEPTH, DEFAULT_LINK_DEPTH)?;
         let kinds = normalise_kinds(request.kind.as_deref().unwrap_or_default());
         let timeline = includes(Include::Timeline)
-            || request.before.is_some()
-            || request.after.is_some()
+            || request.before.or(request.after).is_some()
             || request.timeline_within.is_some();
         let links = includes(Include::Links) || request.depth.is_some() || !kinds.is_empty();
         let requested = request.status.unwrap_or_default();
@@ -129,7 +129,13 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
     let ids = requested_ids(request)?;
     check_length("scope", request.scope.as_deref().unwrap_or_default())?;
     let mut selection = service.select(request.scope.as_deref(), None)?;
-    let mut at_addresses = find_at_addresses(service, request, &ids, &selection, &spec);
+    // This comes before the scopes of the request are locked: a thread that locks a scope twice
+    // waits for itself if the store changes in between.
+    let mut at_addresses = HashMap::new();
+    for id in ids.iter().filter(|id| address(id).is_some()) {
+        let check = same_id::check_scope(id, request.scope.as_deref(), &selection.scopes);
+        at_addresses.insert(id, check.and_then(|()| find_at_address(service, id, &spec)));
+    }
     let mut response = GetResponse::default();
     let opened = OpenScopes::open(service, &mut selection, &mut response.notes)?;
     spec.check_kinds(&opened)?;
@@ -208,13 +214,13 @@ fn requested_ids(request: &GetRequest) -> Result<Vec<String>, Error> {
         return Err(error.corrected(nearest, example));
     }
     let mut ids: Vec<String> = Vec::new();
-    for id in given.iter().map(|id| id.trim()) {
-        check_length(name, id)?;
+    for id in given.iter().map(|id| id.trim().to_owned()) {
+        check_length(name, &id)?;
         if id.is_empty() {
             return Err(Error::invalid(name, "empty", "an id as a search returns it"));
         }
-        if !ids.iter().any(|known| known == id) {
-            ids.push(id.to_owned());
+        if !ids.contains(&id) {
+            ids.push(id);
         }
     }
     Ok(ids)
@@ -269,24 +275,6 @@ fn drop_known_overview(detail: &mut MemoryDetail, overviews: &BTreeSet<String>) 
         context.unreviewed = true;
         detail.session_context.take_if(|it| it.title.is_none());
     }
-}
-
-/// Finds the memories whose addresses are asked for. This comes before the scopes of the request
-/// are locked: a thread that locks a scope twice waits for itself if the store changes in between.
-fn find_at_addresses(
-    service: &Service,
-    request: &GetRequest,
-    ids: &[String],
-    selection: &Selection,
-    spec: &GetSpec,
-) -> HashMap<String, Result<FoundMemory, Error>> {
-    let addresses = ids.iter().filter(|id| address(id).is_some());
-    let found = addresses.map(|id| {
-        let found = same_id::check_scope(id, request.scope.as_deref(), &selection.scopes)
-            .and_then(|()| find_at_address(service, id, spec));
-        (id.clone(), found)
-    });
-    found.collect()
 }
 
 /// Finds the memory at an address, as if its scope had been named.
@@ -380,32 +368,20 @@ impl<'a> Lookup<'a> {
             let scope = (scope, &self.opened.staleness);
             return build_detail(snapshot, index, scope, memory, self.spec).map(|it| Some(Ok(it)));
         }
-        let withholds = self.spec.withholds;
-        let (status, scope, shown_id) = (memory.status, scope.name.clone(), text::id(id));
-        if let Some(word) = memory.unknown_status {
-            return Ok(Some(Err(Error::UnknownStatus {
-                id: shown_id,
-                scope,
-                word: Some(word).filter(|_| !withholds),
-            })));
-        }
-        if withholds && status == Status::Staging {
-            let id = shown_id;
-            return Ok(Some(Err(Error::MemoryWithheld { id, scope })));
-        }
-        let is_served = |id: &String| {
-            let newer = index.find(id);
-            newer.is_some_and(|(_, doc)| self.spec.filter.allows(doc.status))
-        };
-        let replaced_by = memory.superseded_by.filter(is_served);
+        let GetSpec { withholds, filter, .. } = *self.spec;
         // A caller that may not ask for what waits does not need to know why it waits.
         let is_changed = !withholds && snapshot.curated(id)?.is_some_and(|it| it.is_outdated);
-        Ok(Some(Err(Error::MemoryNotServed {
-            id: shown_id,
-            scope,
-            status,
-            is_changed,
-            replaced_by: replaced_by.filter(|_| status == Status::Rejected),
+        let (status, scope, id) = (memory.status, scope.name.clone(), text::id(id));
+        let is_served =
+            |id: &String| index.find(id).is_some_and(|(_, doc)| filter.allows(doc.status));
+        Ok(Some(Err(if let Some(word) = memory.unknown_status {
+            Error::UnknownStatus { id, scope, word: Some(word).filter(|_| !withholds) }
+        } else if withholds && status == Status::Staging {
+            Error::MemoryWithheld { id, scope }
+        } else {
+            let newer = memory.superseded_by.filter(|_| status == Status::Rejected);
+            let replaced_by = newer.filter(is_served);
+            Error::MemoryNotServed { id, scope, status, is_changed, replaced_by }
         })))
     }
 
@@ -509,4 +485,40 @@ fn note_links(walk: &LinkWalk, id: &str, depth: u32, scope: &str, notes: &mut Ve
         let message = format!("links of `{id}` were followed for {steps}; there are more");
         notes.push(note(NoteKind::Cut, message).with(further));
     }
+}
+
+/// Adds the memories that are near in meaning, in every scope of the request. They are as near as a
+/// search requires of a memory that shares no word with the query.
+fn related(
+    opened: &OpenScopes,
+    selection: &Selection,
+    filter: StatusFilter,
+    detail: &mut MemoryDetail,
+    notes: &mut Vec<Note>,
+) -> Result<(), Error> {
+    let (id, scope) = (&detail.memory.id, &detail.memory.scope);
+    let spec = QuerySpec::near(id, scope, filter, MAX_RELATED);
+    let search = Search::new(opened, selection, &spec, None)?;
+    if !search.has_meaning() {
+        let message = format!("`{id}` has no vector, so nothing can be near it");
+        notes.push(Note::about(NoteKind::NoSemanticLeg, scope, message));
+        return Ok(());
+    }
+    let page = search.page(None, MAX_RELATED)?;
+    for (scope, reason) in &page.failed {
+        notes.push(Note::about(NoteKind::ScopeUnavailable, scope, reason.clone()));
+    }
+    if page.hits.is_empty() {
+        let message = format!("no memory is near `{id}` in meaning");
+        notes.push(Note::about(NoteKind::NotAvailable, scope, message));
+    }
+    let entries = page.hits.into_iter().map(|hit| RelatedEntry {
+        similarity: hit.hit.score.unwrap_or_default(),
+        id: hit.hit.id,
+        scope: hit.hit.scope,
+        title: hit.hit.title,
+        status: hit.hit.status,
+    });
+    detail.related = entries.collect();
+    Ok(())
 }

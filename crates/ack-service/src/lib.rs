@@ -15,7 +15,6 @@ pub mod evidence;
 mod explain;
 mod get;
 mod live;
-mod meaning;
 pub mod nearest;
 mod open;
 mod query;

@@ -30,8 +30,7 @@ static CLOCK: AtomicU64 = AtomicU64::new(1);
 
 #[derive(Debug)]
 pub struct LiveIndexes {
-    /// Vector tables with at most this many rows are held in memory; larger ones are searched in
-    /// place.
+    /// Vector tables with more rows are searched in place.
     resident: usize,
     /// The indexes by scope name, each with the scope it was built for.
     indexes: Mutex<HashMap<String, ScopedIndex>>,
@@ -74,8 +73,7 @@ pub enum TableState {
     Used(TableInfo),
 }
 
-/// A scope's index, as of the last commit before the request. It does not change until the guard is
-/// dropped.
+/// A scope's index as of the last commit before the request. The guard keeps it from changing.
 pub struct IndexGuard(ArcRwLockReadGuard<RawRwLock, Option<IndexedScope>>);
 
 impl IndexGuard {
@@ -143,8 +141,7 @@ impl LiveIndexes {
 }
 
 impl LiveIndex {
-    /// Stops using the present vector table because it can no longer be searched. From the next
-    /// request on, everything is read from the store.
+    /// Stops using the present vector table. From the next request on, the store is read.
     pub fn refuse_table(&self, reason: &str) {
         let mut slot = self.slot.write();
         if let Some(indexed) = slot.take_if(|indexed| indexed.index.remote().is_some()) {
@@ -190,8 +187,7 @@ impl LiveIndex {
         Ok(IndexGuard(self.slot.read_arc()))
     }
 
-    /// The index as the last call of [`LiveIndex::current`] left it. If it has been dropped, builds
-    /// it again.
+    /// The index as the last call of [`LiveIndex::current`] left it, or built again if dropped.
     pub fn refreshed(&self, scope: &Scope, timeout: Duration) -> Result<IndexGuard, StoreError> {
         let current = self.slot.read_arc();
         if current.is_some() {
@@ -235,7 +231,7 @@ impl LiveIndex {
             free_index(slot);
             match self.load(scope, &table_version, timeout)? {
                 Ok((stamp, index, state)) => {
-                    store_index(slot, IndexedScope::new(stamp, index, table_version, state));
+                    store_index(slot, (stamp, index), table_version, state);
                     return Ok(());
                 }
                 Err(state) => table = state,
@@ -264,7 +260,7 @@ impl LiveIndex {
         let build =
             |snapshot: &Snapshot<'_>| Ok((snapshot.file_state.clone(), Index::build(snapshot)?));
         let (stamp, index) = scope.store.full_scan(READ_TIMEOUT, build)?;
-        store_index(slot, IndexedScope::new(stamp, index, table_version, table));
+        store_index(slot, (stamp, index), table_version, table);
         Ok(())
     }
 
@@ -325,17 +321,6 @@ impl LiveIndex {
     }
 }
 
-impl IndexedScope {
-    const fn new(
-        stamp: FileState,
-        index: Index,
-        table_version: TableVersion,
-        table: TableState,
-    ) -> Self {
-        Self { file_state: Some(stamp), index, table_version, table, update_began: 0 }
-    }
-}
-
 /// The projects that the memories of an index name, except rejected memories.
 fn projects(index: &Index) -> RecordedProjects {
     let docs = index.live().filter(|(_, doc)| doc.status != Status::Rejected);
@@ -391,9 +376,14 @@ fn list(scope: &Scope, snapshot: &Snapshot<'_>) -> Result<Listing, StoreError> {
 }
 
 /// Stores a new index, and returns the memory that building it took to the system.
-fn store_index(slot: &mut Option<IndexedScope>, indexed: IndexedScope) {
-    let size = indexed.index.bytes();
-    *slot = Some(indexed);
+fn store_index(
+    slot: &mut Option<IndexedScope>,
+    (stamp, index): (FileState, Index),
+    table_version: TableVersion,
+    table: TableState,
+) {
+    let (size, file_state) = (index.bytes(), Some(stamp));
+    *slot = Some(IndexedScope { file_state, index, table_version, table, update_began: 0 });
     if size >= heap::MIN_RELEASE_BYTES {
         heap::release();
     }

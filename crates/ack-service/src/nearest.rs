@@ -85,8 +85,7 @@ fn propose(
     Ok(hits.map(|hit| (hit.hit.scope, hit.memory)).collect())
 }
 
-/// The id of an approved memory of their scope that each of these contradicts, if there is one.
-/// Waits for the index.
+/// The id of an approved memory that each contradicts, if there is one. Waits for the index.
 pub fn contradicted(
     service: &Service,
     memories: &[&Memory],

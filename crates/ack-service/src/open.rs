@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -15,6 +14,7 @@ use ack_search::inverted::Index;
 use ack_search::inverted::docs::Doc;
 use ack_search::postings::DocId;
 use ack_store::{READ_TIMEOUT, StoreError};
+use parking_lot::Mutex;
 
 use super::engine::Service;
 use super::error::Error;
@@ -67,7 +67,6 @@ pub struct Records {
     pub failed: Vec<(usize, Error)>,
 }
 
-/// A memory, and the memories that contradict it.
 pub struct Record {
     pub memory: Memory,
     pub contradictions: Vec<Contradiction>,
@@ -285,27 +284,25 @@ pub fn overviews_withheld(scope: &str) -> Note {
     Note::about(NoteKind::NotAvailable, scope, message).with(show)
 }
 
-/// Adds notes about scopes with notes that cannot be read, and those that were read while a writer
-/// kept its lock.
+/// Adds notes about files that cannot be read, and about stores that a writer keeps locked.
 pub fn note_incomplete_reads<'a>(scopes: impl Iterator<Item = &'a Scope>, notes: &mut Vec<Note>) {
     for scope in scopes {
         let report = scope.store.notes_report();
+        let mut note = |message: String, outcome| {
+            let note = Note::about(NoteKind::NotAvailable, &scope.name, message);
+            notes.push(note.with(Hint::command("doctor", outcome)));
+        };
         let mut unread = report.hidden.len() as u64;
         if let Some(why) = report.unknown_reference {
             // No file is missing: it is not known which are approved.
             unread = unread.saturating_sub(1);
             let message = format!("this scope's approved notes cannot be read: {why}");
-            let note = Note::about(NoteKind::NotAvailable, &scope.name, message);
-            notes.push(note.with(Hint::command("doctor", "shows the details")));
+            note(message, "shows the details");
         }
         if unread > 0 {
-            let message = format!(
-                "{} of this scope cannot be read and {} missing here",
-                count(unread, "file"),
-                verb(unread, "is", "are")
-            );
-            let note = Note::about(NoteKind::NotAvailable, &scope.name, message);
-            notes.push(note.with(Hint::command("doctor", "shows which")));
+            let (files, are) = (count(unread, "file"), verb(unread, "is", "are"));
+            let message = format!("{files} of this scope cannot be read and {are} missing here");
+            note(message, "shows which");
         }
         if let Some(read) = scope.store.read_while_locked() {
             let message = format!(
@@ -330,19 +327,14 @@ fn refresh(
         return Ok(HashMap::new());
     }
     let flag = cancel::current();
-    let next = AtomicUsize::new(0);
+    let next = Mutex::new(scopes.iter().zip(indexes));
     let work = || {
-        let mut results = Vec::new();
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            match scopes.get(number).zip(indexes.get(number)) {
-                Some((scope, live)) if flag.check().is_ok() => {
-                    let done = live.current(scope, timeout).map(drop);
-                    results.push((scope.name.clone(), done));
-                }
-                _ => return results,
-            }
-        }
+        let taken = std::iter::from_fn(|| next.lock().next().filter(|_| flag.check().is_ok()));
+        let done = taken.map(|(scope, live)| {
+            let done = live.current(scope, timeout).map(drop);
+            (scope.name.clone(), done)
+        });
+        done.collect::<Vec<_>>()
     };
     let threads = thread::available_parallelism().map_or(1, usize::from).min(MAX_REFRESH_THREADS);
     let results = thread::scope(|threads_scope| {

@@ -62,8 +62,7 @@ pub fn prepare(
     first
 }
 
-/// Whether the copy of a bucket is damaged, according to the error from reading its records. Other
-/// failures are temporary.
+/// Whether an error says that a bucket's copy is damaged. Other failures are temporary.
 fn is_damage(error: &StoreError) -> bool {
     matches!(error.problem, StoreProblem::Sqlite(_))
         || matches!(
@@ -76,15 +75,13 @@ fn is_damage(error: &StoreError) -> bool {
         )
 }
 
-/// Rebuilds the copy of a bucket's version if its records could not be read because it is damaged.
-/// Returns whether it is worth reading it again.
+/// Rebuilds a bucket's copy if it is damaged. Returns whether it is worth reading again.
 pub fn repair(scope: &Scope, error: &StoreError, wait_policy: WaitPolicy) -> bool {
     let remote = scope.remote.as_ref().filter(|_| is_damage(error));
     remote.is_some_and(|remote| remote.repair_records(wait_policy))
 }
 
-/// Why a scope in a bucket cannot be read, if its copy is damaged. The next request that may wait
-/// rebuilds it.
+/// Why a bucket's scope cannot be read if its copy is damaged. The next request rebuilds it.
 pub fn damaged(scope: &Scope, error: &StoreError) -> Option<ScopeError> {
     let remote = scope.remote.as_ref().filter(|_| is_damage(error))?;
     remote.repair_records(WaitPolicy::None);

@@ -28,8 +28,7 @@ pub struct Holder<'a> {
     pub doc: Option<DocId>,
 }
 
-/// The scopes that contain a memory with this id, the one that is meant first. `own` is the current
-/// scope.
+/// The scopes that contain a memory with this id, the one that is meant first.
 pub fn holders<'a>(
     indexes: impl Iterator<Item = (&'a str, &'a Index)>,
     own: Option<&str>,
@@ -65,8 +64,7 @@ pub fn address(text: &str) -> Option<(String, String)> {
     }
 }
 
-/// Rejects an address of another scope than the argument `scope` names. `searched` are the scopes
-/// that it stands for.
+/// Rejects an address of another scope than the argument `scope` names.
 pub fn check_scope(given: &str, scope: Option<&str>, searched: &[Arc<Scope>]) -> Result<(), Error> {
     let (Some(scope), Some((named, id))) = (scope, address(given)) else {
         return Ok(());

@@ -52,10 +52,8 @@ pub struct Scope {
     /// read it.
     pub problem: Option<SettingsError>,
     pub store: Store,
-    /// A database in its folder that is not read, because the folder has two and the manifest names
-    /// neither.
+    /// A database in its folder that is not read, because the manifest names neither of two.
     pub other_database: Option<&'static str>,
-    /// The home folder of the user, with the keys that sign decisions.
     pub home: Option<PathBuf>,
     /// The bucket that its memories are published in. The store is then the local copy.
     pub remote: Option<Arc<Remote>>,
@@ -136,8 +134,7 @@ impl Scope {
         Arc::clone(&known.projects)
     }
 
-    /// Stores the projects that were found while the store was read for another reason, with the
-    /// version of the store, and how long that took.
+    /// Stores the projects that were found while the store was read for another reason.
     pub fn set_recorded(&self, stamp: FileState, took: Duration, projects: RecordedProjects) {
         *self.recorded.lock() = Some(RecordedState::new(Some(stamp), took, projects));
     }

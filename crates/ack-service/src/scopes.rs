@@ -30,8 +30,7 @@ use crate::scope::resolve::{Current, PRIVATE_REASON, current, scopes_named, unus
 use crate::scope::{Scope, ScopeError};
 
 const MAX_DAMAGED_LINES: usize = 5;
-/// Maximum tags, projects and pending ids of a scope in a short list; [`LONG_LIST`] applies to a
-/// scope that is named.
+/// Tags, projects and pending ids of a scope in a short list; [`LONG_LIST`] if it is named.
 const SHORT_LIST: usize = 8;
 /// Tokens of what surrounds the list of scopes.
 const FRAME_TOKENS: usize = 150;
@@ -47,18 +46,12 @@ impl Service {
             detected_by: current.rule.clone(),
             ..ListScopesResponse::default()
         };
-        let named = request.scope.as_deref().map(str::trim);
-        let named = named.filter(|name| !name.is_empty());
+        let named = request.scope.as_deref().map(str::trim).filter(|name| !name.is_empty());
         check_length("scope", named.unwrap_or_default())?;
         let all = &discovery.scopes;
         let scopes = wanted_scopes(self, all, &current, named, &mut response.notes)?;
-        let start = match &request.cursor {
-            Some(cursor) => {
-                let last = decode(cursor)?;
-                scopes.partition_point(|scope| scope.name <= last)
-            }
-            None => 0,
-        };
+        let last = request.cursor.as_deref().map(decode).transpose()?;
+        let start = last.map_or(0, |last| scopes.partition_point(|scope| scope.name <= last));
         let max = match (named.is_some(), scopes.len()) {
             (true, _) => LONG_LIST,
             (false, ..=12) => SHORT_LIST,
@@ -214,8 +207,7 @@ pub fn describe(
     audience: Audience,
 ) -> ScopeInfo {
     let path = |path: &Path| shows_details.then(|| text::line(&path.display().to_string(), 400));
-    let description = scope.manifest.description.as_ref();
-    let description = description.filter(|_| shows_details);
+    let description = scope.manifest.description.as_ref().filter(|_| shows_details);
     let mut info = ScopeInfo {
         name: scope.name.clone(),
         visibility: scope.manifest.visibility,
@@ -295,8 +287,7 @@ fn fill_details(
     info.memory_count = Some(counts.approved + counts.promoted + counts.staging);
     info.counts = Some(counts);
     info.profile = Some(profile.as_str().to_owned());
-    let latest = index.live().map(|(_, doc)| doc.updated.max(doc.created));
-    let latest = latest.max().filter(|latest| *latest > i64::MIN);
+    let latest = index.live().map(|(_, doc)| doc.updated.max(doc.created)).max();
     info.last_updated = latest.and_then(instant);
     let shown = match audience {
         Audience::Agent { withholds: true } => StatusFilter::Approved,
@@ -371,10 +362,7 @@ impl Problems {
         }
         let duplicates = index.duplicate_ids as u64;
         if duplicates > 0 {
-            let which = match audience {
-                Audience::Owner => shared_ids(scope),
-                Audience::Agent { .. } => String::new(),
-            };
+            let which = if audience == Audience::Owner { shared_ids(scope) } else { String::new() };
             self.degrades(format!(
                 "{} {} the id of another row{which}; the first approved one counts, else the first",
                 rows(duplicates),
@@ -401,8 +389,7 @@ fn shared_ids(scope: &Scope) -> String {
     if lines.is_empty() { String::new() } else { format!(" ({})", lines.join("; ")) }
 }
 
-/// Damage in the scope's files: notes that were left out, and lines of the decision log. Agents
-/// learn how much there is.
+/// Notes and lines of the decision log that are left out. Agents learn how many.
 fn damage(scope: &Scope, audience: Audience) -> Vec<Message> {
     let mut found = scope.store.notes_report().problems.clone();
     let decisions = scope.store.decisions().unwrap_or_default();

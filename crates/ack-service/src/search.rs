@@ -14,7 +14,6 @@ use self::words::{MAX_NEAREST, truncate_to_nearest};
 use super::answer;
 use super::budget::excerpt::Reader;
 use super::explain::rounded;
-use super::meaning;
 use super::open::{OpenScope, OpenScopes, Record, RecordKey, Records};
 use super::same_id::{self, Holder};
 use super::shown::{Overlap, Shown};
@@ -23,8 +22,10 @@ use crate::error::Error;
 use crate::scope::resolve::Selection;
 use ack_api::memory::{Memory, Status};
 use ack_api::{Also, Diagnostic, MemoryHit, Message, Mode, Note, cancel, time};
+use ack_contextual::Contextual;
 use ack_search::bm25::Bm25Weights;
 use ack_search::cursor::Cursor;
+use ack_search::encoder::Encoder;
 use ack_search::filter::ResolvedFilters;
 use ack_search::inverted::docs::Doc;
 use ack_search::lexical;
@@ -33,9 +34,18 @@ use ack_search::query::QueryTerms;
 use ack_search::ranking::{OrderOptions, Ranked, order, resume, tie_number};
 use ack_search::remote::RemoteError;
 use ack_search::retrieve::{Candidate, CandidateSet, MIN_COSINE, Query, retrieve};
-use ack_search::semantic::QueryVector;
+use ack_search::semantic::{QuantizedVector, QueryVector};
 use ack_search::view::View;
 use ack_search::wording::Wording;
+
+/// How much the small transformer's vector of a question counts, relative to the static one, if the
+/// question is compared with static vectors. It reads the question in context, but it fits them
+/// less well.
+const SHARE_FOR_STATIC: f32 = 0.15;
+/// The same for contextual vectors, which are made in the same way.
+const SHARE_FOR_CONTEXTUAL: f32 = 1.0;
+/// A question of fewer words has no context; for static vectors, it is not read.
+const MIN_WORDS: usize = 3;
 
 pub struct Search<'a> {
     pub opened: &'a OpenScopes,
@@ -99,7 +109,6 @@ impl<'a> Search<'a> {
         Ok(search)
     }
 
-    /// What is searched for.
     fn text(&self) -> Option<&str> {
         self.named.text.as_deref().or(self.spec.text.as_deref())
     }
@@ -144,11 +153,11 @@ impl<'a> Search<'a> {
         let text = self.spec.meaning.as_deref().or(self.text())?;
         let is_contextual = self.views.iter().any(|view| view.index.is_contextual);
         if self.spec.is_proposal && !is_contextual {
-            return meaning::without_context(text);
+            return vector_without_context(text);
         }
         match self.bm25() {
-            Some(bm25) => meaning::of(&bm25.corrected(text), is_contextual),
-            None => meaning::of(text, is_contextual),
+            Some(bm25) => vector_of(&bm25.corrected(text), is_contextual),
+            None => vector_of(text, is_contextual),
         }
     }
 
@@ -441,4 +450,33 @@ impl<'a> Search<'a> {
 
 fn table_error(names: &[String], scope: usize, source: RemoteError) -> Error {
     Error::Table { scope: names.get(scope).cloned().unwrap_or_default(), source }
+}
+
+/// The vector of a question, if the encoder knows any of its words. `is_contextual` is whether it
+/// is compared with memories that have contextual vectors.
+fn vector_of(text: &str, is_contextual: bool) -> Option<QueryVector> {
+    let encoder = Encoder::embedded()?;
+    let plain = encoder.query(text)?;
+    // The transformer knows only English.
+    let is_english = encoder.is_english(text);
+    let has_context = is_english && text.split_whitespace().nth(MIN_WORDS - 1).is_some();
+    let network = || Contextual::embedded()?.question(text);
+    let network = (is_english && is_contextual || has_context).then(network);
+    let network = network.flatten();
+    let with = |share: f32| {
+        let vector = encoder.with_network(&plain, network.as_deref()?, share)?;
+        QuantizedVector::quantize(&vector)
+    };
+    let read = has_context.then(|| with(SHARE_FOR_STATIC)).flatten();
+    Some(QueryVector {
+        contextual: is_contextual.then(|| with(SHARE_FOR_CONTEXTUAL)).flatten(),
+        plain: read.or_else(|| QuantizedVector::quantize(&plain))?,
+    })
+}
+
+/// The same without reading the text in context, which takes long for a whole memory and adds
+/// little where it is compared with static vectors.
+fn vector_without_context(text: &str) -> Option<QueryVector> {
+    let plain = Encoder::embedded()?.query(text)?;
+    Some(QueryVector { contextual: None, plain: QuantizedVector::quantize(&plain)? })
 }

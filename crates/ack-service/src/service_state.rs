@@ -50,14 +50,12 @@ impl CachedServiceState {
     /// A recent result, or a new one within `budget`.
     pub fn get(&self, service: &'static Service, budget: Duration) -> ServiceState {
         let mut last = self.0.lock();
-        if let Some((at, service_state)) = last.as_ref()
-            && at.elapsed() < MAX_AGE
-        {
-            return service_state.clone();
-        }
-        let service_state = ServiceState::within(service, budget);
-        *last = Some((Instant::now(), service_state.clone()));
-        service_state
+        last.take_if(|(at, _)| at.elapsed() >= MAX_AGE);
+        let (_, state) = last.get_or_insert_with(|| {
+            let state = ServiceState::within(service, budget);
+            (Instant::now(), state)
+        });
+        state.clone()
     }
 }
 
@@ -118,8 +116,7 @@ impl ServiceState {
 }
 
 fn pinned(service: &Service) -> Option<String> {
-    let pinned = service.config.pinned.as_ref();
-    pinned.map(|pinned| text::line(&pinned.value, 100))
+    service.config.pinned.as_ref().map(|pinned| text::line(&pinned.value, 100))
 }
 
 impl Service {

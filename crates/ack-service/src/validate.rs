@@ -51,8 +51,7 @@ pub struct QuerySpec {
     pub meaning: Option<String>,
     pub filters: Filters,
     pub limit: usize,
-    /// Whether to return as many results as fit, because an agent gave a token limit but no number
-    /// of results.
+    /// Whether as many as fit are wanted: an agent gave a token limit, but no number of results.
     pub fills_budget: bool,
     pub tokens: usize,
     pub detail: Detail,

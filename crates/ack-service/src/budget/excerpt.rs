@@ -34,8 +34,7 @@ impl<'a> Reader<'a> {
         Self { matcher: bm25.map(Matcher::new), left: MAX_PAGE_BYTES }
     }
 
-    /// How much of the question a text contains, without the words of the title. A text that is too
-    /// much to read contains nothing.
+    /// How much of the question a text has, without the title's words; 0 if it is too much to read.
     fn weigh(&mut self, text: &str, in_title: &HashSet<String>) -> f32 {
         let Some(matcher) = self.matcher.as_mut().filter(|_| text.len() <= self.left) else {
             return 0.0;

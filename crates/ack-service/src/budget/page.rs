@@ -189,8 +189,7 @@ impl Fitting<'_> {
         answer
     }
 
-    /// The answer with the whole results that fit and a part of the next one, if that has a text to
-    /// cut and there is room for some of it.
+    /// The whole results that fit and a part of the next one, if there is room for some of it.
     fn with_part(
         &self,
         frame: &QueryResponse,

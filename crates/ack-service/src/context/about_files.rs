@@ -41,8 +41,7 @@ pub struct FilesRequest {
 #[derive(Debug, Clone, Default)]
 pub struct FilesBrief {
     pub memories: Vec<MemoryHit>,
-    /// Whether some come from a store without a status, whose notes count as approved without
-    /// review.
+    /// Whether some count as approved without review, because their store keeps no status.
     pub unreviewed: bool,
 }
 
@@ -129,8 +128,7 @@ fn rank_matches(read: &[ScopeMatches]) -> Vec<(Naming, &ScopeMatches, &Outline)>
     found
 }
 
-/// Reads a record and what contradicts it, unless a newer one replaces it. The store decides again
-/// whether it may be shown.
+/// A record and what contradicts it, unless a newer one replaces it or it may not be shown.
 pub(super) fn record(
     scope: &Scope,
     key: RowKey,

@@ -41,8 +41,7 @@ pub struct Brief {
     /// How many memories recently entered and left the review queue of the project's scope, or all
     /// if nothing waits there. If outlines are cached, it is as old as they are.
     pub flow: Flow,
-    /// Whether some come from a store without a status, whose notes count as approved without
-    /// review.
+    /// Whether some count as approved without review, because their store keeps no status.
     pub unreviewed: bool,
     /// Ids of shown memories that several of the searched scopes contain.
     pub shared_ids: HashSet<String>,

@@ -240,8 +240,7 @@ impl<'a> Chooser<'a> {
         }
     }
 
-    /// The project's own memories, or those of other projects, that have a reason. For its own,
-    /// also the newest.
+    /// Those that have a reason; of the project's own, also the newest.
     fn choose(
         &mut self,
         own: bool,
@@ -320,8 +319,7 @@ impl<'a> Chooser<'a> {
         memories
     }
 
-    /// Newest first, those without a project last, then by scope and id, so that the order is
-    /// total.
+    /// Newest first, those without a project last; scope and id make the order total.
     fn newest_first(&self, a: (usize, &Outline), b: (usize, &Outline)) -> Ordering {
         let is_common = |(scope, outline): (usize, &Outline)| {
             Some(scope) == self.common_scope

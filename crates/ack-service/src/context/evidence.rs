@@ -15,6 +15,8 @@ use super::files::ProjectRoots;
 use super::outlines::ScopeOutline;
 use super::signals::{LASTING_TYPES, Signals, file_names, is_distinctive};
 use super::words::{WordKind, Words};
+use crate::engine::Service;
+use crate::scope::Scope;
 use crate::scope::resolve::Current;
 use ack_api::memory::{Memory, Status};
 use ack_api::text;
@@ -35,6 +37,10 @@ const KIND_TAGS: &str = "\
     why-it-exists";
 const MAX_NAMED_TAGS: usize = 3;
 
+/// The reasons that speak of the present work, the weightiest last.
+const WORK_REASONS: [Reason; 4] =
+    [Reason::NamesProject, Reason::UsesDependency, Reason::Branch, Reason::Changed];
+
 /// The reasons for a memory, in the order they are tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
@@ -45,7 +51,6 @@ pub enum Reason {
     NamesProject,
     UsesDependency,
     SharesTags,
-    /// It is a decision or a gotcha.
     Lasting,
 }
 
@@ -290,6 +295,33 @@ impl<'a> Evidence<'a> {
     }
 }
 
+impl Service {
+    /// How much each memory has to do with the current project's changed files, branch and
+    /// dependencies, from 4 to 0 for nothing. All 0 if there is no readable scope.
+    pub fn nearness_to_work(&self, memories: &[(&Memory, &Scope)]) -> Vec<u32> {
+        let Ok(selection) = self.select(None, None) else {
+            return vec![0; memories.len()];
+        };
+        let current = &selection.current;
+        let terms = Terms::new(Signals::of(current, &self.config), current);
+        let outlines = memories.iter().map(|(memory, _)| Outline::of(memory, &*terms.words));
+        let outlines: Vec<Outline> = outlines.collect();
+        let is_own = |outline: &Outline, scope: &Scope| {
+            let rows = current.rows_in(scope);
+            rows.contain(&outline.project, &outline.alias)
+        };
+        let with_scope = || outlines.iter().zip(memories.iter().map(|(_, scope)| *scope));
+        let has_own = with_scope().any(|(outline, scope)| is_own(outline, scope));
+        let evidence = Evidence::over(&terms, outlines.iter(), has_own);
+        let ranks = with_scope().map(|(outline, scope)| {
+            let own = is_own(outline, scope);
+            let found = |reason: &Reason| evidence.score(outline, *reason, own).is_some();
+            (1..).zip(&WORK_REASONS).filter(|(_, reason)| found(reason)).map(|(rank, _)| rank).max()
+        });
+        ranks.map(Option::unwrap_or_default).collect()
+    }
+}
+
 pub struct Weights(Vec<f64>);
 
 impl Weights {
@@ -322,8 +354,7 @@ impl Weights {
         scored.into_iter().map(|(_, row)| row).collect()
     }
 
-    /// The weight of some of the words that a memory contains. Words of its title or tags count
-    /// more.
+    /// The weight of some words of a memory. Those of its title or tags count more.
     pub fn sum(&self, matches: WordMatches, found: u128) -> f64 {
         let prominent = bits(found & matches.title_or_tags).map(|number| self.of(number));
         let all = bits(found).map(|number| self.of(number));
@@ -373,8 +404,8 @@ impl Frequencies {
     }
 
     fn distinctive(&self) -> u128 {
-        let counted = (0u32..).zip(&self.counts);
-        let few = counted.filter(|(_, count)| is_distinctive(**count, self.memories));
+        let numbered = (0u32..).zip(&self.counts);
+        let few = numbered.filter(|(_, count)| is_distinctive(**count, self.memories));
         few.fold(0, |set, (number, _)| set | 1 << number)
     }
 }

@@ -5,14 +5,12 @@
 //! them are read. Nobody asked for it, so a memory is shown only if both its words and its
 //! meaning fit.
 
-mod error_codes;
 mod error_text;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::error_codes::ErrorCodes;
 use super::about_files::record;
 use super::evidence::{Frequencies, Weights, weight};
 use super::outlines;
@@ -269,4 +267,80 @@ fn candidates<'a>(
     });
     let similar = rows.filter(|row| row.words.anywhere.count_ones() >= MIN_WORDS);
     weights.best(similar, |row| row.words, MAX_CANDIDATES)
+}
+
+/// The codes of errors in a text, by their kind. Two codes of one kind share most of their words, and
+/// mean different errors.
+struct ErrorCodes(BTreeMap<String, BTreeSet<String>>);
+
+impl ErrorCodes {
+    fn of<'a>(texts: impl Iterator<Item = &'a str>) -> Self {
+        let mut codes: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for text in texts {
+            for word in text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
+                if let Some(kind) = code_kind(word) {
+                    codes.entry(kind).or_default().insert(word.to_owned());
+                }
+            }
+        }
+        Self(codes)
+    }
+
+    /// Whether both have codes of one kind, and none in common.
+    fn are_others(&self, others: &Self) -> bool {
+        let mut kinds = self.0.iter();
+        kinds.any(|(kind, ours)| others.0.get(kind).is_some_and(|it| ours.is_disjoint(it)))
+    }
+}
+
+/// The kind of an error code; `None` if the word is not one.
+fn code_kind(word: &str) -> Option<String> {
+    let is_upper = |text: &str| text.bytes().all(|byte| byte.is_ascii_uppercase());
+    // `ERR_PNPM_NO_LOCKFILE`: the codes of a program.
+    if let Some(rest) = word.strip_prefix("ERR_") {
+        let (program, _) = rest.split_once('_')?;
+        return Some(format!("ERR_{program}"));
+    }
+    // `E0308`, `TS2345`: letters and as many digits.
+    let letters = word.trim_end_matches(|c: char| c.is_ascii_digit());
+    let digits = word.len() - letters.len();
+    if (1..=4).contains(&letters.len()) && is_upper(letters) && (3..=5).contains(&digits) {
+        return Some(format!("{letters}{}", "0".repeat(digits)));
+    }
+    // `EADDRINUSE`, but not `ERROR` and `EXCEPTION`.
+    let is_errno = word.len() > 4
+        && word.starts_with('E')
+        && is_upper(word)
+        && !["ERR", "EXC"].iter().any(|start| word.starts_with(start));
+    is_errno.then(|| "E".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_of_one_kind_are_other_errors_unless_one_is_in_both() {
+        let are_others = |ours: &str, theirs: &str| {
+            let of = |text| ErrorCodes::of([text].into_iter());
+            of(ours).are_others(&of(theirs))
+        };
+        for (ours, theirs) in [
+            ("ERR_PNPM_NO_LOCKFILE  Cannot install", "fails with ERR_PNPM_OUTDATED_LOCKFILE"),
+            ("error[E0308]: mismatched types", "E0277 or E0502"),
+            ("src/a.ts(1,2): error TS2345: x", "TS2322: y"),
+            ("Error: EACCES: permission denied", "`ENOENT` when it starts"),
+        ] {
+            assert!(are_others(ours, theirs), "{ours}: {theirs}");
+        }
+        for (ours, theirs) in [
+            ("error[E0308]", "E0277 and E0308 have one cause"),
+            ("error[E0308]", "npm says E404"),
+            ("ERR_PNPM_NO_LOCKFILE", "ERR_MODULE_NOT_FOUND"),
+            ("ERROR: address already in use", "EADDRINUSE"),
+            ("HTTP 500", "no code"),
+        ] {
+            assert!(!are_others(ours, theirs), "{ours}: {theirs}");
+        }
+    }
 }

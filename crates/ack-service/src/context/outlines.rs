@@ -99,7 +99,6 @@ impl Found {
     }
 }
 
-/// What the last scan of each scope found.
 #[derive(Debug)]
 pub struct OutlineCache {
     max_bytes: usize,
@@ -151,8 +150,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Reads the outline of every scope of a selection. A scope that cannot be read is removed from the
-/// selection, with a note.
+/// Reads the outline of every scope. One that cannot be read is skipped, with a note.
 pub fn read(
     selection: &mut Selection,
     words: &Arc<Words>,
@@ -178,8 +176,7 @@ pub fn read(
     })
 }
 
-/// Runs `read` for every scope of a selection, with the scope and the current project's rows in it.
-/// A scope that cannot be read is removed from the selection, with a note.
+/// Runs `read` for every scope, with the project's rows in it. One that fails is skipped.
 pub fn read_scopes<T>(
     selection: &mut Selection,
     wait_policy: WaitPolicy,
@@ -213,8 +210,7 @@ fn scan(scope: &Arc<Scope>, key: OutlineKey, reading: Reading<'_>) -> Result<Fou
         } else {
             outlines = read(&HashSet::new())?;
         }
-        let is_found = |name: &String| sessions.iter().any(|session| session.names.contains(name));
-        members.retain(|name, _| is_found(name));
+        members.retain(|name, _| sessions.iter().any(|session| session.names.contains(name)));
         members.shrink_to_fit();
         Ok(Found {
             outlines,

@@ -24,7 +24,6 @@ use serde::Serialize;
 /// A folder that does not exist: a project below it is known by its name alone.
 const NOWHERE: &str = "/-";
 
-/// What a session starts with, without and with a memory.
 #[derive(Debug)]
 pub struct SessionPreview {
     pub(super) without: Brief,
@@ -79,7 +78,6 @@ impl SessionPreview {
         stays.chain(leave).collect()
     }
 
-    /// How many tokens the text of a session has, without and with the memory.
     pub fn tokens(&self, text: impl Fn(&Brief) -> String) -> [usize; 2] {
         [&self.without, &self.with].map(|brief| text::tokens(&text(brief)))
     }

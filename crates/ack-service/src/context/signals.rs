@@ -10,8 +10,7 @@ use crate::scope::resolve::Current;
 use ack_api::text;
 use ack_worktree::changes::Changes;
 
-/// The time limit for finding changes in the working tree. It leaves enough for a total below 20
-/// ms.
+/// Leaves enough for a total below 20 ms.
 const CHANGES_TIMEOUT: Duration = Duration::from_millis(10);
 /// Types and tags of memories that stay valid for long.
 pub const LASTING_TYPES: [&str; 7] =
@@ -39,8 +38,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Reads a project's folder and, if it is inside a repository, the repository's top. The user's
-    /// git settings decide which files are ignored.
+    /// The user's git settings decide which files are ignored.
     pub fn of(current: &Current, config: &Config) -> Self {
         let repository = current.repository.as_ref();
         let home = config.home.as_deref();
@@ -145,27 +143,13 @@ pub fn is_everyday(stem: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn changed(paths: &[&str]) -> Signals {
-        Signals {
-            changes: Changes {
-                files: paths.iter().map(|path| (*path).to_owned()).collect(),
-                ..Changes::default()
-            },
-            ..Signals::default()
-        }
-    }
-
     #[test]
     fn a_changed_file_is_named_by_its_name_or_its_folder() {
-        let signals = changed(&[
-            "src/pay/payout.rs",
-            "src/pay/mod.rs",
-            "README.md",
-            "web/app/index.tsx",
-            "tests/test_refund.py",
-            "src/PayoutJob.java",
-            ".github/workflows/ci.yml",
-        ]);
+        let files = "src/pay/payout.rs src/pay/mod.rs README.md web/app/index.tsx \
+                     tests/test_refund.py src/PayoutJob.java .github/workflows/ci.yml";
+        let files = files.split(' ').map(str::to_owned).collect();
+        let changes = Changes { files, ..Changes::default() };
+        let signals = Signals { changes, ..Signals::default() };
         let endings =
             "payout.rs pay/mod.rs README.md app/index.tsx test_refund.py PayoutJob.java ci.yml";
         assert_eq!(signals.endings().join(" "), endings);

@@ -1,6 +1,6 @@
 //! Finds which of a few words occur in a text, in one pass over its bytes.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use aho_corasick::AhoCorasick;
 use rustc_hash::FxHashMap;
@@ -68,8 +68,7 @@ pub struct Words {
 }
 
 impl Words {
-    /// Prepares words. Skips those that are too short or too common, and any beyond the maximum.
-    /// Ignores case.
+    /// Skips words that are too short or too common, and any beyond the maximum. Ignores case.
     pub fn new<W: AsRef<str>>(words: impl IntoIterator<Item = (W, WordKind)>) -> Self {
         let mut list: Vec<Entry> = Vec::new();
         let mut beginnings: FxHashMap<[u8; 2], Vec<(String, usize)>> = FxHashMap::default();
@@ -81,24 +80,24 @@ impl Words {
                 continue;
             }
             let stem = stem(&word).into_owned();
-            let mut forms = match kind {
+            let forms: BTreeSet<String> = match kind {
                 // A final `i` may stand for a `y`: `retry`, `retries`.
-                WordKind::Prose => vec![match stem.strip_suffix('i').unwrap_or(&stem) {
+                WordKind::Prose => [match stem.strip_suffix('i').unwrap_or(&stem) {
                     short if short.len() < 2 => word.clone(),
                     beginning => beginning.to_owned(),
-                }],
+                }]
+                .into(),
                 // A list of files is JSON, which escapes a backslash as two.
-                WordKind::Name => vec![
+                WordKind::Name => [
                     word.clone(),
                     word.replace('-', "_"),
                     word.replace('_', "-"),
                     word.replace('/', "\\"),
                     word.replace('/', "\\\\"),
                     decomposed(&word),
-                ],
+                ]
+                .into(),
             };
-            forms.sort();
-            forms.dedup();
             for form in forms {
                 if let Some(pair) = form.as_bytes().first_chunk::<2>() {
                     pairs.add(*pair);
@@ -114,10 +113,8 @@ impl Words {
     /// that it covers. Each file comes with its names.
     pub fn with_files(mut self, files: Vec<(ProjectFile, Vec<String>)>) -> Self {
         let folders = files.iter().flat_map(|(file, _)| file.folders());
-        let mut folders: Vec<String> =
+        let folders: BTreeSet<String> =
             folders.flat_map(|folder| [folder.to_owned(), decomposed(folder)]).collect();
-        folders.sort_unstable();
-        folders.dedup();
         self.folders = AhoCorasick::builder()
             .ascii_case_insensitive(true)
             .build(&folders)
@@ -142,13 +139,11 @@ impl Words {
             return 0;
         }
         let entries = entries();
-        let covers = |file: &ProjectFile| {
-            let is_covering = |entry: &String| {
-                matches!(file.named_by(entry), Some(Naming::Folder | Naming::Glob))
-            };
-            entries.iter().any(is_covering)
+        let covers = |file: &ProjectFile, entry: &String| {
+            matches!(file.named_by(entry), Some(Naming::Folder | Naming::Glob))
         };
-        let found = self.files.iter().find(|(file, _)| covers(file));
+        let mut files = self.files.iter();
+        let found = files.find(|(file, _)| entries.iter().any(|entry| covers(file, entry)));
         found.map_or(0, |(_, names)| *names)
     }
 
@@ -166,8 +161,7 @@ impl Words {
         self.entries.len()
     }
 
-    /// The words of a set, as they were given, except those that are part of another word of the
-    /// set.
+    /// The words of a set as they were given, except those that are part of another one.
     pub fn list(&self, set: u128) -> Vec<&str> {
         let words = (0u32..).zip(&self.entries).filter(|(number, _)| set >> number & 1 == 1);
         let words: Vec<&str> = words.map(|(_, entry)| entry.word.as_str()).collect();

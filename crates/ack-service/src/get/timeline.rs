@@ -70,22 +70,19 @@ pub fn timeline(
     Ok(None)
 }
 
-/// Why a timeline within the requested range is empty.
 pub fn empty_reason(memory: &Memory, within: Within) -> Message {
     let id = &memory.id;
-    match within {
-        Within::Session if memory.session.is_none() && memory.session_id.is_none() => {
-            let omit = Hint::omit("timeline_within", "to take its project or scope");
-            Message::new(format!("`{id}` belongs to no session")).with(omit)
-        }
-        Within::Project if memory.project.is_none() => {
-            let omit = Hint::omit("timeline_within", "to take its session or scope");
-            Message::new(format!("`{id}` belongs to no project")).with(omit)
-        }
-        Within::Session => format!("no other memory of the session of `{id}` may be shown").into(),
-        Within::Project => format!("no other memory of the project of `{id}` may be shown").into(),
-        Within::Scope => format!("no other memory of the scope of `{id}` may be shown").into(),
+    let has_session = memory.session.is_some() || memory.session_id.is_some();
+    let (range, has_one, others) = match within {
+        Within::Session => ("session", has_session, "to take its project or scope"),
+        Within::Project => ("project", memory.project.is_some(), "to take its session or scope"),
+        Within::Scope => ("scope", true, ""),
+    };
+    if has_one {
+        return format!("no other memory of the {range} of `{id}` may be shown").into();
     }
+    let omit = Hint::omit("timeline_within", others);
+    Message::new(format!("`{id}` belongs to no {range}")).with(omit)
 }
 
 fn entry(memory: &Memory) -> TimelineEntry {

@@ -199,7 +199,6 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// The project of a place that no scope claims.
     pub fn of(place: &Place) -> Self {
         Self {
             name: place.name.clone().unwrap_or_else(|| "unknown".to_owned()),

@@ -45,8 +45,7 @@ pub enum ScopeError {
 }
 
 impl ScopeError {
-    /// The error for no scopes, or for a folder of scopes that cannot be read. Names the database
-    /// of claude-mem if there is one.
+    /// No scopes, or a folder of scopes that cannot be read.
     pub fn no_scopes(config: &Config) -> Self {
         let folder = config.root.value.join("scopes");
         if let Err(source) = fs::read_dir(&folder)

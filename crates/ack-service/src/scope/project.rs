@@ -22,8 +22,7 @@ pub struct Project {
 impl Project {
     fn new(name: String, aliases: Vec<String>) -> Self {
         let mut names = Vec::new();
-        for name in std::iter::once(&name).chain(&aliases) {
-            let folded = fold_name(name);
+        for folded in std::iter::once(&name).chain(&aliases).map(|name| fold_name(name)) {
             if !folded.is_empty() && !names.contains(&folded) {
                 names.push(folded);
             }
@@ -71,8 +70,8 @@ impl Projects {
 
     /// The project for a folded name: the one with this name, or else the first with this alias.
     pub fn find(&self, folded: &str) -> Option<&Project> {
-        let by_name =
-            self.0.iter().find(|project| project.names.first().is_some_and(|name| name == folded));
+        let is_name = |project: &&Project| project.names.first().is_some_and(|it| it == folded);
+        let by_name = self.0.iter().find(is_name);
         by_name.or_else(|| self.0.iter().find(|project| project.has_name(folded)))
     }
 

@@ -26,8 +26,7 @@ const DEFAULT_DATABASE: &str = "claude-mem.db";
 /// The name of that scope. A folder of this name holds its manifest and derived data.
 const DEFAULT_SCOPE: &str = "claude-mem";
 
-/// The scopes of a process, or some of them. An unchanged scope is the same `Arc` in every
-/// discovery.
+/// An unchanged scope is the same `Arc` in every discovery.
 #[derive(Debug, Clone)]
 pub struct Registry {
     all: Arc<ScopeFinder>,

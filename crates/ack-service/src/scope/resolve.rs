@@ -30,7 +30,6 @@ pub struct Current {
     pub repository: Option<Repository>,
     pub scope: Option<Arc<Scope>>,
     pub rule: Option<String>,
-    /// Its rows in its own scope.
     own: ProjectRows,
     /// Whether it has the rows of its scope that belong to no project in common with others.
     shares_rows: bool,
@@ -61,7 +60,7 @@ impl Current {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Selection {
     pub scopes: Vec<Arc<Scope>>,
     pub skipped: Vec<Skipped>,
@@ -84,8 +83,9 @@ impl Selection {
             self.naming_scopes.iter().filter_map(|scope| scope.manifest.projects.find(project));
         let mut listed: Vec<&[String]> = listed.map(Project::names).collect();
         // The name of a project is never an alias of another one.
-        if listed.iter().any(|names| names.first().is_some_and(|name| name == project)) {
-            listed.retain(|names| names.first().is_some_and(|name| name == project));
+        let is_name = |names: &&[String]| names.first().is_some_and(|name| name == project);
+        if listed.iter().any(is_name) {
+            listed.retain(is_name);
         }
         scope.rows_of(project, &listed.concat())
     }
@@ -96,20 +96,15 @@ impl Selection {
     }
 
     pub fn searched(&self, status: StatusFilter) -> Searched {
+        // Mention private scopes only if there is no other explanation.
+        let is_told = |it: &&Skipped| it.reason != PRIVATE_REASON || self.scopes.is_empty();
         Searched {
             scopes: self.scopes.iter().map(|scope| scope.name.clone()).collect(),
-            skipped: self
-                .skipped
-                .iter()
-                // Mention private scopes only if there is no other explanation.
-                .filter(|skipped| skipped.reason != PRIVATE_REASON || self.scopes.is_empty())
-                .cloned()
-                .collect(),
-            more_scopes: 0,
-            more_skipped: 0,
+            skipped: self.skipped.iter().filter(is_told).cloned().collect(),
             status,
             current_scope: self.current.scope.as_ref().map(|scope| scope.name.clone()),
             detected_by: self.current.rule.clone(),
+            ..Searched::default()
         }
     }
 }
@@ -143,16 +138,14 @@ fn find_current(
     folder: Option<&Path>,
     with_stores: bool,
 ) -> Result<Current, ScopeError> {
-    let named = pinned(config, scopes)?.or_else(|| named_by_environment(config, scopes));
-    let claiming = named.as_ref().map_or(scopes, |(named, _)| slice::from_ref(named));
-    let (place, found) = match folder {
-        Some(folder) => {
-            let mut place = Place::of(folder, config.home.as_deref());
-            let found = detect(config, claiming, &mut place, with_stores);
-            (place, found)
-        }
-        None => detect_in_workspace(config, claiming, with_stores),
+    let by_environment = || {
+        let named = config.current_scope.as_ref()?;
+        Some((find(scopes, &named.value)?, named.source.to_string()))
     };
+    let named = pinned(config, scopes)?.or_else(by_environment);
+    let claiming = named.as_ref().map_or(scopes, |(named, _)| slice::from_ref(named));
+    let folders = folder.map_or_else(|| config.folders().collect(), |folder| vec![folder]);
+    let (place, found) = detect_in(config, claiming, &folders, with_stores);
     let found = match named {
         Some((scope, rule)) => Some(Detection { scope, rule, claim: Claim::Named }),
         None => found,
@@ -175,20 +168,21 @@ fn find_current(
     })
 }
 
-/// The first folder of the settings that belongs to a scope, or else the first of all. If there are
-/// several, the rule names the folder.
-fn detect_in_workspace(
+/// The first folder that belongs to a scope, or else the first of all. If there are several, the
+/// rule names the folder.
+fn detect_in(
     config: &Config,
     scopes: &[Arc<Scope>],
+    folders: &[&Path],
     with_stores: bool,
 ) -> (Place, Option<Detection>) {
     let mut first = None;
-    for folder in config.folders() {
+    for folder in folders {
         let mut place = Place::of(folder, config.home.as_deref());
         let mut found = detect(config, scopes, &mut place, with_stores);
         let claimed = found.as_mut();
         if let Some(claimed) = claimed.filter(|found| found.claim != Claim::Default) {
-            if !config.other_folders.is_empty() {
+            if folders.len() > 1 {
                 let folder = text::line(&place.folder.display().to_string(), 400);
                 claimed.rule = format!("{}, for `{folder}`", claimed.rule);
             }
@@ -197,12 +191,6 @@ fn detect_in_workspace(
         first.get_or_insert((place, found));
     }
     first.unwrap_or_default()
-}
-
-/// The scope that the environment makes current, and what names it.
-fn named_by_environment(config: &Config, scopes: &[Arc<Scope>]) -> Option<(Arc<Scope>, String)> {
-    let named = config.current_scope.as_ref()?;
-    Some((find(scopes, &named.value)?, named.source.to_string()))
 }
 
 fn pinned(
@@ -234,18 +222,13 @@ pub fn select(
     let current = find(config, &scopes, folder)?;
     let mut skipped = discovery.passed_over;
     let is_pinned = config.pinned.is_some();
+    let names_projects = |scope: &&Arc<Scope>| !scope.manifest.projects.is_empty();
+    let visible = scopes.iter().filter(|scope| is_visible(scope, &current));
     let mut selection = Selection {
-        scopes: Vec::new(),
-        skipped: Vec::new(),
-        broken: Vec::new(),
-        named_note: None,
         is_narrowed: requested.is_some() || is_pinned,
-        naming_scopes: scopes
-            .iter()
-            .filter(|scope| is_visible(scope, &current) && !scope.manifest.projects.is_empty())
-            .cloned()
-            .collect(),
+        naming_scopes: visible.filter(names_projects).cloned().collect(),
         current,
+        ..Selection::default()
     };
     if selection.is_narrowed {
         let name = requested.unwrap_or_default();
@@ -317,14 +300,12 @@ fn missing_settings(config: &Config, current: &Current) -> Vec<Skipped> {
     skipped
 }
 
-/// Whether a scope is searched when no scope is named.
 pub fn is_visible(scope: &Scope, current: &Current) -> bool {
     current.is_of(scope) || scope.manifest.visibility == Visibility::Shared
 }
 
 #[derive(Debug)]
 pub struct NamedScopes {
-    /// The scope with this name, or the scopes with a project of this name.
     pub scopes: Vec<Arc<Scope>>,
     /// Says which scopes, if the name is that of a project.
     pub note: Option<Note>,
@@ -409,8 +390,7 @@ pub fn unusable_manifest(scope: &Scope, problem: &SettingsError) -> String {
     format!("`scopes/{}/scope.toml` cannot be used: {}", text::line(&folder, 100), problem.reason())
 }
 
-/// Rejects a scope with a broken manifest, because it is not clear who may read it, or which store
-/// it means.
+/// Rejects a scope with a broken manifest: it is not clear who may read it.
 pub fn check_usable(scope: &Scope) -> Result<(), ScopeError> {
     let Some(problem) = &scope.problem else { return Ok(()) };
     let reason = unusable_manifest(scope, problem);

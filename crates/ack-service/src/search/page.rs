@@ -29,7 +29,6 @@ struct Contained {
     until: usize,
 }
 
-/// A place of the ranking that a page has used.
 pub struct Place {
     pub scope: String,
     pub id: String,
@@ -44,7 +43,6 @@ pub struct Place {
 pub struct Page {
     pub hits: Vec<Hit>,
     pub places: Vec<Place>,
-    /// Whether there are places after this page.
     pub more: bool,
     pub total: u64,
     pub hidden: Hidden,
@@ -52,7 +50,6 @@ pub struct Page {
     pub hiding_scopes: BTreeSet<usize>,
     /// Matches that were gone, or had another status, when their record was read.
     pub gone: usize,
-    /// Scopes whose records could not be read, with the reason.
     pub failed: Vec<(String, Message)>,
     pub certainty: Certainty,
     pub only_stop_words: bool,
@@ -70,7 +67,6 @@ impl Hit {
         Self { hit, memory, shown, place, also_places: Vec::new(), contained: None }
     }
 
-    /// Folds a memory into this result, found at this place.
     pub fn fold(&mut self, also: Also, place: usize) {
         self.hit.also.push(also);
         self.also_places.push(place);

@@ -31,8 +31,7 @@ fn schema<T: JsonSchema>(name: &'static str) -> Arc<Value> {
     Arc::clone(known.entry(name).or_insert_with(|| Arc::new(schemars::schema_for!(T).to_value())))
 }
 
-/// Decodes the arguments of an operation. Rejects unknown arguments and wrong types by name. Other
-/// forms of a value are read before this, in `toolset`.
+/// Rejects unknown arguments and wrong types by name. Other forms are read before, in `toolset`.
 pub fn arguments<T: DeserializeOwned + JsonSchema>(
     name: &'static str,
     values: Map<String, Value>,
