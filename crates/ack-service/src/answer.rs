@@ -16,7 +16,6 @@ const TAG_CAP: usize = 60;
 /// Maximum bytes of a long text that are compared with the query to say why it was found.
 const MAX_WHY_BYTES: usize = 20_000;
 const MAX_WHY_WORDS: usize = 4;
-/// Maximum memories with repaired values that a note names.
 const MAX_REPAIRED: usize = 5;
 
 pub fn hit(memory: &Memory, scope: &str, detail: Detail) -> MemoryHit {
@@ -44,10 +43,9 @@ pub fn hit(memory: &Memory, scope: &str, detail: Detail) -> MemoryHit {
             ..hit
         };
     }
-    let subtitle = memory.subtitle.as_deref();
     let tags = memory.concepts.iter().take(MAX_TAGS);
     MemoryHit {
-        subtitle: subtitle.map(|subtitle| text::line(subtitle, FACT_CAP)),
+        subtitle: memory.subtitle.as_deref().map(|text| text::line(text, FACT_CAP)),
         facts: short_facts(memory.facts.iter()),
         more_facts: memory.facts.len().saturating_sub(MAX_FACTS) as u64,
         concepts: tags.map(|tag| text::line(tag, TAG_CAP)).collect(),
@@ -56,11 +54,9 @@ pub fn hit(memory: &Memory, scope: &str, detail: Detail) -> MemoryHit {
 }
 
 pub fn short_facts<'a>(facts: impl Iterator<Item = &'a String>) -> Vec<String> {
-    let facts = facts.take(MAX_FACTS);
-    facts.map(|fact| text::line(fact, FACT_CAP)).collect()
+    facts.take(MAX_FACTS).map(|fact| text::line(fact, FACT_CAP)).collect()
 }
 
-/// Removes the successor's id from a result if the successor itself may not be served.
 pub fn hide_successor(hit: &mut MemoryHit, index: &Index, filter: StatusFilter) {
     let served = |id: &String| index.find(id).is_some_and(|(_, doc)| filter.allows(doc.status));
     hit.superseded_by = hit.superseded_by.take().filter(served);
@@ -107,7 +103,6 @@ pub fn why(memory: &Memory, matcher: &mut Matcher<'_>) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-/// The note about damaged values that were read as far as possible.
 pub fn note_repairs<'a>(memories: impl Iterator<Item = &'a Memory>, notes: &mut Vec<Note>) {
     let repaired: Vec<String> = memories
         .filter(|memory| !memory.repaired.is_empty())

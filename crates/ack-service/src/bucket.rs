@@ -15,6 +15,7 @@ pub use ack_bucket::follow::Remote;
 pub use self::without::Remote;
 
 use crate::config::SettingsError;
+
 pub fn is_bucket(path: &Path) -> bool {
     let path = path.to_string_lossy();
     ["s3://", "gs://", "az://"].iter().any(|scheme| path.starts_with(scheme))
@@ -27,26 +28,22 @@ pub fn follow(
     address: &str,
     settings: Option<&RemoteSettings>,
 ) -> Result<Arc<Remote>, SettingsError> {
-    Remote::new(folder, address, settings.cloned().unwrap_or_default()).map(Arc::new).map_err(
-        |error| {
-            let hint = error.hint_for(&OwnNames::Anyone).unwrap_or_default();
-            SettingsError::invalid(folder.join("scope.toml"), format!("{error}; {hint}"))
-        },
-    )
+    let remote = Remote::new(folder, address, settings.cloned().unwrap_or_default());
+    remote.map(Arc::new).map_err(|error| {
+        let hint = error.hint_for(&OwnNames::Anyone).unwrap_or_default();
+        SettingsError::invalid(folder.join("scope.toml"), format!("{error}; {hint}"))
+    })
 }
 
-/// A build without buckets cannot follow one.
 #[cfg(not(feature = "bucket"))]
 pub fn follow(
     folder: &Path,
     _: &str,
     _: Option<&RemoteSettings>,
 ) -> Result<Arc<Remote>, SettingsError> {
-    let path = folder.join("scope.toml");
-    Err(SettingsError::LightBuild { path })
+    Err(SettingsError::LightBuild { path: folder.join("scope.toml") })
 }
 
-/// Stand-ins for a build without buckets.
 #[cfg(not(feature = "bucket"))]
 mod without {
     use std::path::PathBuf;

@@ -19,7 +19,6 @@ use ack_api::{Given, Hint, MemoryDetail, MemoryHit, Note, NoteKind, Tool, text};
 const FIELD_TOKENS: usize = 6;
 const MIN_PASSAGE_TOKENS: usize = 12;
 const MIN_FACT_TOKENS: usize = 8;
-/// The fewest tokens for a memory of [`shrink_detail`].
 const MIN_MEMORY_TOKENS: usize = 120;
 /// Up to so many links and lines of the log, and neighbours on each side, are never too many.
 const FEW_ENTRIES: usize = 4;
@@ -56,14 +55,12 @@ fn sentence_end(text: &str) -> usize {
     let ends = |(at, c): &(usize, char)| match c {
         '。' | '！' | '？' => true,
         ' ' | '\n' => {
-            let before = text.get(..*at).unwrap_or_default();
-            let last = before.rsplit(char::is_whitespace).next();
+            let last = text.get(..*at).and_then(|before| before.rsplit(char::is_whitespace).next());
             last.is_some_and(text::ends_sentence)
         }
         _ => false,
     };
-    let end = text.char_indices().find(ends);
-    end.map_or(text.len(), |(at, c)| at + c.len_utf8())
+    text.char_indices().find(ends).map_or(text.len(), |(at, c)| at + c.len_utf8())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -73,7 +70,6 @@ pub struct ShownText {
 }
 
 impl ShownText {
-    /// What is left out, as a message; `None` if nothing is.
     pub fn message(&self) -> Option<String> {
         let part = |(shown, all): (usize, usize), what: &str| {
             let (shown, all) = (grouped(shown as u64), grouped(all as u64));
@@ -85,8 +81,6 @@ impl ShownText {
     }
 }
 
-/// Cuts the long text of a full result to its maximum length, and says what is shown if that is
-/// less than all.
 pub fn cut_long_text(
     hit: &mut MemoryHit,
     memory: &Memory,
@@ -105,8 +99,7 @@ pub fn cut_long_text(
     })
 }
 
-/// Cuts a full result of a memory to a number of tokens, and says what it shows. Of the facts and
-/// the long text, what contains more of the question stays.
+/// Cuts a full result to a number of tokens. What contains more of the question stays.
 pub fn cut_memory(
     hit: &mut MemoryHit,
     memory: &Memory,
@@ -153,9 +146,9 @@ fn cut_text(
     hit.facts = fitting_facts(facts, facts_room, question);
     hit.more_facts += (facts.len() - hit.facts.len()) as u64;
     let room = budget.saturating_sub(token_cost(hit) + FIELD_TOKENS);
-    let part = narrative.filter(|_| room >= MIN_PASSAGE_TOKENS);
+    let text = narrative.filter(|_| room >= MIN_PASSAGE_TOKENS);
     let room = Room { cost: &cost, max: room };
-    let part = part.and_then(|text| passage(text, room, question));
+    let part = text.and_then(|text| passage(text, room, question));
     let Passage { text, shown } = part.unwrap_or_default();
     hit.narrative = Some(text).filter(|text| !text.is_empty());
     if token_cost(hit) >= budget {
@@ -181,7 +174,6 @@ fn cut_frame(hit: &mut MemoryHit, budget: usize, max: usize) {
     }
 }
 
-/// Keeps the first few memories that are folded into a result, and counts the others.
 fn limit_also(hit: &mut MemoryHit, max: usize) {
     hit.more_also += hit.also.len().saturating_sub(max) as u64;
     hit.also.truncate(max);
@@ -193,11 +185,9 @@ fn fitting_facts(facts: &[String], room: usize, question: &mut Question<'_>) -> 
     if facts.iter().map(cost).sum::<usize>() <= room {
         return facts.to_vec();
     }
-    let weighed = facts.iter().map(|fact| question.weight(fact));
-    let mut order: Vec<(f32, usize, &String)> = weighed
-        .zip(facts.iter().enumerate())
-        .map(|(weight, (number, fact))| (weight, number, fact))
-        .collect();
+    let numbered = facts.iter().enumerate();
+    let mut order: Vec<(f32, usize, &String)> =
+        numbered.map(|(number, fact)| (question.weight(fact), number, fact)).collect();
     order.sort_by(|a, b| b.0.total_cmp(&a.0));
     let mut left = room;
     let mut kept: Vec<(usize, String)> = Vec::new();
@@ -213,15 +203,12 @@ fn fitting_facts(facts: &[String], room: usize, question: &mut Question<'_>) -> 
         }
     }
     kept.sort_by_key(|(number, _)| *number);
-    kept.retain(|(_, fact)| !fact.is_empty());
-    kept.into_iter().map(|(_, fact)| fact).collect()
+    kept.into_iter().map(|(_, fact)| fact).filter(|fact| !fact.is_empty()).collect()
 }
 
-/// Keeps the results that fit into `budget` tokens, in order. The first one always stays, with its
-/// long fields cut if necessary. Returns the tokens of those that stay.
+/// Keeps the results that fit, at least a part of the first one. Returns their tokens.
 pub fn keep_fitting(hits: &mut Vec<MemoryHit>, budget: usize) -> usize {
-    let mut used = 0;
-    let mut kept = 0;
+    let (mut used, mut kept) = (0, 0);
     for hit in hits.iter_mut() {
         let mut cost = token_cost(hit) + 1;
         if used + cost > budget {
@@ -238,8 +225,7 @@ pub fn keep_fitting(hits: &mut Vec<MemoryHit>, budget: usize) -> usize {
     used
 }
 
-/// Cuts a memory with all that was asked for to a number of tokens: first its context, the oldest
-/// log lines and the furthest links, then its text.
+/// Cuts first the context, the oldest log lines and the furthest links, then the text.
 pub fn shrink_detail(
     detail: &mut MemoryDetail,
     memory: &Memory,
@@ -249,10 +235,8 @@ pub fn shrink_detail(
     shrink(detail, budget, &[halve; 6]);
     let excess = token_cost(detail).saturating_sub(budget);
     let shown = (excess > 0).then(|| {
-        let room = token_cost(&detail.memory).saturating_sub(excess);
-        let question = &mut Question::default();
-        let room = room.max(MIN_MEMORY_TOKENS);
-        cut_memory(&mut detail.memory, memory, room, question)
+        let room = token_cost(&detail.memory).saturating_sub(excess).max(MIN_MEMORY_TOKENS);
+        cut_memory(&mut detail.memory, memory, room, &mut Question::default())
     });
     if token_cost(detail) > budget {
         detail.timeline = None;
@@ -266,10 +250,9 @@ pub fn shrink_detail(
 
 fn halve_context(detail: &mut MemoryDetail) {
     let half = |entries: usize, few: usize| entries.min(few.max(entries.div_ceil(2)));
-    let history = &mut detail.history;
-    history.drain(..history.len() - half(history.len(), FEW_ENTRIES));
-    let links = &mut detail.links;
-    links.truncate(half(links.len(), FEW_ENTRIES));
+    let few = half(detail.history.len(), FEW_ENTRIES);
+    detail.history.drain(..detail.history.len() - few);
+    detail.links.truncate(half(detail.links.len(), FEW_ENTRIES));
     if let Some(timeline) = &mut detail.timeline {
         let (before, after) = (&mut timeline.before, &mut timeline.after);
         before.drain(..before.len() - half(before.len(), FEW_NEIGHBOURS));
@@ -277,7 +260,6 @@ fn halve_context(detail: &mut MemoryDetail) {
     }
 }
 
-/// The note about what is left out of one of `count` memories.
 pub fn cut_note(id: &str, is_cut: bool, shown: Option<ShownText>, count: usize) -> Option<Note> {
     let what = match shown.and_then(|shown| shown.message()) {
         Some(what) => format!("`{id}` is cut: {what}"),

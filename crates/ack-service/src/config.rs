@@ -201,7 +201,6 @@ impl<T> Setting<T> {
         Self::of(value, Source::Environment(name))
     }
 
-    /// The value in `config.toml`, or else the default.
     fn from_file(value: Option<T>, default: T) -> Self {
         match value {
             Some(value) => Self::of(value, Source::File),
@@ -233,17 +232,13 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// Whether an input path is relative to the working directory.
     pub fn needs_working_directory(&self) -> bool {
-        let paths = [&self.root, &self.db, &self.project].into_iter().flatten();
-        let nowhere = Path::new("");
-        let mut paths = paths.map(|path| absolute(&path.value, nowhere, self.home.as_deref()));
-        paths.any(|path| path.is_relative())
+        let mut paths = [&self.root, &self.db, &self.project].into_iter().flatten();
+        paths.any(|path| absolute(&path.value, Path::new(""), self.home.as_deref()).is_relative())
     }
 }
 
-/// A path as people and clients write it: with `~`, as a `file://` address, or relative to a
-/// folder.
+/// A path as people and clients write it: with `~`, as a `file://` address, or relative.
 pub fn absolute(path: &Path, folder: &Path, home: Option<&Path>) -> PathBuf {
     let address = path.to_str().and_then(file_path);
     folder.join(address.unwrap_or_else(|| expand_home(path, home)))
@@ -259,25 +254,19 @@ pub struct Config {
     pub pinned: Option<Setting<String>>,
     /// The scope that is current, whatever the project is. It does not limit requests.
     pub current_scope: Option<Setting<String>>,
-    /// The current project's folder; empty if there is none because the working directory was
-    /// removed.
+    /// The current project's folder; empty if the working directory was removed.
     pub project: Setting<PathBuf>,
     /// Further folders of a client's workspace; see [`Config::with_workspace`].
     pub other_folders: Vec<PathBuf>,
-    /// The scope of projects that no manifest claims.
     pub default_scope: Option<Setting<String>>,
     pub tokens: Setting<u32>,
     /// Memory for the indexes of all scopes together. What a request needs is always available; the
     /// least recently used indexes are dropped first.
     pub index_bytes: usize,
-    /// The largest vector table, in memories, that is read into memory.
     pub resident: Setting<u32>,
     pub seconds: Setting<u32>,
-    /// Which memories agents may ask for.
     pub max_status: Setting<MaxStatus>,
-    /// The home folder, for `~`.
     pub home: Option<PathBuf>,
-    /// The path of `config.toml`, if it exists.
     pub file: Option<PathBuf>,
     /// Whether no connection may be opened.
     pub offline: bool,
@@ -295,7 +284,6 @@ impl Config {
         Self::load(Inputs { root: Some(Setting::flag("--root", root.into())), ..Inputs::default() })
     }
 
-    /// Sets the current project's folder, which decides the current scope.
     #[must_use]
     pub fn with_project(mut self, folder: impl Into<PathBuf>) -> Self {
         self.project = Setting::flag("-C", folder.into());
@@ -337,8 +325,7 @@ impl Config {
 
     /// The folders that may be the current project's, most likely first.
     pub fn folders(&self) -> impl Iterator<Item = &Path> {
-        let folders = std::iter::once(&self.project.value).chain(&self.other_folders);
-        folders.map(PathBuf::as_path)
+        std::iter::once(&self.project.value).chain(&self.other_folders).map(PathBuf::as_path)
     }
 
     /// The scope that this process was given a name of: the pin, or else the current one.
@@ -374,50 +361,30 @@ impl Config {
             Setting::of(inputs.working_directory.clone(), Source::WorkingDirectory)
         });
         let workspace: Vec<_> = inputs.workspace.into_iter().map(absolute).collect();
-        let nothing = Setting::of(0, Source::Default);
+        let db = inputs.db.map(absolute);
+        let path = root.value.join("config.toml");
+        let file = path.exists().then_some(path);
+        let settings = file.as_deref().map(read).transpose()?.unwrap_or_default();
         let config = Self {
             root,
-            db: inputs.db.map(absolute),
+            db,
             unreviewed: inputs.unreviewed,
             pinned: inputs.pinned,
             current_scope: inputs.current_scope,
             project,
             other_folders: Vec::new(),
-            default_scope: None,
-            tokens: nothing.clone(),
-            index_bytes: INDEX_BYTES,
-            resident: nothing.clone(),
-            seconds: nothing,
-            max_status: Setting::of(MaxStatus::default(), Source::Default),
-            home: inputs.home,
-            offline: false,
-            file: None,
-            clock: jiff::Timestamp::now,
-            command: |command| format!("ack-memory {command}"),
-        };
-        config.in_workspace(workspace).with_file(read)
-    }
-
-    /// Applies `config.toml`, with defaults for the rest.
-    fn with_file(
-        self,
-        read: impl FnOnce(&Path) -> Result<CommonSettings, SettingsError>,
-    ) -> Result<Self, SettingsError> {
-        let path = self.root.value.join("config.toml");
-        let (file, settings) = if path.exists() {
-            let settings = read(&path)?;
-            (Some(path), settings)
-        } else {
-            (None, CommonSettings::default())
-        };
-        Ok(Self {
             default_scope: settings.default_scope.map(|value| Setting::of(value, Source::File)),
             tokens: Setting::from_file(settings.limits.tokens, DEFAULT_TOKENS),
+            index_bytes: INDEX_BYTES,
             resident: Setting::from_file(settings.limits.resident, DEFAULT_RESIDENT),
             seconds: Setting::from_file(settings.limits.seconds, DEFAULT_SECONDS),
             max_status: Setting::from_file(settings.max_status, MaxStatus::default()),
+            home: inputs.home,
+            offline: false,
             file,
-            ..self
-        })
+            clock: jiff::Timestamp::now,
+            command: |command| format!("ack-memory {command}"),
+        };
+        Ok(config.in_workspace(workspace))
     }
 }

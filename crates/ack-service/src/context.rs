@@ -18,21 +18,21 @@ mod manifests;
 pub(super) mod outlines;
 pub mod preview;
 mod signals;
-mod waiting;
 pub(super) mod words;
 
 pub use self::choose::RECENT_REASON;
 
 use std::path::Path;
 
-use self::choose::{ChosenMemories, Limits, choose};
+use self::choose::{Limits, choose};
+use self::outlines::Reading;
 use self::signals::Signals;
 use crate::budget::{self, frame, token_cost};
-use crate::config::absolute;
+use crate::config::{Config, absolute};
 use crate::engine::Service;
 use crate::error::Error;
 use crate::open::overviews_withheld;
-use crate::scope::resolve::{Current, FindCurrent, Selection, current};
+use crate::scope::resolve::{FindCurrent, Selection, current};
 use crate::validate::{check_length, max_tokens, number};
 use ack_api::memory::StatusFilter;
 use ack_api::number::{count, verb};
@@ -40,16 +40,13 @@ use ack_api::{
     ContextRequest, ContextResponse, Given, Hint, MAX_LIMIT, MemoryHit, Note, NoteKind,
     ProjectInfo, SessionEntry, Tool, text,
 };
-use ack_store::READ_TIMEOUT;
 use ack_store::sessions::RecentSession;
 use ack_worktree::changes::Changes;
 use ack_worktree::objects::Unknown;
 
-/// Memories in a list if a request does not say how many.
 const DEFAULT_MEMORIES: u32 = 5;
 const MAX_SESSIONS: usize = 3;
 
-/// Answers `get_context`.
 pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextResponse, Error> {
     let max =
         number("max_memories", request.max_memories, 1, i64::from(MAX_LIMIT), DEFAULT_MEMORIES)?;
@@ -59,56 +56,37 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
     let mut notes = Vec::new();
     let mut selection = select(service, request.project_path.as_deref(), &mut notes)?;
     let focus = request.focus.as_deref().unwrap_or_default().trim();
-    let others = request.include_cross_project.unwrap_or(true);
-    let limits = Limits {
-        own: max,
-        others: if others { max } else { 0 },
-        sessions: true,
-        timeout: READ_TIMEOUT,
-        wait_policy: service.wait_policy,
-        now: (service.config.clock)(),
-    };
-    let mut chosen = if focus.is_empty() {
+    let others = if request.include_cross_project.unwrap_or(true) { max } else { 0 };
+    let limits = Limits { own: max, others, reading: Reading::of(service) };
+    let chosen = if focus.is_empty() {
         let signals = Signals::of(&selection.current, &service.config);
         note_unknown_changes(&signals.changes, &mut notes);
-        let cache = Some(&*service.outlines);
-        choose(&mut selection, signals, limits, cache, &mut notes)?
+        choose(&mut selection, signals, limits, &mut notes)?
     } else {
         let focus = text::line(focus, 2_000);
         focus::choose(service, &mut selection, &focus, limits, &mut notes)?
     };
     if selection.current.scope.is_none() {
-        let mut note = Note::new(NoteKind::NoCurrentScope, "no scope claims this project");
-        if !request.by_agent {
-            let claim =
-                Hint::command("scopes set NAME paths+=.", "in its folder assigns it to one");
-            note = note.with(claim);
-        }
-        notes.push(note);
+        let note = Note::new(NoteKind::NoCurrentScope, "no scope claims this project");
+        let claim = Hint::command("scopes set NAME paths+=.", "in its folder assigns it to one");
+        notes.push(if request.by_agent { note } else { note.with(claim) });
     }
-    let no_others = chosen.no_others;
-    notes.extend(no_others.map(|why| Note::new(NoteKind::NothingCertain, why)));
-    let mut response = ContextResponse {
-        project: project_info(&selection.current),
-        pending: chosen.pending.take(),
-        searched: selection.searched(StatusFilter::Approved),
-        notes,
-        ..ContextResponse::default()
-    };
-    let shown = || chosen.own.iter().chain(&chosen.others);
-    let from = |name: &str| shown().any(|hit| hit.scope == name);
+    notes.extend(chosen.no_others.map(|why| Note::new(NoteKind::NothingCertain, why)));
+    let mut response = ContextResponse { notes, ..chosen.context };
     frame::limit_notes(&mut response.notes);
     if request.by_agent {
         frame::skip_once(&mut response.searched, &response.notes);
     }
-    frame::limit_searched(&mut response.searched, from);
+    let shown = || response.recent_memories.iter().chain(&response.cross_project_learnings);
+    let is_shown = |scope: &str| shown().any(|hit| hit.scope == scope);
+    frame::limit_searched(&mut response.searched, is_shown);
     if service.config.max_status.value.withholds(request.by_agent) {
         // `pending` has the number. A caller that may not ask for them does not need to know how.
-        let is_about_status =
-            |kind| matches!(kind, NoteKind::HiddenByStatus | NoteKind::NoStatusColumn);
-        response.notes.retain(|note| !is_about_status(note.kind));
+        response.notes.retain(|note| {
+            !matches!(note.kind, NoteKind::HiddenByStatus | NoteKind::NoStatusColumn)
+        });
     }
-    fill_within_budget(&mut response, chosen, budget);
+    fit(&mut response, budget);
     Ok(response)
 }
 
@@ -133,12 +111,18 @@ fn note_unknown_changes(changes: &Changes, notes: &mut Vec<Note>) {
     }
 }
 
-fn project_info(current: &Current) -> ProjectInfo {
-    ProjectInfo {
-        name: text::line(&current.name, 200),
-        path: text::line(&current.folder.display().to_string(), 400),
-        scope: current.scope.as_ref().map(|scope| scope.name.clone()),
-        detected_by: current.rule.clone(),
+/// An answer of `get_context` without memories.
+fn empty_answer(selection: &Selection) -> ContextResponse {
+    let current = &selection.current;
+    ContextResponse {
+        project: ProjectInfo {
+            name: text::line(&current.name, 200),
+            path: text::line(&current.folder.display().to_string(), 400),
+            scope: current.scope.as_ref().map(|scope| scope.name.clone()),
+            detected_by: current.rule.clone(),
+        },
+        searched: selection.searched(StatusFilter::Approved),
+        ..ContextResponse::default()
     }
 }
 
@@ -169,11 +153,8 @@ fn select_with(
         let value = text::line(path, 60);
         return Err(Error::invalid("project_path", value, "a path of at most 4096 bytes"));
     }
-    let config = &service.config;
-    let folder = given.map(|path| {
-        let folder = &config.project.value;
-        absolute(Path::new(path), folder, config.home.as_deref())
-    });
+    let Config { project, home, .. } = &service.config;
+    let folder = given.map(|path| absolute(Path::new(path), &project.value, home.as_deref()));
     let mut selection = service.select_with(None, folder.as_deref(), find)?;
     selection.current.add_common_rows();
     let top = &selection.current.top;
@@ -188,10 +169,8 @@ fn select_with(
     };
     let note = Note::new(NoteKind::NotAvailable, unknown);
     let name = Hint::pass([Given::any("project_path")], "to name the folder you work in");
-    notes.push(match given.is_some() && top.parent().is_some() {
-        true => note,
-        false => note.with(name),
-    });
+    let is_given = given.is_some() && top.parent().is_some();
+    notes.push(if is_given { note } else { note.with(name) });
     Ok(selection)
 }
 
@@ -220,20 +199,23 @@ fn newest_sessions(
 /// Fewer tokens than this have no room for a memory, not even for an id and a title alone.
 const MIN_ENTRY_TOKENS: usize = 30;
 
-/// Fills the answer within its token limit: own memories first, then those of other projects, then
+/// Leaves what fits into the token limit: own memories first, then those of other projects, then
 /// sessions.
-fn fill_within_budget(response: &mut ContextResponse, mut chosen: ChosenMemories, budget: usize) {
-    let wanted = chosen.entries();
+fn fit(response: &mut ContextResponse, budget: usize) {
+    let mut own = std::mem::take(&mut response.recent_memories);
+    let mut others = std::mem::take(&mut response.cross_project_learnings);
+    let mut sessions = std::mem::take(&mut response.recent_sessions);
+    let wanted = own.len() + others.len() + sessions.len();
     let mut rest = budget.saturating_sub(token_cost(response) + 60);
-    let reserve = if chosen.others.is_empty() { 0 } else { rest / 3 };
-    for (hits, reserve) in [(&mut chosen.own, reserve), (&mut chosen.others, 0)] {
+    let reserve = if others.is_empty() { 0 } else { rest / 3 };
+    for (hits, reserve) in [(&mut own, reserve), (&mut others, 0)] {
         let share = rest.saturating_sub(reserve);
         if share < MIN_ENTRY_TOKENS {
             hits.clear();
         }
         rest = rest.saturating_sub(budget::keep_fitting(hits, share));
     }
-    chosen.sessions.retain(|session| {
+    sessions.retain(|session| {
         let cost = token_cost(session) + 1;
         let fits = cost <= rest;
         rest = if fits { rest - cost } else { 0 };
@@ -244,23 +226,21 @@ fn fill_within_budget(response: &mut ContextResponse, mut chosen: ChosenMemories
         let find = Hint::call(Tool::QueryMemories, format!("finds {what}"));
         Note::new(NoteKind::Cut, message).with(find)
     };
-    let left_out = (wanted - chosen.entries()) as u64;
+    let left_out = (wanted - own.len() - others.len() - sessions.len()) as u64;
     if left_out > 0 {
         let entries = count(left_out, "entry");
         let are = verb(left_out, "is", "are");
         let message = format!("cut to {budget} tokens: {entries} {are} left out");
-        let them = verb(left_out, "it", "them");
-        response.notes.insert(0, note(message, them));
+        response.notes.insert(0, note(message, verb(left_out, "it", "them")));
     }
-    response.recent_memories = chosen.own;
-    response.cross_project_learnings = chosen.others;
-    response.recent_sessions = chosen.sessions;
+    response.recent_memories = own;
+    response.cross_project_learnings = others;
+    response.recent_sessions = sessions;
     if token_cost(response) <= budget {
         return;
     }
     response.notes.retain(|note| note.kind != NoteKind::Cut);
-    let message = format!("cut to {budget} tokens");
-    response.notes.insert(0, note(message, "the rest"));
+    response.notes.insert(0, note(format!("cut to {budget} tokens"), "the rest"));
     budget::shrink(
         response,
         budget,

@@ -19,33 +19,27 @@ use ack_store::READ_TIMEOUT;
 pub struct Service {
     pub config: Config,
     pub registry: Registry,
-    /// Whether requests may wait for buckets.
     pub wait_policy: WaitPolicy,
     pub indexes: Arc<LiveIndexes>,
     /// The store outlines that `get_context` read last.
     pub outlines: Arc<OutlineCache>,
 }
 
-/// The share of the index memory (one in this many) that outlines may take.
 const OUTLINES_SHARE: usize = 8;
 
 impl Service {
     /// Creates a service. Opens and reads nothing until the first request.
     pub fn new(config: Config) -> Self {
-        let registry = Registry::new(&config);
-        let indexes = Arc::new(LiveIndexes::new(config.resident.value as usize));
-        let outlines = Arc::new(OutlineCache::new(config.index_bytes / OUTLINES_SHARE));
         Self {
+            registry: Registry::new(&config),
             wait_policy: if config.offline { WaitPolicy::None } else { WaitPolicy::Brief },
+            indexes: Arc::new(LiveIndexes::new(config.resident.value as usize)),
+            outlines: Arc::new(OutlineCache::new(config.index_bytes / OUTLINES_SHARE)),
             config,
-            registry,
-            indexes,
-            outlines,
         }
     }
 
-    /// The same service for a process that must not wait for a bucket. It uses only the existing
-    /// local copies.
+    /// The same service without waiting for a bucket: it uses only the existing local copies.
     #[must_use]
     pub fn without_bucket_wait(mut self) -> Self {
         self.wait_policy = WaitPolicy::None;
@@ -87,7 +81,6 @@ impl Service {
         self.indexes.of(scope).bytes()
     }
 
-    /// The approximate size of the outlines that `get_context` keeps, in bytes.
     pub fn outlines_bytes(&self) -> usize {
         self.outlines.bytes()
     }
@@ -95,8 +88,7 @@ impl Service {
     /// Builds the index of each shared scope, so that the first question does not wait for it.
     pub fn warm(&self) {
         for scope in self.registry.discover().scopes {
-            let is_shared = scope.manifest.visibility == Visibility::Shared;
-            if scope.problem.is_none() && is_shared {
+            if scope.problem.is_none() && scope.manifest.visibility == Visibility::Shared {
                 if let Some(remote) = &scope.remote {
                     let _ = remote.prepare(self.wait_policy);
                 }

@@ -11,6 +11,7 @@ use ack_api::{
 use ack_search::cursor::InvalidCursor;
 use ack_search::remote::RemoteError;
 use ack_store::StoreError;
+use serde_json::{Value, json};
 
 use crate::scope::ScopeError;
 
@@ -57,7 +58,6 @@ pub enum Error {
     InvalidCursor(#[from] InvalidCursor),
     #[error(transparent)]
     Scope(#[from] ScopeError),
-    /// An address names another scope than the argument `scope`.
     #[error(
         "`{address}` is the address of a memory in scope `{named}`, and the scope is given as `{scope}`"
     )]
@@ -70,7 +70,10 @@ pub enum Error {
         unread: Vec<String>,
         nearest: Vec<String>,
     },
-    #[error("memory `{id}` in scope `{scope}` {}", not_served(*.status, .replaced_by.as_deref()))]
+    #[error("memory `{id}` in scope `{scope}` {}", match .replaced_by {
+        Some(newer) => format!("was replaced by `{newer}`"),
+        None => format!("is `{status}`"),
+    })]
     MemoryNotServed {
         id: String,
         scope: String,
@@ -82,7 +85,6 @@ pub enum Error {
     /// The memory waits for review, and the owner does not show such memories to agents.
     #[error("memory `{id}` in scope `{scope}` waits for review")]
     MemoryWithheld { id: String, scope: String },
-    /// The memory's status is unknown to this program.
     #[error("memory `{id}` in scope `{scope}` has {}", unknown_status(word.as_deref()))]
     UnknownStatus {
         id: String,
@@ -101,29 +103,19 @@ pub enum Error {
     Stopped(#[from] Stopped),
 }
 
-fn not_served(status: Status, replaced_by: Option<&str>) -> String {
-    match replaced_by {
-        Some(newer) => format!("was replaced by `{newer}`"),
-        None => format!("is `{status}`"),
-    }
-}
-
 impl Error {
     /// Adds the scopes that could not be read, according to the notes, to a not-found error.
     #[must_use]
     pub fn with_unread_scopes(mut self, notes: &[Note]) -> Self {
         if let Self::MemoryNotFound { unread, .. } = &mut self {
-            let closed = notes.iter().filter(|note| note.kind == NoteKind::ScopeUnavailable);
-            for scope in closed.filter_map(|note| note.scope.as_ref()) {
-                if !unread.contains(scope) {
-                    unread.push(scope.clone());
-                }
+            for note in notes.iter().filter(|note| note.kind == NoteKind::ScopeUnavailable) {
+                unread.extend(note.scope.clone().filter(|scope| !unread.contains(scope)));
             }
         }
         self
     }
 
-    /// An invalid argument without a nearest value.
+    /// An invalid argument without a nearest value. Its example is the usual one.
     pub fn invalid(argument: &str, value: impl Into<String>, allowed: impl Into<String>) -> Self {
         Self::InvalidArgument {
             argument: argument.to_owned(),
@@ -132,6 +124,16 @@ impl Error {
             nearest: Vec::new(),
             example: None,
         }
+    }
+
+    /// An invalid argument with the nearest values, and corrected arguments.
+    #[must_use]
+    pub fn corrected(mut self, values: Vec<String>, arguments: Option<Value>) -> Self {
+        if let Self::InvalidArgument { nearest, example, .. } = &mut self {
+            *nearest = values;
+            *example = arguments.map(|arguments| arguments.to_string());
+        }
+        self
     }
 
     /// The stable code, as `docs/tools.md` lists it.
@@ -230,7 +232,13 @@ impl Diagnostic for Error {
                 )),
             ],
             Self::MemoryNotServed { status: Status::Staging, is_changed, .. } => {
-                not_approved(*is_changed)
+                let why = if *is_changed {
+                    "its text changed after it was decided about, so it waits for review again"
+                } else {
+                    "nobody has approved it yet"
+                };
+                let statuses = ["staging", "all"].map(|status| Given::value("status", status));
+                vec![Hint::advice(why), Hint::pass(statuses, "to see it anyway")]
             }
             Self::MemoryNotServed { .. } => vec![Hint::omit("status", "to see it")],
             Self::Store(error) => error.hints(),
@@ -281,12 +289,11 @@ impl Diagnostic for Error {
                 body.value = Some(until.clone());
                 body.allowed = vec![format!("a day not before {since}")];
                 body.nearest = vec![since.clone()];
-                let days = serde_json::json!({ "since": since, "until": since });
-                body.example = Some(days.to_string());
+                body.example = Some(json!({ "since": since, "until": since }).to_string());
             }
             Self::UnknownArgument { operation, argument, known } => {
                 body.argument = Some(text::line(argument, 100));
-                body.example = Some(self::example(operation));
+                body.example = Some(example(operation).to_owned());
                 body.nearest = nearest(argument, known.iter().map(String::as_str), 2);
                 body.allowed.clone_from(known);
             }
@@ -306,17 +313,6 @@ impl Diagnostic for Error {
     }
 }
 
-fn not_approved(is_changed: bool) -> Vec<Hint> {
-    let why = if is_changed {
-        "its text changed after it was decided about, so it waits for review again"
-    } else {
-        "nobody has approved it yet"
-    };
-    let statuses = ["staging", "all"].map(|status| Given::value("status", status));
-    vec![Hint::advice(why), Hint::pass(statuses, "to see it anyway")]
-}
-
-/// A message with the name by which its reader knows an argument.
 fn with_argument(message: &str, argument: &str, reader: &dyn Reader) -> String {
     match reader.argument_name(argument) {
         Some(name) => message.replacen(&format!("`{argument}`"), &name, 1),
@@ -324,13 +320,11 @@ fn with_argument(message: &str, argument: &str, reader: &dyn Reader) -> String {
     }
 }
 
-/// A message with the name by which its reader knows a tool.
 fn with_tool(message: &str, operation: &str, reader: &dyn Reader) -> String {
     let name = Tool::from_name(operation).and_then(|tool| reader.tool(tool));
     message.replacen(operation, name.as_deref().unwrap_or(operation), 1)
 }
 
-/// An unknown status, with its word if the caller may see it.
 fn unknown_status(word: Option<&str>) -> String {
     match word {
         Some(word) => format!("the unknown status `{word}`"),
@@ -347,7 +341,7 @@ fn unread_scopes_text(scopes: &[String]) -> String {
 
 /// Example arguments with a valid value for this one, as JSON.
 fn example_of(argument: &str) -> Option<String> {
-    let example = match argument {
+    Some(String::from(match argument {
         "query" | "project" => r#"{"query":"connection refused"}"#,
         // Both are valid if omitted.
         "scope" => r#"{"scope":null}"#,
@@ -357,12 +351,10 @@ fn example_of(argument: &str) -> Option<String> {
         "id" | "ids" => r#"{"id":"ack_abc123_2026-01-04_001"}"#,
         "project_path" => r#"{"project_path":"."}"#,
         _ => return None,
-    };
-    Some(example.to_owned())
+    }))
 }
 
-/// Example arguments for an operation, as JSON.
-fn example(operation: &str) -> String {
+fn example(operation: &str) -> &'static str {
     match operation {
         "get_memory" => r#"{"id":"ack_abc123_2026-01-04_001"}"#,
         "list_scopes" => "{}",
@@ -370,5 +362,4 @@ fn example(operation: &str) -> String {
         "get_context" => r#"{"max_memories":5}"#,
         _ => r#"{"query":"connection refused","limit":5}"#,
     }
-    .to_owned()
 }

@@ -51,7 +51,6 @@ struct Listing {
     is_complete: bool,
 }
 
-/// Whether a file exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileState {
@@ -84,17 +83,12 @@ pub struct WorkTree {
 }
 
 impl WorkTree {
-    /// The working tree of the current project; `None` without a folder.
     pub fn of(current: &Current, bounds: Bounds) -> Option<Self> {
         let top = &current.top;
-        if !top.is_dir() {
-            return None;
-        }
-        let repository = current.repository.as_ref();
-        let main = repository.map_or(top, |repository| &repository.main);
-        let mut tree = Self::new(top, main, &current.folder, bounds);
-        tree.repository.clone_from(&current.repository);
-        Some(tree)
+        let repository = current.repository.clone();
+        let main = repository.as_ref().map_or(top, |repository| &repository.main);
+        let tree = Self::new(top, main, &current.folder, bounds);
+        top.is_dir().then_some(Self { repository, ..tree })
     }
 
     /// The working tree at `top`. Memories may also name its files from the folder `main`, and from
@@ -120,7 +114,6 @@ impl WorkTree {
         }
     }
 
-    /// The path of an entry from the top of the tree, or `None` if it is outside.
     fn inside(&self, entry: &str) -> Option<String> {
         let entry = normalize(entry);
         if entry.contains("://") {
@@ -160,18 +153,15 @@ impl WorkTree {
         FileState::Unknown
     }
 
-    /// The paths from the top that an entry may mean: relative to the top, and relative to the
-    /// project's folder.
+    /// What an entry may mean: relative to the top, or to the project's folder.
     fn possible_paths(&self, inside: &str) -> impl Iterator<Item = String> + use<> {
         let inner = (!self.inner.is_empty()).then(|| format!("{}/{inside}", self.inner));
-        [Some(inside.to_owned()), inner].into_iter().flatten()
+        std::iter::once(inside.to_owned()).chain(inner)
     }
 
-    /// Whether the listing contains what an entry names, by a glob or the end of a path. Ignores
-    /// case.
+    /// Whether the listing has what an entry names, by a glob or the end of a path, in any case.
     fn lists(&self, inside: &str) -> FileState {
-        let end = Instant::now() + self.bounds.time;
-        let listing = self.listing.get_or_init(|| list(&self.top, self.bounds, end));
+        let listing = self.listing.get_or_init(|| list(&self.top, self.bounds));
         let wanted = inside.to_lowercase();
         let wanted = wanted.trim_end_matches('/');
         let is_glob = is_glob(wanted);
@@ -228,21 +218,18 @@ impl WorkTree {
         }
     }
 
-    /// How many commits changed each file since a time; `None` without a repository, or if its
-    /// history cannot be read in time.
+    /// How many commits changed each file since then; `None` if that cannot be read in time.
     pub fn commits_since(&self, files: &[String], written_at: Timestamp) -> Option<Vec<u32>> {
         let repository = self.repository.as_ref()?;
         let mut objects = Objects::open(repository, Instant::now() + self.bounds.time).ok()?;
         let head = objects.head().ok()??;
         // A file outside the tree counts zero commits, so positions still match the entries.
-        let paths: Vec<String> = files
-            .iter()
-            .map(|entry| {
-                let inside = self.inside(entry).unwrap_or_default();
-                let is_there = |path: &String| self.path_state(path) == FileState::There;
-                self.possible_paths(&inside).find(is_there).unwrap_or(inside)
-            })
-            .collect();
+        let paths = files.iter().map(|entry| {
+            let inside = self.inside(entry).unwrap_or_default();
+            let is_there = |path: &String| self.path_state(path) == FileState::There;
+            self.possible_paths(&inside).find(is_there).unwrap_or(inside)
+        });
+        let paths: Vec<String> = paths.collect();
         commits_since(&mut objects, head, &paths, written_at.as_second()).ok()
     }
 }
@@ -264,7 +251,8 @@ fn lexical(path: &str) -> Option<String> {
 }
 
 /// Lists a tree level by level, so that a limit cuts off the deepest files.
-fn list(top: &Path, bounds: Bounds, end: Instant) -> Listing {
+fn list(top: &Path, bounds: Bounds) -> Listing {
+    let end = Instant::now() + bounds.time;
     let mut listing = Listing::default();
     let mut folders = vec![String::new()];
     for _ in 0..MAX_DEPTH {
@@ -278,10 +266,8 @@ fn list(top: &Path, bounds: Bounds, end: Instant) -> Listing {
                     return listing;
                 }
                 let Ok(entry) = entry else { return listing };
+                let Ok(kind) = entry.file_type() else { return listing };
                 let name = entry.file_name();
-                let Ok(kind) = entry.file_type() else {
-                    return listing;
-                };
                 // No memory can cite a name that is not UTF-8.
                 let Some(name) = name.to_str() else { continue };
                 if kind.is_dir() && has_word(SKIPPED_FOLDERS, name) {

@@ -7,8 +7,8 @@ use ack_api::{
 };
 use ack_search::certainty::coverage;
 use ack_search::postings::DocId;
-use ack_search::retrieve;
-use ack_search::retrieve::{Candidate, CandidateSet, MAX_NEAREST, Query, explain_fusion};
+use ack_search::retrieve::{self, Candidate, CandidateSet, MAX_NEAREST, Query, explain_fusion};
+use ack_search::view::View;
 
 impl Search<'_> {
     pub fn explanation(
@@ -52,7 +52,6 @@ impl Search<'_> {
         }
     }
 
-    /// What happened to the memory `id`, which was expected in the answer.
     pub fn expected(&self, id: &str, page: &Page) -> Expected {
         let mut expected = Expected {
             id: text::id(id),
@@ -61,9 +60,8 @@ impl Search<'_> {
             message: "none of the searched scopes contains it".into(),
             explanation: None,
         };
-        let Some((scope, doc)) = self.locate(id) else {
-            let safe_id = text::id(id);
-            if self.views.iter().any(|view| view.index.is_rejected(&safe_id)) {
+        let Some((scope, doc)) = self.first_holder(id, None) else {
+            if self.views.iter().any(|view| view.index.is_rejected(&expected.id)) {
                 expected.stage = Stage::HiddenByStatus;
                 expected.message =
                     "its curator rejected it; rejected memories are never served".into();
@@ -71,88 +69,74 @@ impl Search<'_> {
             return expected;
         };
         expected.scope = self.name(scope).map(str::to_owned);
-        let Some(view) = self.views.get(scope) else {
-            return expected;
-        };
-        let Some(found) = view.index.doc(doc) else {
-            return expected;
-        };
-        view.index.id(doc).clone_into(&mut expected.id);
-        let filters = &self.spec.filters;
-        if !filters.status.allows(found.status) {
-            expected.stage = Stage::HiddenByStatus;
-            let status = if found.status == Status::Staging {
-                "not approved yet"
-            } else {
-                found.status.as_str()
-            };
-            let message = Message::new(format!(
-                "it is {status}, and only {} memories were searched",
-                filters.status.as_str()
-            ));
-            let all = [Given::value("status", "all")];
-            let include = Hint::pass(all, "to include it");
-            expected.message = message.with_all((!self.spec.withholds).then_some(include));
-            return expected;
+        if let Some(view) = self.views.get(scope)
+            && let Some(found) = view.index.doc(doc)
+        {
+            view.index.id(doc).clone_into(&mut expected.id);
+            let fate = self.hidden(view, (doc, found.status));
+            let fate = fate.unwrap_or_else(|| self.rank_of(&mut expected, (scope, doc), page));
+            (expected.stage, expected.message) = fate;
         }
-        if let Some(filter) = view.filter.failed_filter(doc) {
-            expected.stage = Stage::Filtered;
-            let message = Message::from("a filter leaves it out");
-            expected.message = message.with(Hint::omit(filter, "to include it"));
-            return expected;
-        }
-        if view.index.is_superseded(doc, filters.status) {
-            expected.stage = Stage::Superseded;
-            expected.message = "a newer memory replaces it".into();
-            return expected;
-        }
-        self.explain_rank(&mut expected, (scope, doc), page);
         expected
     }
 
-    /// The stages after the filters: legs, order, folding, page.
-    fn explain_rank(&self, expected: &mut Expected, doc_key: (usize, DocId), page: &Page) {
-        let found = self.retrieve();
-        let Some(scored) =
-            found.candidates.iter().find(|other| (other.scope, other.doc) == doc_key).copied()
-        else {
-            expected.stage = Stage::NotRetrieved;
-            expected.message = self.why_not_retrieved(&found, doc_key).into();
-            return;
-        };
-        let ranked = self.ordered(&found.candidates, None);
-        let position =
-            ranked.iter().position(|other| (other.candidate.scope, other.candidate.doc) == doc_key);
-        let rank = position.map_or(0, |position| position + 1);
-        expected.explanation = Some(self.explanation(&scored, rank, &found.candidates));
-        let hits = page.hits.iter();
-        let same =
-            |scope: &str, id: &str| expected.scope.as_deref() == Some(scope) && expected.id == id;
-        if hits.clone().any(|hit| same(&hit.hit.scope, &hit.hit.id)) {
-            expected.stage = Stage::Returned;
-            expected.message = Message::new(format!(
-                "it is in the answer, at place {rank} of {} before folding",
-                ranked.len()
-            ));
-        } else if let Some(hit) =
-            hits.clone().find(|hit| hit.hit.also.iter().any(|also| same(&also.scope, &also.id)))
-        {
-            expected.stage = Stage::Folded;
-            expected.message =
-                Message::new(format!("`{}` contains all of it and names it in `also`", hit.hit.id));
-        } else {
-            expected.stage = Stage::BehindPage;
-            let message = Message::new(format!("it is at place {rank} of {}", ranked.len()));
-            expected.message = message.with(Hint::NextPage);
-            let larger = i64::try_from(rank).unwrap_or(i64::MAX);
-            if larger <= i64::from(MAX_LIMIT) {
-                let larger = [Given::value("limit", larger)];
-                expected.message = expected.message.clone().with(Hint::pass(larger, "to reach it"));
-            }
+    /// The stage before the legs at which a memory was lost, if it was.
+    fn hidden(&self, view: &View<'_>, (doc, status): (DocId, Status)) -> Option<(Stage, Message)> {
+        let filters = &self.spec.filters;
+        if !filters.status.allows(status) {
+            let is = match status {
+                Status::Staging => "not approved yet",
+                other => other.as_str(),
+            };
+            let searched = filters.status.as_str();
+            let message =
+                Message::new(format!("it is {is}, and only {searched} memories were searched"));
+            let include = Hint::pass([Given::value("status", "all")], "to include it");
+            let include = (!self.spec.withholds).then_some(include);
+            return Some((Stage::HiddenByStatus, message.with_all(include)));
         }
+        if let Some(filter) = view.filter.failed_filter(doc) {
+            let message = Message::from("a filter leaves it out");
+            return Some((Stage::Filtered, message.with(Hint::omit(filter, "to include it"))));
+        }
+        let is_superseded = view.index.is_superseded(doc, filters.status);
+        is_superseded.then(|| (Stage::Superseded, "a newer memory replaces it".into()))
     }
 
-    /// Why no leg proposed a memory that passes the filters.
+    /// The stages after the filters: legs, order, folding, page.
+    fn rank_of(
+        &self,
+        expected: &mut Expected,
+        doc_key: (usize, DocId),
+        page: &Page,
+    ) -> (Stage, Message) {
+        let found = self.retrieve();
+        let is_it = |other: &Candidate| (other.scope, other.doc) == doc_key;
+        let Some(scored) = found.candidates.iter().find(|other| is_it(other)).copied() else {
+            return (Stage::NotRetrieved, self.why_not_retrieved(&found, doc_key).into());
+        };
+        let ranked = self.ordered(&found.candidates, None);
+        let position = ranked.iter().position(|other| is_it(&other.candidate));
+        let rank = position.map_or(0, |position| position + 1);
+        expected.explanation = Some(self.explanation(&scored, rank, &found.candidates));
+        let same =
+            |scope: &str, id: &str| expected.scope.as_deref() == Some(scope) && expected.id == id;
+        let hits = || page.hits.iter().map(|hit| &hit.hit);
+        let all = ranked.len();
+        if hits().any(|hit| same(&hit.scope, &hit.id)) {
+            let message = format!("it is in the answer, at place {rank} of {all} before folding");
+            return (Stage::Returned, message.into());
+        }
+        if let Some(hit) = hits().find(|hit| hit.also.iter().any(|it| same(&it.scope, &it.id))) {
+            let message = format!("`{}` contains all of it and names it in `also`", hit.id);
+            return (Stage::Folded, message.into());
+        }
+        let message = Message::new(format!("it is at place {rank} of {all}")).with(Hint::NextPage);
+        let larger = i64::try_from(rank).ok().filter(|rank| *rank <= i64::from(MAX_LIMIT));
+        let larger = larger.map(|rank| Hint::pass([Given::value("limit", rank)], "to reach it"));
+        (Stage::BehindPage, message.with_all(larger))
+    }
+
     fn why_not_retrieved(&self, found: &CandidateSet, doc_key: (usize, DocId)) -> String {
         let cosine = format!("{:.2}", self.cosine_of(doc_key));
         let no_term = "it shares no term with the query";
@@ -176,9 +160,8 @@ impl Search<'_> {
     }
 
     fn best_lexical(&self, candidates: &[Candidate]) -> f32 {
-        self.bm25()
-            .and_then(|bm25| bm25.frozen_norm)
-            .unwrap_or_else(|| retrieve::score_norm(self.bm25(), candidates))
+        let frozen = self.bm25().and_then(|bm25| bm25.frozen_norm);
+        frozen.unwrap_or_else(|| retrieve::score_norm(self.bm25(), candidates))
     }
 }
 

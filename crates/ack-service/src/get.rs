@@ -1,11 +1,9 @@
 //! `get_memory`: memories by id, with their context.
 
-mod related;
 mod timeline;
 
 use std::collections::{BTreeSet, HashMap};
 
-use self::related::related;
 use self::timeline::{empty_reason, timeline};
 use super::answer;
 use super::budget::passage::Question;
@@ -13,8 +11,9 @@ use super::budget::{cut_long_text, cut_note, shrink_detail, token_cost};
 use super::engine::Service;
 use super::open::{OpenScope, OpenScopes, overviews_withheld};
 use super::same_id::{self, address, holders};
+use super::search::Search;
 use super::stale::Staleness;
-use super::validate::{check_length, number};
+use super::validate::{QuerySpec, check_length, number};
 use crate::config::MaxStatus;
 use crate::error::{Error, UNREVIEWED_WITHHELD, review_shows};
 use crate::scope::Scope;
@@ -23,15 +22,18 @@ use ack_api::memory::{Memory, Status, StatusFilter, nearest};
 use ack_api::number::count;
 use ack_api::{
     Detail, Diagnostic as _, GetRequest, GetResponse, Given, Hint, Include, MAX_DEPTH, MAX_IDS,
-    MAX_NEIGHBOURS, MemoryDetail, MissingMemory, Note, NoteKind, Within, cancel, text, time,
+    MAX_NEIGHBOURS, MemoryDetail, MissingMemory, Note, NoteKind, RelatedEntry, Within, cancel,
+    text, time,
 };
 use ack_search::inverted::Index;
 use ack_store::links::{self, LinkQuery, LinkWalk};
 use ack_store::{Snapshot, StoreError};
+use serde_json::json;
 
 const DEFAULT_NEIGHBOURS: u32 = 3;
 const DEFAULT_LINK_DEPTH: u32 = 4;
 const MAX_TOKENS: usize = 11_000;
+const MAX_RELATED: usize = 5;
 
 /// What to show of each memory, after all checks.
 struct GetSpec {
@@ -58,8 +60,7 @@ impl GetSpec {
         let depth = number("depth", request.depth, 1, MAX_DEPTH, DEFAULT_LINK_DEPTH)?;
         let kinds = normalise_kinds(request.kind.as_deref().unwrap_or_default());
         let timeline = includes(Include::Timeline)
-            || request.before.is_some()
-            || request.after.is_some()
+            || request.before.or(request.after).is_some()
             || request.timeline_within.is_some();
         let links = includes(Include::Links) || request.depth.is_some() || !kinds.is_empty();
         let requested = request.status.unwrap_or_default();
@@ -79,7 +80,6 @@ impl GetSpec {
         self.filter.allows(status) && self.withheld != Some(StatusFilter::Staging)
     }
 
-    /// Rejects a kind of link that no store of the request has.
     fn check_kinds(&self, opened: &OpenScopes) -> Result<(), Error> {
         let Some((_, kinds)) = &self.links else {
             return Ok(());
@@ -96,22 +96,15 @@ impl GetSpec {
         let Some(unknown) = kinds.iter().find(|kind| !known.contains(*kind)) else {
             return Ok(());
         };
+        let known: Vec<String> = known.into_iter().collect();
         let near = nearest(unknown, known.iter().map(String::as_str), 2);
-        let example = near.first().or_else(|| known.first());
-        Err(Error::InvalidArgument {
-            argument: "kind".to_owned(),
-            value: text::line(unknown, 120),
-            allowed: format!(
-                "kinds of links: {}",
-                known.iter().cloned().collect::<Vec<_>>().join(", ")
-            ),
-            example: example.map(|kind| serde_json::json!({ "kind": [kind] }).to_string()),
-            nearest: near,
-        })
+        let example = near.first().or(known.first()).map(|kind| json!({ "kind": [kind] }));
+        let allowed = format!("kinds of links: {}", known.join(", "));
+        Err(Error::invalid("kind", text::line(unknown, 120), allowed).corrected(near, example))
     }
 }
 
-/// Normalises kinds of links for comparison. Commas also separate them.
+/// Commas also separate kinds of links.
 fn normalise_kinds(requested: &[String]) -> Vec<String> {
     let mut kinds: Vec<String> = Vec::new();
     for kind in requested.iter().flat_map(|requested| requested.split(',')) {
@@ -136,12 +129,23 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
     let ids = requested_ids(request)?;
     check_length("scope", request.scope.as_deref().unwrap_or_default())?;
     let mut selection = service.select(request.scope.as_deref(), None)?;
-    let mut at_addresses = find_at_addresses(service, request, &ids, &selection, &spec);
+    // This comes before the scopes of the request are locked: a thread that locks a scope twice
+    // waits for itself if the store changes in between.
+    let mut at_addresses = HashMap::new();
+    for id in ids.iter().filter(|id| address(id).is_some()) {
+        let check = same_id::check_scope(id, request.scope.as_deref(), &selection.scopes);
+        at_addresses.insert(id, check.and_then(|()| find_at_address(service, id, &spec)));
+    }
     let mut response = GetResponse::default();
     let opened = OpenScopes::open(service, &mut selection, &mut response.notes)?;
     spec.check_kinds(&opened)?;
     let mut lookup = Lookup::new(&opened, &selection, &spec);
-    let mut page = DetailPage::new(ids.len());
+    let mut page = DetailPage {
+        count: ids.len(),
+        left: ids.len(),
+        budget: MAX_TOKENS,
+        ..DetailPage::default()
+    };
     for id in &ids {
         cancel::check()?;
         let found = match lookup.find(id) {
@@ -193,42 +197,37 @@ fn requested_ids(request: &GetRequest) -> Result<Vec<String>, Error> {
         (Some(id), None) => ("id", std::slice::from_ref(id)),
         (None, Some(ids)) => ("ids", ids.as_slice()),
         (Some(_), Some(_)) => {
-            let value = "given together with a single id";
-            return Err(Error::invalid("ids", value, "one of the two"));
+            return Err(Error::invalid("ids", "given together with a single id", "one of the two"));
         }
         (None, None) => {
-            let allowed = "an id, or a list of up to 20 ids";
-            return Err(Error::invalid("id", "missing", allowed));
+            return Err(Error::invalid("id", "missing", "an id, or a list of up to 20 ids"));
         }
     };
     if !(1..=MAX_IDS).contains(&given.len()) {
-        let example = given.first().map(|id| text::line(id, 60));
-        return Err(Error::InvalidArgument {
-            argument: name.to_owned(),
-            value: match given.len() {
-                0 => "empty".to_owned(),
-                number => format!("{number} ids"),
-            },
-            allowed: format!("1 to {MAX_IDS} ids"),
-            nearest: vec![given.len().clamp(1, MAX_IDS).to_string()],
-            example: example.map(|id| serde_json::json!({ "ids": [id] }).to_string()),
-        });
+        let value = match given.len() {
+            0 => "empty".to_owned(),
+            number => format!("{number} ids"),
+        };
+        let nearest = vec![given.len().clamp(1, MAX_IDS).to_string()];
+        let example = given.first().map(|id| json!({ "ids": [text::line(id, 60)] }));
+        let error = Error::invalid(name, value, format!("1 to {MAX_IDS} ids"));
+        return Err(error.corrected(nearest, example));
     }
     let mut ids: Vec<String> = Vec::new();
-    for id in given.iter().map(|id| id.trim()) {
-        check_length(name, id)?;
+    for id in given.iter().map(|id| id.trim().to_owned()) {
+        check_length(name, &id)?;
         if id.is_empty() {
-            let allowed = "an id as a search returns it";
-            return Err(Error::invalid(name, "empty", allowed));
+            return Err(Error::invalid(name, "empty", "an id as a search returns it"));
         }
-        if !ids.iter().any(|known| known == id) {
-            ids.push(id.to_owned());
+        if !ids.contains(&id) {
+            ids.push(id);
         }
     }
     Ok(ids)
 }
 
 /// The memories of an answer, each cut to its share of the tokens.
+#[derive(Default)]
 struct DetailPage {
     /// How many memories were asked for, and how many of these are still to come.
     count: usize,
@@ -237,22 +236,10 @@ struct DetailPage {
     found: Vec<(Memory, MemoryDetail)>,
     /// Ids with the other scopes that contain them.
     shared: Vec<(String, Vec<(String, Status)>)>,
-    /// The overviews of sessions that are shown.
     overviews: BTreeSet<String>,
 }
 
 impl DetailPage {
-    const fn new(count: usize) -> Self {
-        Self {
-            count,
-            left: count,
-            budget: MAX_TOKENS,
-            found: Vec::new(),
-            shared: Vec::new(),
-            overviews: BTreeSet::new(),
-        }
-    }
-
     fn add(&mut self, id: &str, found: FoundMemory, notes: &mut Vec<Note>) {
         let FoundMemory { memory, mut detail, .. } = found;
         drop_known_overview(&mut detail, &self.overviews);
@@ -267,8 +254,7 @@ impl DetailPage {
         }
         let share = self.budget / self.left.max(1);
         self.left = self.left.saturating_sub(1);
-        let question = &mut Question::default();
-        let mut shown = cut_long_text(&mut detail.memory, &memory, question);
+        let mut shown = cut_long_text(&mut detail.memory, &memory, &mut Question::default());
         let is_cut = token_cost(&detail) > share;
         if is_cut {
             shown = shrink_detail(&mut detail, &memory, share).or(shown);
@@ -276,13 +262,11 @@ impl DetailPage {
         notes.extend(cut_note(id, is_cut, shown, self.count));
         self.budget = self.budget.saturating_sub(token_cost(&detail));
         let context = detail.session_context.as_ref();
-        let overview = context.and_then(|context| context.overview.clone());
-        self.overviews.extend(overview);
+        self.overviews.extend(context.and_then(|context| context.overview.clone()));
         self.found.push((memory, detail));
     }
 }
 
-/// Removes the overview of a session if an earlier memory already shows it.
 fn drop_known_overview(detail: &mut MemoryDetail, overviews: &BTreeSet<String>) {
     if let Some(context) = &mut detail.session_context
         && let Some(_known) = context.overview.take_if(|it| overviews.contains(it))
@@ -291,24 +275,6 @@ fn drop_known_overview(detail: &mut MemoryDetail, overviews: &BTreeSet<String>) 
         context.unreviewed = true;
         detail.session_context.take_if(|it| it.title.is_none());
     }
-}
-
-/// Finds the memories whose addresses are asked for. This comes before the scopes of the request
-/// are locked: a thread that locks a scope twice waits for itself if the store changes in between.
-fn find_at_addresses(
-    service: &Service,
-    request: &GetRequest,
-    ids: &[String],
-    selection: &Selection,
-    spec: &GetSpec,
-) -> HashMap<String, Result<FoundMemory, Error>> {
-    let addresses = ids.iter().filter(|id| address(id).is_some());
-    let found = addresses.map(|id| {
-        let found = same_id::check_scope(id, request.scope.as_deref(), &selection.scopes)
-            .and_then(|()| find_at_address(service, id, spec));
-        (id.clone(), found)
-    });
-    found.collect()
 }
 
 /// Finds the memory at an address, as if its scope had been named.
@@ -334,8 +300,7 @@ struct Lookup<'a> {
 
 impl<'a> Lookup<'a> {
     fn new(opened: &'a OpenScopes, selection: &'a Selection, spec: &'a GetSpec) -> Self {
-        let indexed = opened.iter();
-        let indexed = indexed.filter_map(|open| Some((&*open.scope, open.index()?)));
+        let indexed = opened.indexed().map(|(scope, index)| (&**scope, index));
         Self { opened, selection, spec, indexed: indexed.collect(), failed: Vec::new() }
     }
 
@@ -344,10 +309,8 @@ impl<'a> Lookup<'a> {
     /// memory.
     fn find(&mut self, id: &str) -> Result<FoundMemory, Error> {
         let (mut refused, mut unreadable) = (None, None);
-        let own_scope = self.selection.current.scope.as_ref();
-        let own_scope = own_scope.map(|scope| scope.name.as_str());
-        let indexes = self.indexed.iter();
-        let indexes = indexes.map(|(scope, index)| (scope.name.as_str(), *index));
+        let own_scope = self.selection.current.scope.as_ref().map(|scope| scope.name.as_str());
+        let indexes = self.indexed.iter().map(|(scope, index)| (scope.name.as_str(), *index));
         let known = holders(indexes, own_scope, id, self.spec.filter);
         for holder in &known {
             let Some((scope, index)) = self.indexed.get(holder.number).copied() else {
@@ -371,8 +334,8 @@ impl<'a> Lookup<'a> {
                 }
                 Ok(None) => {}
                 Err(error) => {
-                    let kind = NoteKind::ScopeUnavailable;
-                    let note = Note::about(kind, &scope.name, error.as_message());
+                    let note =
+                        Note::about(NoteKind::ScopeUnavailable, &scope.name, error.as_message());
                     self.failed.push((scope.name.clone(), note));
                     unreadable.get_or_insert(error);
                 }
@@ -405,44 +368,32 @@ impl<'a> Lookup<'a> {
             let scope = (scope, &self.opened.staleness);
             return build_detail(snapshot, index, scope, memory, self.spec).map(|it| Some(Ok(it)));
         }
-        let withholds = self.spec.withholds;
-        let (status, scope, shown_id) = (memory.status, scope.name.clone(), text::id(id));
-        if let Some(word) = memory.unknown_status {
-            return Ok(Some(Err(Error::UnknownStatus {
-                id: shown_id,
-                scope,
-                word: Some(word).filter(|_| !withholds),
-            })));
-        }
-        if withholds && status == Status::Staging {
-            let id = shown_id;
-            return Ok(Some(Err(Error::MemoryWithheld { id, scope })));
-        }
-        let is_served = |id: &String| {
-            let newer = index.find(id);
-            newer.is_some_and(|(_, doc)| self.spec.filter.allows(doc.status))
-        };
-        let replaced_by = memory.superseded_by.filter(is_served);
+        let GetSpec { withholds, filter, .. } = *self.spec;
         // A caller that may not ask for what waits does not need to know why it waits.
         let is_changed = !withholds && snapshot.curated(id)?.is_some_and(|it| it.is_outdated);
-        Ok(Some(Err(Error::MemoryNotServed {
-            id: shown_id,
-            scope,
-            status,
-            is_changed,
-            replaced_by: replaced_by.filter(|_| status == Status::Rejected),
+        let (status, scope, id) = (memory.status, scope.name.clone(), text::id(id));
+        let is_served =
+            |id: &String| index.find(id).is_some_and(|(_, doc)| filter.allows(doc.status));
+        Ok(Some(Err(if let Some(word) = memory.unknown_status {
+            Error::UnknownStatus { id, scope, word: Some(word).filter(|_| !withholds) }
+        } else if withholds && status == Status::Staging {
+            Error::MemoryWithheld { id, scope }
+        } else {
+            let newer = memory.superseded_by.filter(|_| status == Status::Rejected);
+            let replaced_by = newer.filter(is_served);
+            Error::MemoryNotServed { id, scope, status, is_changed, replaced_by }
         })))
     }
 
     fn not_found(&self, id: &str) -> Error {
         let read = self.opened.iter().map(OpenScope::name);
         let read = read.filter(|name| !self.has_failed(name));
-        let unread = self.failed.iter().map(|(name, _)| name.clone());
+        let ids = self.indexed.iter().flat_map(|(_, index)| index.live_ids(self.spec.filter));
         Error::MemoryNotFound {
             id: text::id(id),
             scopes: read.map(str::to_owned).collect(),
-            unread: unread.collect(),
-            nearest: similar_ids(self.opened, id, self.spec.filter),
+            unread: self.failed.iter().map(|(name, _)| name.clone()).collect(),
+            nearest: nearest(id, ids, 3),
         }
     }
 }
@@ -458,11 +409,6 @@ fn fetch(snapshot: &Snapshot<'_>, index: &Index, id: &str) -> Result<Option<Memo
         }
         (found, _) => Ok(found),
     }
-}
-
-fn similar_ids(opened: &OpenScopes, id: &str, filter: StatusFilter) -> Vec<String> {
-    let ids = opened.iter().filter_map(OpenScope::index).flat_map(|index| index.live_ids(filter));
-    nearest(id, ids, 3)
 }
 
 fn build_detail(
@@ -485,20 +431,20 @@ fn build_detail(
         ..MemoryDetail::default()
     };
     let context = detail.session_context.as_ref();
-    let has_overview = context.is_some_and(|context| context.overview.is_some());
-    if !has_overview && snapshot.withholds_overview(&memory, filter)? {
+    if context.is_none_or(|context| context.overview.is_none())
+        && snapshot.withholds_overview(&memory, filter)?
+    {
         notes.push(overviews_withheld(&scope.name));
     }
     answer::hide_successor(&mut detail.memory, index, filter);
     let others = snapshot.contradictions(&memory.id, filter)?;
     staleness.mark(&mut detail.memory, &memory, scope, others);
-    if spec.timeline.is_some() {
-        detail.timeline = timeline(snapshot, scope, index, &memory.id, spec)?;
+    if let Some((before, after, wanted)) = spec.timeline {
+        detail.timeline =
+            timeline(snapshot, scope, index, &memory.id, (before, after, wanted), filter)?;
         let line = detail.timeline.as_ref();
-        let alone = line.is_some_and(|line| line.before.is_empty() && line.after.is_empty());
-        if let (true, Some((before, after, Some(within)))) = (alone, spec.timeline)
-            && before + after > 0
-        {
+        let is_alone = line.is_some_and(|line| line.before.is_empty() && line.after.is_empty());
+        if let Some(within) = wanted.filter(|_| is_alone && before + after > 0) {
             let reason = empty_reason(&memory, within);
             notes.push(Note::about(NoteKind::NotAvailable, &scope.name, reason));
         }
@@ -539,4 +485,40 @@ fn note_links(walk: &LinkWalk, id: &str, depth: u32, scope: &str, notes: &mut Ve
         let message = format!("links of `{id}` were followed for {steps}; there are more");
         notes.push(note(NoteKind::Cut, message).with(further));
     }
+}
+
+/// Adds the memories that are near in meaning, in every scope of the request. They are as near as a
+/// search requires of a memory that shares no word with the query.
+fn related(
+    opened: &OpenScopes,
+    selection: &Selection,
+    filter: StatusFilter,
+    detail: &mut MemoryDetail,
+    notes: &mut Vec<Note>,
+) -> Result<(), Error> {
+    let (id, scope) = (&detail.memory.id, &detail.memory.scope);
+    let spec = QuerySpec::near(id, scope, filter, MAX_RELATED);
+    let search = Search::new(opened, selection, &spec, None)?;
+    if !search.has_meaning() {
+        let message = format!("`{id}` has no vector, so nothing can be near it");
+        notes.push(Note::about(NoteKind::NoSemanticLeg, scope, message));
+        return Ok(());
+    }
+    let page = search.page(None, MAX_RELATED)?;
+    for (scope, reason) in &page.failed {
+        notes.push(Note::about(NoteKind::ScopeUnavailable, scope, reason.clone()));
+    }
+    if page.hits.is_empty() {
+        let message = format!("no memory is near `{id}` in meaning");
+        notes.push(Note::about(NoteKind::NotAvailable, scope, message));
+    }
+    let entries = page.hits.into_iter().map(|hit| RelatedEntry {
+        similarity: hit.hit.score.unwrap_or_default(),
+        id: hit.hit.id,
+        scope: hit.hit.scope,
+        title: hit.hit.title,
+        status: hit.hit.status,
+    });
+    detail.related = entries.collect();
+    Ok(())
 }

@@ -15,7 +15,6 @@ pub mod evidence;
 mod explain;
 mod get;
 mod live;
-mod meaning;
 pub mod nearest;
 mod open;
 mod query;
@@ -40,12 +39,11 @@ use ack_api::{
 pub use self::engine::Service;
 pub use self::error::Error;
 pub use self::nearest::NearMemory;
-use self::open::{OpenScope, OpenScopes};
+use self::open::OpenScopes;
 pub use self::resources::ListedScope;
 pub use self::short_id::IdMatches;
 pub use self::validate::arguments;
 use ack_api::memory::Memory;
-use ack_search::inverted::Index;
 
 /// How many large scopes may lose their tables during one request.
 const MAX_TRIES: usize = 4;
@@ -93,8 +91,8 @@ impl Service {
     pub fn shared_ids(&self, ids: &[&str]) -> Result<HashSet<String>, Error> {
         let mut selection = self.select(None, None)?;
         let opened = OpenScopes::open(self, &mut selection, &mut Vec::new())?;
-        let indexes: Vec<&Index> = opened.iter().filter_map(OpenScope::index).collect();
-        let holders = |id: &str| indexes.iter().filter(|index| index.find(id).is_some()).count();
+        let holders =
+            |id: &str| opened.indexed().filter(|(_, index)| index.find(id).is_some()).count();
         let shared = ids.iter().filter(|id| holders(id) > 1);
         Ok(shared.map(|id| (*id).to_owned()).collect())
     }

@@ -30,14 +30,12 @@ static CLOCK: AtomicU64 = AtomicU64::new(1);
 
 #[derive(Debug)]
 pub struct LiveIndexes {
-    /// Vector tables with at most this many rows are held in memory; larger ones are searched in
-    /// place.
+    /// Vector tables with more rows are searched in place.
     resident: usize,
     /// The indexes by scope name, each with the scope it was built for.
     indexes: Mutex<HashMap<String, ScopedIndex>>,
 }
 
-/// An index with the scope it was built for.
 type ScopedIndex = (Weak<Scope>, Arc<LiveIndex>);
 
 #[derive(Debug)]
@@ -50,7 +48,6 @@ pub struct LiveIndex {
     refused_table: Mutex<Option<(TableVersion, String)>>,
 }
 
-/// An index with the versions it was built from.
 #[derive(Debug)]
 struct IndexedScope {
     /// `None` after an update that did not complete.
@@ -76,14 +73,7 @@ pub enum TableState {
     Used(TableInfo),
 }
 
-impl TableState {
-    const fn unusable(reason: String, may_be_damaged: bool) -> Self {
-        Self::Unusable { reason, may_be_damaged }
-    }
-}
-
-/// A scope's index, as of the last commit before the request. It does not change until the guard is
-/// dropped.
+/// A scope's index as of the last commit before the request. The guard keeps it from changing.
 pub struct IndexGuard(ArcRwLockReadGuard<RawRwLock, Option<IndexedScope>>);
 
 impl IndexGuard {
@@ -97,13 +87,10 @@ impl IndexGuard {
 }
 
 impl LiveIndexes {
-    /// No indexes yet. Vector tables with more than `resident` rows are searched in place.
     pub fn new(resident: usize) -> Self {
         Self { resident, indexes: Mutex::default() }
     }
 
-    /// The maximum number of memories of a scope that are held in memory. A larger scope is
-    /// searched in its vector table.
     pub const fn resident(&self) -> usize {
         self.resident
     }
@@ -154,13 +141,12 @@ impl LiveIndexes {
 }
 
 impl LiveIndex {
-    /// Stops using the present vector table because it can no longer be searched. From the next
-    /// request on, everything is read from the store.
+    /// Stops using the present vector table. From the next request on, the store is read.
     pub fn refuse_table(&self, reason: &str) {
         let mut slot = self.slot.write();
         if let Some(indexed) = slot.take_if(|indexed| indexed.index.remote().is_some()) {
-            let mut refused = self.refused_table.lock();
-            *refused = Some((indexed.table_version, text::line(reason, 300)));
+            let refused = (indexed.table_version, text::line(reason, 300));
+            *self.refused_table.lock() = Some(refused);
         }
     }
 
@@ -170,43 +156,38 @@ impl LiveIndex {
         self.last_used.store(now, Ordering::Relaxed);
         let stamp = scope.store.file_state()?;
         let table_version = scope.table_version();
-        {
-            let current = self.slot.read_arc();
-            let fits = |indexed: &IndexedScope| {
-                indexed.file_state.as_ref() == Some(&stamp)
-                    && indexed.table_version == table_version
-            };
-            if current.as_ref().is_some_and(fits) {
-                return Ok(IndexGuard(current));
-            }
+        let current = self.slot.read_arc();
+        let fits = |indexed: &IndexedScope| {
+            indexed.file_state.as_ref() == Some(&stamp) && indexed.table_version == table_version
+        };
+        if current.as_ref().is_some_and(fits) {
+            return Ok(IndexGuard(current));
         }
-        {
-            let mut slot = self.slot.write();
-            // A request that waited here while another one read the store shares the result, unless
-            // that read began too early.
-            let shares = |indexed: &IndexedScope| {
-                indexed.file_state.is_some()
-                    && indexed.update_began > now
-                    && indexed.table_version == table_version
-            };
-            if !slot.as_ref().is_some_and(shares) {
-                let begun = CLOCK.fetch_add(1, Ordering::SeqCst);
-                let began = Instant::now();
-                self.refresh(scope, &mut slot, table_version, timeout)?;
-                if let Some(indexed) = slot.as_mut() {
-                    indexed.update_began = begun;
-                    if let Some(stamp) = &indexed.file_state {
-                        let projects = projects(&indexed.index);
-                        scope.set_recorded(stamp.clone(), began.elapsed(), projects);
-                    }
+        drop(current);
+        let mut slot = self.slot.write();
+        // A request that waited here while another one read the store shares the result, unless
+        // that read began too early.
+        let shares = |indexed: &IndexedScope| {
+            indexed.file_state.is_some()
+                && indexed.update_began > now
+                && indexed.table_version == table_version
+        };
+        if !slot.as_ref().is_some_and(shares) {
+            let begun = CLOCK.fetch_add(1, Ordering::SeqCst);
+            let began = Instant::now();
+            self.refresh(scope, &mut slot, table_version, timeout)?;
+            if let Some(indexed) = slot.as_mut() {
+                indexed.update_began = begun;
+                if let Some(stamp) = &indexed.file_state {
+                    scope.set_recorded(stamp.clone(), began.elapsed(), projects(&indexed.index));
                 }
             }
         }
+        drop(slot);
         Ok(IndexGuard(self.slot.read_arc()))
     }
 
-    /// The index as the last call of [`LiveIndex::current`] left it. If it has been dropped, builds
-    /// it again.
+    /// The index as the last call of [`LiveIndex::current`] left it, or built again if dropped.
     pub fn refreshed(&self, scope: &Scope, timeout: Duration) -> Result<IndexGuard, StoreError> {
         let current = self.slot.read_arc();
         if current.is_some() {
@@ -221,15 +202,13 @@ impl LiveIndex {
         self.peek(|indexed| indexed.is_some()) == Some(true)
     }
 
-    /// Whether there is no index and no thread is building one.
     pub fn is_missing(&self) -> bool {
         self.peek(|indexed| indexed.is_none()) == Some(true)
     }
 
     /// The approximate size of the index in bytes; 0 if there is none, or if it is being built.
     pub fn bytes(&self) -> usize {
-        let size = |indexed: Option<&IndexedScope>| indexed.map_or(0, |it| it.index.bytes());
-        self.peek(size).unwrap_or(0)
+        self.peek(|indexed| indexed.map_or(0, |it| it.index.bytes())).unwrap_or(0)
     }
 
     /// Looks at the index; `None` if a thread is updating it.
@@ -252,7 +231,7 @@ impl LiveIndex {
             free_index(slot);
             match self.load(scope, &table_version, timeout)? {
                 Ok((stamp, index, state)) => {
-                    store_index(slot, IndexedScope::new(stamp, index, table_version, state));
+                    store_index(slot, (stamp, index), table_version, state);
                     return Ok(());
                 }
                 Err(state) => table = state,
@@ -281,7 +260,7 @@ impl LiveIndex {
         let build =
             |snapshot: &Snapshot<'_>| Ok((snapshot.file_state.clone(), Index::build(snapshot)?));
         let (stamp, index) = scope.store.full_scan(READ_TIMEOUT, build)?;
-        store_index(slot, IndexedScope::new(stamp, index, table_version, table));
+        store_index(slot, (stamp, index), table_version, table);
         Ok(())
     }
 
@@ -309,10 +288,8 @@ impl LiveIndex {
                     }
                 })?,
             };
-            let changes = match &index {
-                Some(index) => Some(index.changes_since(listing, snapshot)?),
-                None => None,
-            };
+            let changes = index.as_ref().map(|index| index.changes_since(listing, snapshot));
+            let changes = changes.transpose()?;
             // A disturbed snapshot is read again; the table is not.
             let loaded = (snapshot.file_state.clone(), changes);
             read = Some((state, index));
@@ -330,30 +307,17 @@ impl LiveIndex {
     }
 
     fn read_table(&self, scope: &Scope, stamp: &TableVersion) -> (TableState, Option<Index>) {
-        if !stamp.is_some() {
-            return (TableState::None, None);
-        }
         let Some(encoder) = Encoder::embedded() else {
             let reason = "the encoder inside this binary is damaged".to_owned();
-            return (TableState::unusable(reason, false), None);
+            return (TableState::Unusable { reason, may_be_damaged: false }, None);
         };
         let refused = self.refused_table.lock();
         if let Some((_, reason)) = refused.as_ref().filter(|(refused, _)| refused == stamp) {
-            return (TableState::unusable(reason.clone(), true), None);
+            let reason = reason.clone();
+            return (TableState::Unusable { reason, may_be_damaged: true }, None);
         }
         drop(refused);
         load_table(scope, encoder, self.resident)
-    }
-}
-
-impl IndexedScope {
-    const fn new(
-        stamp: FileState,
-        index: Index,
-        table_version: TableVersion,
-        table: TableState,
-    ) -> Self {
-        Self { file_state: Some(stamp), index, table_version, table, update_began: 0 }
     }
 }
 
@@ -382,12 +346,11 @@ fn load_table(scope: &Scope, encoder: &Encoder, resident: usize) -> (TableState,
         Ok((index, info)) => (TableState::Used(info), Some(index)),
         Err(error) => {
             let reason = text::line(&error.to_string(), 300);
-            (TableState::unusable(reason, error.may_be_damage()), None)
+            (TableState::Unusable { reason, may_be_damaged: error.may_be_damage() }, None)
         }
     }
 }
 
-/// A build without the `table` feature has no vector tables.
 #[cfg(not(feature = "table"))]
 const fn load_table(
     _scope: &Scope,
@@ -413,9 +376,14 @@ fn list(scope: &Scope, snapshot: &Snapshot<'_>) -> Result<Listing, StoreError> {
 }
 
 /// Stores a new index, and returns the memory that building it took to the system.
-fn store_index(slot: &mut Option<IndexedScope>, indexed: IndexedScope) {
-    let size = indexed.index.bytes();
-    *slot = Some(indexed);
+fn store_index(
+    slot: &mut Option<IndexedScope>,
+    (stamp, index): (FileState, Index),
+    table_version: TableVersion,
+    table: TableState,
+) {
+    let (size, file_state) = (index.bytes(), Some(stamp));
+    *slot = Some(IndexedScope { file_state, index, table_version, table, update_began: 0 });
     if size >= heap::MIN_RELEASE_BYTES {
         heap::release();
     }

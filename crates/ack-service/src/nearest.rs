@@ -1,27 +1,32 @@
 //! The approved memories nearest to one that waits for review, and its relation to them.
 //!
 //! A search proposes candidates, by the words of the title and the meaning of the whole text. These
-//! are compared with the memory, and the nearest are kept. If a search would have to wait for its
-//! index, a scan of the store proposes candidates instead.
-
-mod scan;
+//! are compared with the memory, and the nearest are kept.
+//!
+//! Building the index of a large store takes seconds, and a reviewer wants to see the first card now.
+//! So while that index is built, one pass over the store proposes the rows with the memory's rarest
+//! words.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use ack_api::RelationKind;
 use ack_api::memory::{Memory, StatusFilter};
 use ack_compare::{Profile, Relation, relate};
-use ack_store::READ_TIMEOUT;
+use ack_search::analysis::{self, TextRole};
+use ack_store::{READ_TIMEOUT, StoreError};
 use rayon::iter::{
     IndexedParallelIterator, IntoParallelIterator, IntoParallelRefIterator, ParallelExtend,
     ParallelIterator,
 };
 
+use super::context::evidence::Frequencies;
+use super::context::words::{WordKind, Words};
 use super::engine::Service;
 use super::error::Error;
 use super::open::OpenScopes;
+use super::scope::Scope;
 use super::scope::resolve::Selection;
 use super::search::Search;
 use super::validate::QuerySpec;
@@ -29,6 +34,10 @@ use super::validate::QuerySpec;
 const MAX_NEAREST: usize = 3;
 const MAX_PROPOSED: usize = 10;
 const MAX_TITLE: usize = 200;
+/// The index of a store up to this size is built without a noticeable delay.
+const MAX_FAST_BYTES: u64 = 4 << 20;
+/// Maximum bytes of a text whose words are searched for in a large store.
+const MAX_TEXT_BYTES: usize = 4_000;
 /// How much content a memory that is held back shares with the one that it contradicts. See
 /// `tests/relations` for how this was chosen.
 const MIN_RESEMBLANCE: f64 = 0.4;
@@ -44,7 +53,6 @@ pub struct NearMemory {
     pub relation: Relation,
 }
 
-/// The approved memories of one scope that are nearest to a memory, at most [`MAX_NEAREST`].
 fn search(
     service: &Service,
     memory: &Memory,
@@ -77,8 +85,7 @@ fn propose(
     Ok(hits.map(|hit| (hit.hit.scope, hit.memory)).collect())
 }
 
-/// The id of an approved memory of their scope that each of these contradicts, if there is one.
-/// Waits for the index.
+/// The id of an approved memory that each contradicts, if there is one. Waits for the index.
 pub fn contradicted(
     service: &Service,
     memories: &[&Memory],
@@ -104,9 +111,9 @@ pub fn contradicted(
         let others: HashMap<&str, Profile> =
             others.into_par_iter().map(|(id, other)| (id, Profile::of(other))).collect();
         let contradicted = |(memory, (profile, proposed)): (&&Memory, &(Profile, Vec<_>))| {
-            let proposed = proposed.iter().map(|(_, other): &(String, Memory)| &other.id);
-            let proposed = proposed.filter(|id| **id != memory.id);
-            let mut proposed = proposed.filter_map(|id| Some((id, others.get(id.as_str())?)));
+            let ids = proposed.iter().map(|(_, other): &(String, Memory)| &other.id);
+            let ids = ids.filter(|id| **id != memory.id);
+            let mut proposed = ids.filter_map(|id| Some((id, others.get(id.as_str())?)));
             let (id, first) = proposed.find(|(_, other)| contradicts(profile, other))?;
             // Approved memories that differ in the same way, as `Screen 1` and `Screen 2` do, are
             // about different things, and so is this one.
@@ -127,8 +134,7 @@ fn contradicts(one: &Profile, other: &Profile) -> bool {
     relation.kind == RelationKind::Contradicts && relation.resemblance >= MIN_RESEMBLANCE
 }
 
-/// The nearest without waiting for an index. While the index of a large store is missing, scans its
-/// rows and builds the index on another thread.
+/// The nearest without waiting for the index of a large store.
 pub fn run(
     service: &'static Service,
     memory: &Memory,
@@ -137,14 +143,14 @@ pub fn run(
 ) -> Result<Vec<NearMemory>, Error> {
     let selection = service.select(Some(scope), None)?;
     let found = selection.scopes.iter().find(|found| found.name == scope);
-    let Some(found) = found.filter(|found| scan::is_large(found)) else {
+    let Some(found) = found.filter(|found| is_large(found)) else {
         return search(service, memory, scope, more);
     };
     let live = service.indexes.of(found);
     if live.is_ready() {
         return search(service, memory, scope, more);
     }
-    let scanned = scan::run(found, (memory, more), &Profile::of(memory))?;
+    let scanned = scan(found, memory, more)?;
     if live.is_missing() {
         let found = Arc::clone(found);
         // An error is reported when the index is needed.
@@ -153,14 +159,48 @@ pub fn run(
     Ok(scanned)
 }
 
-/// The nearest of the proposed memories, each with the name of its scope.
+fn is_large(scope: &Scope) -> bool {
+    let metadata = std::fs::metadata(scope.store.path());
+    metadata.is_ok_and(|metadata| metadata.is_file() && metadata.len() > MAX_FAST_BYTES)
+}
+
+/// The nearest without an index: the rows with the rarest words are read in full and compared.
+fn scan(scope: &Scope, memory: &Memory, more: &[Memory]) -> Result<Vec<NearMemory>, StoreError> {
+    let words = words(memory);
+    let found = scope.store.quick_scan(READ_TIMEOUT, |snapshot| {
+        let rows = snapshot.word_matches(StatusFilter::Approved, &words)?;
+        let weights = Frequencies::count(rows.iter().map(|row| row.words), &words).weights();
+        let best = weights.best(rows.iter(), |row| row.words, MAX_PROPOSED).into_iter();
+        let found = best.map(|row| snapshot.memory_in_force(row.key, StatusFilter::Approved));
+        found.collect::<Result<Vec<_>, _>>()
+    })?;
+    let found = found.into_iter().flatten().chain(more.iter().cloned());
+    let found = found.map(|found| (scope.name.clone(), found));
+    Ok(compare_proposed((&scope.name, memory), &Profile::of(memory), found))
+}
+
+/// The words of a memory, title first.
+fn words(memory: &Memory) -> Words {
+    let mut unique = HashSet::new();
+    let mut list = Vec::new();
+    for text in memory.texts() {
+        let text = ack_api::text::cut(text, MAX_TEXT_BYTES).0;
+        analysis::tokenize(&text, TextRole::Document, &mut |token| {
+            if unique.insert(token.text.to_string()) {
+                list.push((token.text.into_owned(), WordKind::Prose));
+            }
+        });
+    }
+    Words::new(list)
+}
+
 fn compare_proposed(
     (scope, memory): (&str, &Memory),
     profile: &Profile,
     proposed: impl Iterator<Item = (String, Memory)>,
 ) -> Vec<NearMemory> {
-    let others = proposed.filter(|(of, other)| other.id != memory.id || of != scope);
-    let others: Vec<(String, Memory)> = others.collect();
+    let others: Vec<(String, Memory)> =
+        proposed.filter(|(of, other)| other.id != memory.id || of != scope).collect();
     let mut neighbours: Vec<NearMemory> = others
         .into_par_iter()
         .map(|(scope, memory)| NearMemory {

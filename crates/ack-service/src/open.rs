@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -14,7 +13,8 @@ use ack_api::{Contradiction, Diagnostic, Hint, Note, NoteKind, cancel, text, tim
 use ack_search::inverted::Index;
 use ack_search::inverted::docs::Doc;
 use ack_search::postings::DocId;
-use ack_store::{READ_TIMEOUT, Store, StoreError};
+use ack_store::{READ_TIMEOUT, StoreError};
+use parking_lot::Mutex;
 
 use super::engine::Service;
 use super::error::Error;
@@ -41,15 +41,13 @@ impl OpenScope {
         &self.scope.name
     }
 
-    /// Its index, as of the last commit before the request.
-    pub fn index(&self) -> Option<&Index> {
+    fn index(&self) -> Option<&Index> {
         self.guard.get()
     }
 }
 
 pub struct OpenScopes {
     scopes: Vec<OpenScope>,
-    /// Decides why approved memories may be out of date.
     pub staleness: Staleness,
     pub now: jiff::Timestamp,
 }
@@ -66,32 +64,39 @@ pub struct Records {
     /// The records, by the position of their scope and their id. A record is missing if it is gone,
     /// or if the filter does not allow its present status.
     pub found: HashMap<(usize, String), Record>,
-    /// The scopes that could not be read.
     pub failed: Vec<(usize, Error)>,
 }
 
-/// A memory, and the memories that contradict it.
 pub struct Record {
     pub memory: Memory,
     pub contradictions: Vec<Contradiction>,
 }
 
-/// Reads records of one store, by their ids.
-pub fn read_records(
-    store: &Store,
-    wanted: &[(RowKey, &str)],
-    filter: StatusFilter,
-    timeout: Duration,
-) -> Result<Vec<(String, Record)>, StoreError> {
-    store.snapshot_with_timeout(timeout, |snapshot| {
-        let found = snapshot.memories(wanted, filter)?;
-        let records = found.into_iter().map(|(id, memory)| {
-            let contradictions = snapshot.contradictions(&id, filter)?;
-            let record = Record { memory, contradictions };
-            Ok((id, record))
+impl Records {
+    /// Adds the records of a scope with these keys. The filter applies to the present status in its
+    /// store.
+    pub fn read(
+        &mut self,
+        (number, scope): (usize, &Scope),
+        wanted: &[(RowKey, &str)],
+        filter: StatusFilter,
+        timeout: Duration,
+    ) {
+        if wanted.is_empty() {
+            return;
+        }
+        let read = scope.store.snapshot_with_timeout(timeout, |snapshot| {
+            let records = snapshot.memories(wanted, filter)?.into_iter().map(|(id, memory)| {
+                let contradictions = snapshot.contradictions(&id, filter)?;
+                Ok(((number, id), Record { memory, contradictions }))
+            });
+            records.collect::<Result<Vec<_>, _>>()
         });
-        records.collect()
-    })
+        match read {
+            Ok(found) => self.found.extend(found),
+            Err(error) => self.failed.push((number, failure(scope, error))),
+        }
+    }
 }
 
 impl OpenScopes {
@@ -103,36 +108,34 @@ impl OpenScopes {
         selection: &mut Selection,
         notes: &mut Vec<Note>,
     ) -> Result<Self, Error> {
-        let scopes = readable_scopes(selection, service.wait_policy, notes)?;
+        let policy = service.wait_policy;
+        let scopes = readable_scopes(selection, policy, notes)?;
         // A locked scope gets less time if other scopes can answer.
-        let timeout = match scopes.len() {
-            0 | 1 => READ_TIMEOUT,
-            _ => READ_TIMEOUT / 4,
-        };
+        let timeout = if scopes.len() > 1 { READ_TIMEOUT / 4 } else { READ_TIMEOUT };
         let indexes: Vec<Arc<LiveIndex>> =
             scopes.iter().map(|scope| service.indexes.of(scope)).collect();
         let mut refreshed = refresh(&scopes, &indexes, timeout)?;
-        let policy = service.wait_policy;
         let open = read_each(&scopes, selection, policy, notes, |scope, _| {
             let live = service.indexes.of(scope);
             let guard = match refreshed.remove(&scope.name) {
                 Some(done) => done.and_then(|()| live.refreshed(scope, timeout)),
                 None => live.current(scope, timeout),
             };
-            let scope = Arc::clone(scope);
-            guard.map(|guard| OpenScope { scope, guard })
+            guard.map(|guard| OpenScope { scope: Arc::clone(scope), guard })
         })?;
         notes.extend(open.iter().filter_map(unusable_table));
         let now = (service.config.clock)();
-        Ok(Self {
-            scopes: open,
-            staleness: Staleness::new(now, &selection.current, Bounds::ANSWER),
-            now,
-        })
+        let staleness = Staleness::new(now, &selection.current, Bounds::ANSWER);
+        Ok(Self { scopes: open, staleness, now })
     }
 
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &OpenScope> {
         self.scopes.iter()
+    }
+
+    /// The scopes with their indexes, as of the last commit before the request.
+    pub fn indexed(&self) -> impl Iterator<Item = (&Arc<Scope>, &Index)> {
+        self.scopes.iter().filter_map(|open| Some((&open.scope, open.index()?)))
     }
 
     pub fn len(&self) -> usize {
@@ -174,34 +177,20 @@ impl OpenScopes {
             }
         }
         let mut records = Records::default();
-        for (number, (open, keys)) in
-            self.scopes.iter().zip(keys).enumerate().filter(|(_, (_, keys))| !keys.is_empty())
-        {
-            match read_records(&open.scope.store, &keys, filter, READ_TIMEOUT) {
-                Ok(found) => {
-                    let found = found.into_iter();
-                    let keyed = found.map(|(id, record)| ((number, id), record));
-                    records.found.extend(keyed);
-                }
-                Err(error) => records.failed.push((number, failure(&open.scope, error))),
-            }
+        for (number, (open, keys)) in self.scopes.iter().zip(&keys).enumerate() {
+            records.read((number, &open.scope), keys, filter, READ_TIMEOUT);
         }
         records
     }
 
-    /// Adds notes about scopes of which a part was not read, or not the newest state.
     pub fn note_incomplete_reads(&self, notes: &mut Vec<Note>) {
         note_incomplete_reads(self.iter().map(|open| &*open.scope), notes);
     }
 
-    /// Adds notes about scopes whose stores have no review status.
     pub fn note_missing_status(&self, relevant: impl Fn(&str) -> bool, notes: &mut Vec<Note>) {
-        for open in self.iter() {
-            if !relevant(open.name()) || open.index().is_none_or(|index| index.has_status) {
-                continue;
-            }
-            notes.push(missing_status(&open.scope));
-        }
+        let scopes = self.indexed().filter(|(scope, _)| relevant(&scope.name));
+        let without = scopes.filter(|(_, index)| !index.has_status);
+        notes.extend(without.map(|(scope, _)| missing_status(scope)));
     }
 }
 
@@ -218,11 +207,8 @@ pub fn readable_scopes(
         notes.push(Note::about(NoteKind::ScopeUnavailable, &broken.scope, broken.reason.clone()));
     }
     if let (Some(broken), true) = (selection.broken.first(), selection.scopes.is_empty()) {
-        let error = ScopeError::Unusable {
-            name: broken.scope.clone(),
-            reason: broken.reason.text().to_owned(),
-        };
-        return Err(error.into());
+        let (name, reason) = (broken.scope.clone(), broken.reason.text().to_owned());
+        return Err(ScopeError::Unusable { name, reason }.into());
     }
     match remote::prepare(selection, wait_policy, notes) {
         Some(cold) if selection.scopes.is_empty() => Err(cold.into()),
@@ -282,7 +268,6 @@ pub fn unavailable(scope: &str, error: &Error) -> Note {
     Note::about(NoteKind::ScopeUnavailable, scope, error.as_message())
 }
 
-/// The note for a scope whose store has no review status.
 pub fn missing_status(scope: &Scope) -> Note {
     let counts_as = scope.store.unreviewed().status();
     Note::about(
@@ -292,7 +277,6 @@ pub fn missing_status(scope: &Scope) -> Note {
     )
 }
 
-/// The note for a scope whose overviews of sessions are not shown.
 pub fn overviews_withheld(scope: &str) -> Note {
     let message =
         "overviews of its sessions are not shown while some of its memories are not approved";
@@ -300,39 +284,34 @@ pub fn overviews_withheld(scope: &str) -> Note {
     Note::about(NoteKind::NotAvailable, scope, message).with(show)
 }
 
-/// Adds notes about scopes with notes that cannot be read, and those that were read while a writer
-/// kept its lock.
+/// Adds notes about files that cannot be read, and about stores that a writer keeps locked.
 pub fn note_incomplete_reads<'a>(scopes: impl Iterator<Item = &'a Scope>, notes: &mut Vec<Note>) {
     for scope in scopes {
         let report = scope.store.notes_report();
+        let mut note = |message: String, outcome| {
+            let note = Note::about(NoteKind::NotAvailable, &scope.name, message);
+            notes.push(note.with(Hint::command("doctor", outcome)));
+        };
         let mut unread = report.hidden.len() as u64;
         if let Some(why) = report.unknown_reference {
             // No file is missing: it is not known which are approved.
             unread = unread.saturating_sub(1);
             let message = format!("this scope's approved notes cannot be read: {why}");
-            let note = Note::about(NoteKind::NotAvailable, &scope.name, message);
-            notes.push(note.with(Hint::command("doctor", "shows the details")));
+            note(message, "shows the details");
         }
         if unread > 0 {
-            let message = format!(
-                "{} of this scope cannot be read and {} missing here",
-                count(unread, "file"),
-                verb(unread, "is", "are")
-            );
-            let note = Note::about(NoteKind::NotAvailable, &scope.name, message);
-            notes.push(note.with(Hint::command("doctor", "shows which")));
+            let (files, are) = (count(unread, "file"), verb(unread, "is", "are"));
+            let message = format!("{files} of this scope cannot be read and {are} missing here");
+            note(message, "shows which");
         }
-        let Some(read) = scope.store.read_while_locked() else {
-            continue;
-        };
-        notes.push(Note::about(
-            NoteKind::StoreLocked,
-            &scope.name,
-            format!(
-                "another program keeps this store locked: this is its state as of {}, without uncommitted changes",
+        if let Some(read) = scope.store.read_while_locked() {
+            let message = format!(
+                "another program keeps this store locked: this is its state as of {}, without \
+                 uncommitted changes",
                 time::to_rfc3339(read)
-            ),
-        ));
+            );
+            notes.push(Note::about(NoteKind::StoreLocked, &scope.name, message));
+        }
     }
 }
 
@@ -348,19 +327,14 @@ fn refresh(
         return Ok(HashMap::new());
     }
     let flag = cancel::current();
-    let next = AtomicUsize::new(0);
+    let next = Mutex::new(scopes.iter().zip(indexes));
     let work = || {
-        let mut results = Vec::new();
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            match scopes.get(number).zip(indexes.get(number)) {
-                Some((scope, live)) if flag.check().is_ok() => {
-                    let done = live.current(scope, timeout).map(drop);
-                    results.push((scope.name.clone(), done));
-                }
-                _ => return results,
-            }
-        }
+        let taken = std::iter::from_fn(|| next.lock().next().filter(|_| flag.check().is_ok()));
+        let done = taken.map(|(scope, live)| {
+            let done = live.current(scope, timeout).map(drop);
+            (scope.name.clone(), done)
+        });
+        done.collect::<Vec<_>>()
     };
     let threads = thread::available_parallelism().map_or(1, usize::from).min(MAX_REFRESH_THREADS);
     let results = thread::scope(|threads_scope| {

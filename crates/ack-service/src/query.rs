@@ -46,10 +46,9 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
     }
     if request.query.is_some() && spec.text.is_none() && !page.hits.is_empty() {
         let age = if spec.oldest { "oldest" } else { "newest" };
-        notes.push(Note::new(
-            NoteKind::EmptyQuery,
-            format!("the query is empty: these are the {age} memories that pass the filters"),
-        ));
+        let message =
+            format!("the query is empty: these are the {age} memories that pass the filters");
+        notes.push(Note::new(NoteKind::EmptyQuery, message));
     }
     let mut response = QueryResponse {
         total: page.total,
@@ -81,18 +80,18 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
 /// for them.
 fn hidden_by_status(number: u64, spec: &QuerySpec) -> Note {
     let matching = count(number, "matching memory");
-    let it = verb(number, "it", "them");
     let note = |message| Note::new(NoteKind::HiddenByStatus, message);
-    let see = |options: &[&str]| {
+    let see = |options: &[&'static str]| {
         let options = options.iter().map(|status| Given::value("status", *status));
+        let it = verb(number, "it", "them");
         Hint::pass(options.collect::<Vec<_>>(), format!("to see {it}"))
     };
     if spec.withholds {
-        let wait = verb(number, "waits", "wait");
+        let waiting = format!("{matching} {} for review", verb(number, "waits", "wait"));
         let message = match (number, spec.withheld) {
-            (_, None) => return note(format!("{matching} {wait} for review")),
+            (_, None) => return note(waiting),
             (0, Some(_)) => UNREVIEWED_WITHHELD.to_owned(),
-            (_, Some(_)) => format!("{matching} {wait} for review; {UNREVIEWED_WITHHELD}"),
+            (_, Some(_)) => format!("{waiting}; {UNREVIEWED_WITHHELD}"),
         };
         note(message).with(review_shows())
     } else if spec.filters.status == StatusFilter::Approved {
@@ -105,7 +104,6 @@ fn hidden_by_status(number: u64, spec: &QuerySpec) -> Note {
 }
 
 impl Search<'_> {
-    /// Rejects a `like` that matches no memory, or one that the caller may not see.
     fn check_like(&self) -> Result<(), Error> {
         let Some(like) = &self.spec.like else {
             return Ok(());
@@ -115,8 +113,8 @@ impl Search<'_> {
             let ids = self.views.iter().flat_map(|view| view.index.live_ids(status));
             let near = nearest(&like.id, ids, 3);
             cancel::check()?;
-            let scopes = self.names.clone();
-            return Err(Error::MemoryNotFound { id, scopes, unread: Vec::new(), nearest: near });
+            let (scopes, unread) = (self.names.clone(), Vec::new());
+            return Err(Error::MemoryNotFound { id, scopes, unread, nearest: near });
         };
         let found = self.views.get(scope).and_then(|view| view.index.doc(doc));
         let is_hidden = found.is_some_and(|found| !status.allows(found.status));
@@ -142,29 +140,22 @@ impl Search<'_> {
     fn notes(&self, selection: &Selection, page: &Page, notes: &mut Vec<Note>) {
         let hits = &page.hits;
         if page.gone > 0 {
-            notes.push(Note::new(
-                NoteKind::ChangedMeanwhile,
-                format!(
-                    "{} changed or disappeared while this was being answered",
-                    count(page.gone as u64, "matching memory")
-                ),
-            ));
+            let gone = count(page.gone as u64, "matching memory");
+            let message = format!("{gone} changed or disappeared while this was being answered");
+            notes.push(Note::new(NoteKind::ChangedMeanwhile, message));
         }
         match page.certainty {
             Certainty::NoWords if !page.only_stop_words => {
                 notes.insert(0, Note::new(NoteKind::NoWordMatches, self.no_words(hits)));
             }
             Certainty::Uncertain => {
-                let note = Note::new(NoteKind::NothingCertain, self.nothing_certain());
-                notes.insert(0, note);
+                notes.insert(0, Note::new(NoteKind::NothingCertain, self.nothing_certain()));
             }
             Certainty::NoWords | Certainty::Certain => {}
         }
         if page.only_stop_words {
-            notes.push(Note::new(
-                NoteKind::OnlyStopWords,
-                "the query has only very common words; they were searched as they are",
-            ));
+            let message = "the query has only very common words; they were searched as they are";
+            notes.push(Note::new(NoteKind::OnlyStopWords, message));
         }
         for (_, name) in self.views.iter().zip(&self.names).filter(|(view, _)| view.is_partial()) {
             let message = format!(
@@ -183,50 +174,40 @@ impl Search<'_> {
         }
         // A caller that may not ask for what waits does not need to know why it waits.
         if !self.spec.withholds {
-            let hiding = page.hiding_scopes.iter().filter_map(|scope| self.name(*scope));
-            let hiding: BTreeSet<&str> = hiding.collect();
-            let hides = |scope: &str| hiding.contains(scope);
-            self.opened.note_missing_status(hides, notes);
+            let hiding: BTreeSet<&str> =
+                page.hiding_scopes.iter().filter_map(|scope| self.name(*scope)).collect();
+            self.opened.note_missing_status(|scope| hiding.contains(scope), notes);
         }
         answer::note_repairs(hits.iter().map(|hit| &hit.memory), notes);
         if selection.scopes.is_empty() {
-            notes.push(Note::new(
-                NoteKind::NoScopes,
-                "no scope could be searched; `searched.skipped` says why",
-            ));
+            let message = "no scope could be searched; `searched.skipped` says why";
+            notes.push(Note::new(NoteKind::NoScopes, message));
         }
     }
 
     /// What to try if the question is in a language that is searched by its words alone.
     fn other_language(&self) -> Option<Message> {
         let text = self.spec.text.as_deref()?;
-        let is_foreign = Encoder::embedded().is_some_and(|encoder| encoder.is_foreign(text));
-        is_foreign.then(|| {
-            Message::suggestion(Hint::advice(
-                "this language is searched by its words alone: ask in English, or with names, \
-                 codes and identifiers from the memory",
-            ))
-        })
+        Encoder::embedded().filter(|encoder| encoder.is_foreign(text))?;
+        Some(Message::suggestion(Hint::advice(
+            "this language is searched by its words alone: ask in English, or with names, codes \
+             and identifiers from the memory",
+        )))
     }
 
-    /// Which names of the request no memory has.
     fn unknown_names(&self, request: &QueryRequest) -> Vec<Message> {
         if request.project.is_none() && request.tags.is_none() && request.kind.is_none() {
             return Vec::new();
         }
         let mut messages: Vec<Message> = Vec::new();
         let known = KnownNames::of(self);
-        if let Some(project) = &request.project {
-            // If the project exists under another name, there is nothing to correct.
-            if !known
-                .projects
-                .visible
-                .iter()
-                .any(|name| self.project_names.contains(&fold_name(name)))
-            {
-                let unknown = known.projects.unknown("was learned in project", project);
-                messages.extend(unknown.map(Message::new));
-            }
+        // If the project exists under another name, there is nothing to correct.
+        let is_known = |name: &&str| self.project_names.contains(&fold_name(name));
+        if let Some(project) = &request.project
+            && !known.projects.visible.iter().any(is_known)
+        {
+            let unknown = known.projects.unknown("was learned in project", project);
+            messages.extend(unknown.map(Message::new));
         }
         for tag in request.tags.iter().flatten() {
             messages.extend(known.tags.unknown("has the tag", tag).map(Message::new));

@@ -25,21 +25,16 @@ pub fn prepare(
         .filter_map(|scope| Some((scope.name.clone(), scope.remote.clone()?)))
         .collect();
     // Each may wait for its server, so wait for all of them in parallel.
+    let ask = |(_, remote): &(String, Arc<Remote>)| remote.prepare(wait_policy);
     let all_freshness: Vec<Freshness> = match remote.as_slice() {
-        [] => return None,
-        [(_, only)] => vec![only.prepare(wait_policy)],
-        several => std::thread::scope(|threads| {
-            let prepared: Vec<_> = several
-                .iter()
-                .map(|(_, remote)| threads.spawn(|| remote.prepare(wait_policy)))
-                .collect();
-            prepared
+        several @ [_, _, ..] => std::thread::scope(|threads| {
+            let asked: Vec<_> = several.iter().map(|one| threads.spawn(move || ask(one))).collect();
+            let answers = asked
                 .into_iter()
-                .map(|prepared| {
-                    prepared.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-                })
-                .collect()
+                .map(|asked| asked.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            answers.collect()
         }),
+        few => few.iter().map(ask).collect(),
     };
     let mut first = None;
     for ((name, _), freshness) in remote.into_iter().zip(all_freshness) {
@@ -67,11 +62,9 @@ pub fn prepare(
     first
 }
 
-/// Whether the copy of a bucket is damaged, according to the error from reading its records. Other
-/// failures are temporary.
+/// Whether an error says that a bucket's copy is damaged. Other failures are temporary.
 fn is_damage(error: &StoreError) -> bool {
-    let is_short = matches!(error.problem, StoreProblem::Sqlite(_));
-    is_short
+    matches!(error.problem, StoreProblem::Sqlite(_))
         || matches!(
             error.code(),
             ErrorCode::StoreCorrupt
@@ -82,28 +75,24 @@ fn is_damage(error: &StoreError) -> bool {
         )
 }
 
-/// Rebuilds the copy of a bucket's version if its records could not be read because it is damaged.
-/// Returns whether it is worth reading it again.
+/// Rebuilds a bucket's copy if it is damaged. Returns whether it is worth reading again.
 pub fn repair(scope: &Scope, error: &StoreError, wait_policy: WaitPolicy) -> bool {
     let remote = scope.remote.as_ref().filter(|_| is_damage(error));
     remote.is_some_and(|remote| remote.repair_records(wait_policy))
 }
 
-/// Why a scope in a bucket cannot be read, if its copy is damaged. The next request that may wait
-/// rebuilds it.
+/// Why a bucket's scope cannot be read if its copy is damaged. The next request rebuilds it.
 pub fn damaged(scope: &Scope, error: &StoreError) -> Option<ScopeError> {
     let remote = scope.remote.as_ref().filter(|_| is_damage(error))?;
     remote.repair_records(WaitPolicy::None);
-    let address = remote.address();
+    let reason = format!(
+        "its copy on this machine is damaged ({error}), and is fetched again from {} once that \
+         answers",
+        remote.address()
+    );
     Some(ScopeError::Cold {
         name: scope.name.clone(),
-        reason: text::line(
-            &format!(
-                "its copy on this machine is damaged ({error}), and is fetched again from \
-                 {address} once that answers"
-            ),
-            400,
-        ),
+        reason: text::line(&reason, 400),
         hints: vec![
             Hint::advice("ask again once the bucket answers"),
             Hint::command("doctor", "shows every scope"),
@@ -135,17 +124,14 @@ pub fn table_command(scope: &Scope, outcome: &str) -> Hint {
     }
 }
 
-/// The note about a scope in a bucket that may be out of date.
 pub fn freshness_note(freshness: &Freshness) -> Option<(NoteKind, String)> {
     let (kind, message) = match freshness {
         Freshness::Current => return None,
-        Freshness::Stale { asked_at, reason } => (
-            NoteKind::RemoteStale,
-            format!(
-                "as of {}: {reason}",
-                asked_at.map_or_else(|| "an unknown time".to_owned(), time::to_rfc3339)
-            ),
-        ),
+        Freshness::Stale { asked_at, reason } => {
+            let asked_at = asked_at.map(time::to_rfc3339);
+            let time = asked_at.as_deref().unwrap_or("an unknown time");
+            (NoteKind::RemoteStale, format!("as of {time}: {reason}"))
+        }
         Freshness::Cold { reason, .. } => (NoteKind::RemoteCold, reason.clone()),
     };
     Some((kind, text::line(&message, 400)))

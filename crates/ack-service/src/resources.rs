@@ -30,12 +30,9 @@ impl Service {
         // A private scope is never claimed by the content of its memories.
         let current = current_by_manifests(&self.config, &scopes, None)?;
         let visible = self.readable_by_default(&scopes, &current);
-        let listed = visible.map(|scope| {
-            let description = scope.manifest.description.as_ref();
-            ListedScope {
-                name: scope.name.clone(),
-                description: description.map(|description| text::line(description, 300)),
-            }
+        let listed = visible.map(|scope| ListedScope {
+            name: scope.name.clone(),
+            description: scope.manifest.description.as_ref().map(|text| text::line(text, 300)),
         });
         Ok(listed.collect())
     }
@@ -66,12 +63,8 @@ impl Service {
         };
         let response = self.list_scopes(&request)?;
         let Some(scope) = response.scopes.into_iter().next() else {
-            return Err(ScopeError::NotFound {
-                name: name.to_owned(),
-                known: Vec::new(),
-                projects: Vec::new(),
-            }
-            .into());
+            let (known, projects) = (Vec::new(), Vec::new());
+            return Err(ScopeError::NotFound { name: name.to_owned(), known, projects }.into());
         };
         let newest = self.query_memories(&QueryRequest {
             scope: Some(scope.name.clone()),

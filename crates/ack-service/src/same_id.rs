@@ -28,28 +28,26 @@ pub struct Holder<'a> {
     pub doc: Option<DocId>,
 }
 
-/// The scopes that contain a memory with this id, the one that is meant first. `own` is the current
-/// scope.
+/// The scopes that contain a memory with this id, the one that is meant first.
 pub fn holders<'a>(
     indexes: impl Iterator<Item = (&'a str, &'a Index)>,
     own: Option<&str>,
     id: &str,
     filter: StatusFilter,
 ) -> Vec<Holder<'a>> {
-    let safe_id = text::id(id);
-    let holder_of = |(number, (scope, index)): (usize, (&'a str, &'a Index))| {
-        let found =
-            index.find_typed(&safe_id).map(|(doc, Doc { status, .. })| (Some(doc), *status));
-        let (doc, status) =
-            found.or_else(|| index.is_rejected(&safe_id).then_some((None, Status::Rejected)))?;
-        Some(Holder { number, scope, status, doc })
-    };
-    let mut holders: Vec<Holder<'a>> = indexes.enumerate().filter_map(holder_of).collect();
-    let reviewed = |status| StatusFilter::Approved.allows(status);
+    let id = text::id(id);
+    let mut holders: Vec<Holder<'a>> = Vec::new();
+    for (number, (scope, index)) in indexes.enumerate() {
+        if let Some((doc, Doc { status, .. })) = index.find_typed(&id) {
+            holders.push(Holder { number, scope, status: *status, doc: Some(doc) });
+        } else if index.is_rejected(&id) {
+            holders.push(Holder { number, scope, status: Status::Rejected, doc: None });
+        }
+    }
     holders.sort_by_key(|holder| {
         (
             !filter.allows(holder.status),
-            !reviewed(holder.status),
+            !StatusFilter::Approved.allows(holder.status),
             holder.doc.is_none(),
             Some(holder.scope) != own,
             holder.number,
@@ -66,8 +64,7 @@ pub fn address(text: &str) -> Option<(String, String)> {
     }
 }
 
-/// Rejects an address of another scope than the argument `scope` names. `searched` are the scopes
-/// that it stands for.
+/// Rejects an address of another scope than the argument `scope` names.
 pub fn check_scope(given: &str, scope: Option<&str>, searched: &[Arc<Scope>]) -> Result<(), Error> {
     let (Some(scope), Some((named, id))) = (scope, address(given)) else {
         return Ok(());
@@ -84,34 +81,28 @@ pub fn check_scope(given: &str, scope: Option<&str>, searched: &[Arc<Scope>]) ->
     })
 }
 
-/// The note for ids that other scopes also contain, each with those scopes.
 pub fn note(others: &[(String, Vec<(String, Status)>)]) -> Option<Note> {
     others.first()?;
-    let scopes = |holders: &[(String, Status)]| {
-        let parts =
-            holders.iter().take(MAX_NAMED).map(|(scope, status)| format!("`{scope}` ({status})"));
-        let more = match holders.len().saturating_sub(MAX_NAMED) {
+    let one = |(id, holders): &(String, Vec<(String, Status)>)| {
+        let named = holders.iter().take(MAX_NAMED);
+        let named: Vec<String> =
+            named.map(|(scope, status)| format!("`{scope}` ({status})")).collect();
+        let more = match holders.len() - named.len() {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        parts.collect::<Vec<_>>().join(", ") + &more
+        format!("`{}` is in other scopes too: {}{more}", text::id(id), named.join(", "))
     };
-    let one = |id: &str, holders: &[(String, Status)]| {
-        format!("`{}` is in other scopes too: {}", text::id(id), scopes(holders))
-    };
-    let named = others.iter().take(MAX_NAMED);
-    let mut parts: Vec<String> = named.map(|(id, holders)| one(id, holders)).collect();
+    let mut parts: Vec<String> = others.iter().take(MAX_NAMED).map(one).collect();
     if others.len() > MAX_NAMED {
         parts.push(format!("and so are {} more ids", others.len() - MAX_NAMED));
     }
-    let message = parts.join("; ");
     let choose = Hint::pass([Given::any("scope")], "to choose one");
-    Some(Note::new(NoteKind::SameId, message).with(choose))
+    Some(Note::new(NoteKind::SameId, parts.join("; ")).with(choose))
 }
 
 /// The holders of an id other than the one that is meant, if a caller may ask for them.
 pub fn others(holders: &[Holder<'_>], chosen_scope: &str) -> Vec<(String, Status)> {
-    let other_holders =
-        holders.iter().filter(|holder| holder.doc.is_some() && holder.scope != chosen_scope);
-    other_holders.map(|holder| (holder.scope.to_owned(), holder.status)).collect()
+    let others = holders.iter().filter(|it| it.doc.is_some() && it.scope != chosen_scope);
+    others.map(|holder| (holder.scope.to_owned(), holder.status)).collect()
 }

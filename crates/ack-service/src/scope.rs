@@ -33,7 +33,6 @@ pub use self::registry::{Registry, check_manifest};
 use crate::bucket::Remote;
 use crate::config::SettingsError;
 
-/// How long to wait for a locked store when reading its projects.
 const PROJECTS_LOCK_TIMEOUT: Duration = Duration::from_millis(250);
 /// If reading the projects takes less time than this, they are read again after every change of the
 /// store.
@@ -42,12 +41,10 @@ const FAST_READ: Duration = Duration::from_millis(5);
 /// commit all the time.
 const REREAD_FACTOR: u32 = 20;
 
-/// File names of a database in a scope's folder.
 pub const DATABASE_NAMES: [&str; 2] = ["memory.db", "claude-mem.db"];
 
 #[derive(Debug)]
 pub struct Scope {
-    /// Its name, which is the name of its folder.
     pub name: String,
     pub folder: PathBuf,
     pub manifest: Manifest,
@@ -55,10 +52,8 @@ pub struct Scope {
     /// read it.
     pub problem: Option<SettingsError>,
     pub store: Store,
-    /// A database in its folder that is not read, because the folder has two and the manifest names
-    /// neither.
+    /// A database in its folder that is not read, because the manifest names neither of two.
     pub other_database: Option<&'static str>,
-    /// The home folder of the user, with the keys that sign decisions.
     pub home: Option<PathBuf>,
     /// The bucket that its memories are published in. The store is then the local copy.
     pub remote: Option<Arc<Remote>>,
@@ -78,7 +73,6 @@ struct RecordedState {
 }
 
 impl RecordedState {
-    /// What was read just now.
     fn new(stamp: Option<FileState>, took: Duration, projects: RecordedProjects) -> Self {
         let duration = if took < FAST_READ { Duration::ZERO } else { took };
         Self { stamp, read: Instant::now(), duration, projects: Arc::new(projects) }
@@ -133,17 +127,14 @@ impl Scope {
         let began = Instant::now();
         let projects =
             self.store.snapshot_with_timeout(PROJECTS_LOCK_TIMEOUT, |snapshot| snapshot.projects());
-        let took = match (&projects, began.elapsed()) {
-            (Err(_), took) => took.max(FAST_READ * 10),
-            (Ok(_), took) => took,
-        };
+        let least = if projects.is_ok() { Duration::ZERO } else { FAST_READ * 10 };
+        let took = began.elapsed().max(least);
         let stamp = projects.is_ok().then_some(stamp);
         let known = cached.insert(RecordedState::new(stamp, took, projects.unwrap_or_default()));
         Arc::clone(&known.projects)
     }
 
-    /// Stores the projects that were found while the store was read for another reason, with the
-    /// version of the store, and how long that took.
+    /// Stores the projects that were found while the store was read for another reason.
     pub fn set_recorded(&self, stamp: FileState, took: Duration, projects: RecordedProjects) {
         *self.recorded.lock() = Some(RecordedState::new(Some(stamp), took, projects));
     }

@@ -30,8 +30,7 @@ use crate::scope::resolve::{Current, PRIVATE_REASON, current, scopes_named, unus
 use crate::scope::{Scope, ScopeError};
 
 const MAX_DAMAGED_LINES: usize = 5;
-/// Maximum tags, projects and pending ids of a scope in a short list; [`LONG_LIST`] applies to a
-/// scope that is named.
+/// Tags, projects and pending ids of a scope in a short list; [`LONG_LIST`] if it is named.
 const SHORT_LIST: usize = 8;
 /// Tokens of what surrounds the list of scopes.
 const FRAME_TOKENS: usize = 150;
@@ -47,18 +46,12 @@ impl Service {
             detected_by: current.rule.clone(),
             ..ListScopesResponse::default()
         };
-        let named = request.scope.as_deref().map(str::trim);
-        let named = named.filter(|name| !name.is_empty());
+        let named = request.scope.as_deref().map(str::trim).filter(|name| !name.is_empty());
         check_length("scope", named.unwrap_or_default())?;
         let all = &discovery.scopes;
         let scopes = wanted_scopes(self, all, &current, named, &mut response.notes)?;
-        let start = match &request.cursor {
-            Some(cursor) => {
-                let last = decode(cursor)?;
-                scopes.partition_point(|scope| scope.name <= last)
-            }
-            None => 0,
-        };
+        let last = request.cursor.as_deref().map(decode).transpose()?;
+        let start = last.map_or(0, |last| scopes.partition_point(|scope| scope.name <= last));
         let max = match (named.is_some(), scopes.len()) {
             (true, _) => LONG_LIST,
             (false, ..=12) => SHORT_LIST,
@@ -77,12 +70,13 @@ impl Service {
             let is_shared = scope.manifest.visibility == Visibility::Shared;
             let shows_details = is_shared || is_own || named.is_some();
             let mut info = describe(self, scope, shows_details, max, audience);
-            if request.by_agent {
-                remove_operator_fields(&mut info, self);
+            if let Audience::Agent { withholds } = audience {
+                remove_operator_fields(&mut info, withholds);
             }
             used += token_cost(&info) + 1;
             if used > budget && place > start {
-                response.next_cursor = response.scopes.last().map(|last| encode(&last.name));
+                let last = response.scopes.last();
+                response.next_cursor = last.map(|last| URL_SAFE_NO_PAD.encode(&last.name));
                 break;
             }
             response.scopes.push(info);
@@ -105,7 +99,6 @@ impl Service {
     }
 }
 
-/// The scopes to list: those with a name, else all that this server shows.
 fn wanted_scopes(
     service: &Service,
     all: &[Arc<Scope>],
@@ -115,8 +108,7 @@ fn wanted_scopes(
 ) -> Result<Vec<Arc<Scope>>, Error> {
     let mut scopes = all.to_vec();
     if let Some(pinned) = &service.config.pinned {
-        let own = current.scope.as_ref();
-        let own = own.map_or("", |scope| scope.name.as_str());
+        let own = current.scope.as_ref().map_or("", |scope| scope.name.as_str());
         scopes.retain(|scope| scope.name == own);
         let message = format!(
             "this server is pinned to scope `{own}` by {}; other scopes are not shown",
@@ -160,15 +152,15 @@ fn note_current(
     let mut note = Note::new(NoteKind::NoCurrentScope, message);
     if by_agent && current.folder.parent().is_none() {
         let path = [Given::any("project_path")];
-        let ask = Hint::call_with(Tool::GetContext, path, "finds the scope of another folder");
-        note = note.with(ask);
+        note =
+            note.with(Hint::call_with(Tool::GetContext, path, "finds the scope of another folder"));
     }
     notes.push(note);
 }
 
 /// Removes what only an operator needs and `doctor` shows: files, formats, the table's encoder. If
 /// agents may not read waiting memories, only their number stays.
-fn remove_operator_fields(info: &mut ScopeInfo, service: &Service) {
+fn remove_operator_fields(info: &mut ScopeInfo, withholds: bool) {
     (info.store, info.profile) = (None, None);
     if let Some(index) = &mut info.index {
         index.embedder = None;
@@ -177,16 +169,9 @@ fn remove_operator_fields(info: &mut ScopeInfo, service: &Service) {
     if matches!(info.health.state, HealthState::Ok) {
         info.health.problems.clear();
     }
-    if let Some(pending) = &mut info.pending
-        && service.config.max_status.value.withholds(true)
-    {
+    if let Some(pending) = info.pending.as_mut().filter(|_| withholds) {
         pending.ids.clear();
     }
-}
-
-/// Encodes where a page of scopes ended, for the cursor.
-fn encode(name: &str) -> String {
-    URL_SAFE_NO_PAD.encode(name)
 }
 
 fn decode(cursor: &str) -> Result<String, Error> {
@@ -222,8 +207,7 @@ pub fn describe(
     audience: Audience,
 ) -> ScopeInfo {
     let path = |path: &Path| shows_details.then(|| text::line(&path.display().to_string(), 400));
-    let description = scope.manifest.description.as_ref();
-    let description = description.filter(|_| shows_details);
+    let description = scope.manifest.description.as_ref().filter(|_| shows_details);
     let mut info = ScopeInfo {
         name: scope.name.clone(),
         visibility: scope.manifest.visibility,
@@ -252,9 +236,8 @@ pub fn describe(
         info.health.problems.push(PRIVATE_REASON.into());
         return info;
     }
-    let remote = scope.remote.as_ref();
-    let published =
-        remote.and_then(|remote| remote::freshness_note(&remote.prepare(service.wait_policy)));
+    let remote = scope.remote.as_ref().map(|remote| remote.prepare(service.wait_policy));
+    let published = remote.as_ref().and_then(remote::freshness_note);
     if let Some((NoteKind::RemoteCold, problem)) = published {
         info.health = unavailable(problem.into());
     } else if let Err(error) = fill_details(service, scope, (max, audience), &mut info) {
@@ -304,8 +287,7 @@ fn fill_details(
     info.memory_count = Some(counts.approved + counts.promoted + counts.staging);
     info.counts = Some(counts);
     info.profile = Some(profile.as_str().to_owned());
-    let latest = index.live().map(|(_, doc)| doc.updated.max(doc.created));
-    let latest = latest.max().filter(|latest| *latest > i64::MIN);
+    let latest = index.live().map(|(_, doc)| doc.updated.max(doc.created)).max();
     info.last_updated = latest.and_then(instant);
     let shown = match audience {
         Audience::Agent { withholds: true } => StatusFilter::Approved,
@@ -353,8 +335,7 @@ impl Problems {
                     "it is larger than `limits.resident` and all of it is in memory, because its \
                      vector table has no indexes",
                 );
-                let make = remote::table_command(scope, "makes them");
-                self.messages.push(problem.with(make));
+                self.messages.push(problem.with(remote::table_command(scope, "makes them")));
             }
             _ => {}
         }
@@ -381,10 +362,7 @@ impl Problems {
         }
         let duplicates = index.duplicate_ids as u64;
         if duplicates > 0 {
-            let which = match audience {
-                Audience::Owner => shared_ids(scope),
-                Audience::Agent { .. } => String::new(),
-            };
+            let which = if audience == Audience::Owner { shared_ids(scope) } else { String::new() };
             self.degrades(format!(
                 "{} {} the id of another row{which}; the first approved one counts, else the first",
                 rows(duplicates),
@@ -393,8 +371,7 @@ impl Problems {
         }
         let without_id = index.without_id as u64;
         if without_id > 0 {
-            let have = verb(without_id, "has", "have");
-            let rows = rows(without_id);
+            let (rows, have) = (rows(without_id), verb(without_id, "has", "have"));
             self.degrades(format!("{rows} {have} no id and cannot be served"));
         }
     }
@@ -406,20 +383,13 @@ fn shared_ids(scope: &Scope) -> String {
     let lines = shared.unwrap_or_default().into_iter().map(|(id, files)| {
         let id = text::line(&id, 80);
         let files: Vec<String> = files.iter().map(|file| text::line(file, 80)).collect();
-        match files.is_empty() {
-            true => format!("`{id}`"),
-            false => format!("`{id}`: {}", files.join(", ")),
-        }
+        if files.is_empty() { format!("`{id}`") } else { format!("`{id}`: {}", files.join(", ")) }
     });
     let lines: Vec<String> = lines.collect();
-    match lines.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", lines.join("; ")),
-    }
+    if lines.is_empty() { String::new() } else { format!(" ({})", lines.join("; ")) }
 }
 
-/// Damage in the scope's files: notes that were left out, and lines of the decision log. Agents
-/// learn how much there is.
+/// Notes and lines of the decision log that are left out. Agents learn how many.
 fn damage(scope: &Scope, audience: Audience) -> Vec<Message> {
     let mut found = scope.store.notes_report().problems.clone();
     let decisions = scope.store.decisions().unwrap_or_default();
@@ -441,8 +411,7 @@ fn damage(scope: &Scope, audience: Audience) -> Vec<Message> {
         }
         found.extend(unsigned(&decisions));
         let details = || Hint::command("doctor", "shows the details");
-        let found = found.into_iter().map(Message::new);
-        return found.map(|message| message.with(details())).collect();
+        return found.into_iter().map(|it| Message::new(it).with(details())).collect();
     }
     found.extend(scope.other_database.map(|other| {
         format!(
@@ -525,10 +494,7 @@ pub fn pending(index: &Index, snoozed: &FxHashSet<String>, max: usize) -> Pendin
     waiting.sort_unstable();
     Pending {
         count: waiting.len() as u64,
-        oldest: waiting
-            .iter()
-            .find(|(created, _)| *created > i64::MIN)
-            .and_then(|(created, _)| instant(*created)),
+        oldest: waiting.iter().find_map(|(created, _)| instant(*created)),
         ids: waiting.iter().take(max).map(|(_, id)| (*id).to_owned()).collect(),
         pace: None,
     }

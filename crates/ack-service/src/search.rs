@@ -14,9 +14,7 @@ use self::words::{MAX_NEAREST, truncate_to_nearest};
 use super::answer;
 use super::budget::excerpt::Reader;
 use super::explain::rounded;
-use super::meaning;
-use super::open;
-use super::open::{OpenScopes, Record, Records};
+use super::open::{OpenScope, OpenScopes, Record, RecordKey, Records};
 use super::same_id::{self, Holder};
 use super::shown::{Overlap, Shown};
 use super::validate::QuerySpec;
@@ -24,8 +22,10 @@ use crate::error::Error;
 use crate::scope::resolve::Selection;
 use ack_api::memory::{Memory, Status};
 use ack_api::{Also, Diagnostic, MemoryHit, Message, Mode, Note, cancel, time};
+use ack_contextual::Contextual;
 use ack_search::bm25::Bm25Weights;
 use ack_search::cursor::Cursor;
+use ack_search::encoder::Encoder;
 use ack_search::filter::ResolvedFilters;
 use ack_search::inverted::docs::Doc;
 use ack_search::lexical;
@@ -34,9 +34,18 @@ use ack_search::query::QueryTerms;
 use ack_search::ranking::{OrderOptions, Ranked, order, resume, tie_number};
 use ack_search::remote::RemoteError;
 use ack_search::retrieve::{Candidate, CandidateSet, MIN_COSINE, Query, retrieve};
-use ack_search::semantic::QueryVector;
+use ack_search::semantic::{QuantizedVector, QueryVector};
 use ack_search::view::View;
 use ack_search::wording::Wording;
+
+/// How much the small transformer's vector of a question counts, relative to the static one, if the
+/// question is compared with static vectors. It reads the question in context, but it fits them
+/// less well.
+const SHARE_FOR_STATIC: f32 = 0.15;
+/// The same for contextual vectors, which are made in the same way.
+const SHARE_FOR_CONTEXTUAL: f32 = 1.0;
+/// A question of fewer words has no context; for static vectors, it is not read.
+const MIN_WORDS: usize = 3;
 
 pub struct Search<'a> {
     pub opened: &'a OpenScopes,
@@ -49,7 +58,6 @@ pub struct Search<'a> {
     pub is_narrowed: bool,
     terms: Option<(QueryTerms, Bm25Weights)>,
     query_vector: Option<QueryVector>,
-    /// What the question names.
     named: Named,
     /// The memory whose neighbours are requested. It is not its own neighbour.
     pub like: Option<(usize, DocId)>,
@@ -65,25 +73,20 @@ impl<'a> Search<'a> {
         cursor: Option<&Cursor>,
     ) -> Result<Self, Error> {
         cancel::check()?;
-        let own_scope = selection.current.scope.as_ref();
         let mut search = Self {
             opened,
             views: Vec::new(),
             names: Vec::new(),
             project_names: HashSet::new(),
-            own_scope: own_scope.map(|scope| scope.name.clone()),
+            own_scope: selection.current.scope.as_ref().map(|scope| scope.name.clone()),
             spec,
             is_narrowed: selection.is_narrowed,
             terms: None,
             query_vector: None,
-            named: Named::default(),
+            named: Named::find(spec, opened, selection).unwrap_or_default(),
             like: None,
         };
-        search.named = Named::find(spec, opened, selection).unwrap_or_default();
-        for open in opened.iter() {
-            let (scope, Some(index)) = (&*open.scope, open.index()) else {
-                continue;
-            };
+        for (scope, index) in opened.indexed() {
             let project = spec.filters.project.as_deref();
             let requested = project.map(|project| selection.rows_of(project, scope));
             let names = requested.iter().flat_map(|rows| rows.names.iter().cloned());
@@ -106,7 +109,6 @@ impl<'a> Search<'a> {
         Ok(search)
     }
 
-    /// What is searched for.
     fn text(&self) -> Option<&str> {
         self.named.text.as_deref().or(self.spec.text.as_deref())
     }
@@ -119,7 +121,7 @@ impl<'a> Search<'a> {
             && let Some(view) = self.views.get_mut(scope)
         {
             let fetched = view.fetch_remote_doc(doc);
-            fetched.map_err(|source| self.table_error(scope, source))?;
+            fetched.map_err(|source| table_error(&self.names, scope, source))?;
         }
         Ok(())
     }
@@ -151,11 +153,11 @@ impl<'a> Search<'a> {
         let text = self.spec.meaning.as_deref().or(self.text())?;
         let is_contextual = self.views.iter().any(|view| view.index.is_contextual);
         if self.spec.is_proposal && !is_contextual {
-            return meaning::without_context(text);
+            return vector_without_context(text);
         }
         match self.bm25() {
-            Some(bm25) => meaning::of(&bm25.corrected(text), is_contextual),
-            None => meaning::of(text, is_contextual),
+            Some(bm25) => vector_of(&bm25.corrected(text), is_contextual),
+            None => vector_of(text, is_contextual),
         }
     }
 
@@ -164,16 +166,11 @@ impl<'a> Search<'a> {
         let (vector, filters) = (self.query_vector.as_ref(), &self.spec.filters);
         for (number, view) in self.views.iter_mut().enumerate() {
             cancel::check()?;
-            if let Err(source) = view.fetch_remote_candidates(bm25, vector, filters) {
-                return Err(self.table_error(number, source));
-            }
+            let fetched = view.fetch_remote_candidates(bm25, vector, filters);
+            fetched.map_err(|source| table_error(&self.names, number, source))?;
         }
         cancel::check()?;
         Ok(())
-    }
-
-    fn table_error(&self, scope: usize, source: RemoteError) -> Error {
-        Error::Table { scope: self.names.get(scope).cloned().unwrap_or_default(), source }
     }
 
     /// Whether this is a search, rather than a list.
@@ -201,29 +198,23 @@ impl<'a> Search<'a> {
     }
 
     pub fn cosine_of(&self, (scope, doc): (usize, DocId)) -> f32 {
-        let cosine = || {
-            let (view, query) = (self.views.get(scope)?, self.query_vector.as_ref()?);
-            let query = query.to_compare(view.index.is_contextual);
-            Some(view.vector(doc)?.nearness(query))
+        let (Some(view), Some(query)) = (self.views.get(scope), &self.query_vector) else {
+            return 0.0;
         };
-        cosine().unwrap_or_default()
-    }
-
-    pub fn locate(&self, id: &str) -> Option<(usize, DocId)> {
-        self.first_holder(id, None)
+        let query = query.to_compare(view.index.is_contextual);
+        view.vector(doc).map_or(0.0, |vector| vector.nearness(query))
     }
 
     /// The note about other scopes that also contain the memory of `like` or `expect`.
     pub fn note_same_id(&self) -> Option<Note> {
-        let ids = self.spec.like.iter().map(|like| (like.id.as_str(), like.scope.as_deref()));
-        let ids = ids.chain(self.spec.expect.iter().map(|id| (id.as_str(), None)));
-        let mut shared: Vec<(String, Vec<(String, Status)>)> = ids
-            .filter_map(|(id, scope)| {
-                let holders = self.holders(id, scope);
-                let others = same_id::others(&holders, holders.first()?.scope);
-                (!others.is_empty()).then(|| (id.to_owned(), others))
-            })
-            .collect();
+        let like = self.spec.like.iter().map(|like| (&like.id, like.scope.as_deref()));
+        let expected = self.spec.expect.iter().map(|id| (id, None));
+        let shared = like.chain(expected).filter_map(|(id, scope)| {
+            let holders = self.holders(id, scope);
+            let others = same_id::others(&holders, holders.first()?.scope);
+            (!others.is_empty()).then(|| (id.clone(), others))
+        });
+        let mut shared: Vec<(String, Vec<(String, Status)>)> = shared.collect();
         shared.dedup();
         same_id::note(&shared)
     }
@@ -232,8 +223,8 @@ impl<'a> Search<'a> {
     /// address of a memory.
     fn holders(&self, text: &str, scope: Option<&str>) -> Vec<Holder<'_>> {
         let of = |id: &str, scope: Option<&str>| {
-            let indexes = self.names.iter().zip(&self.views);
-            let indexes = indexes.map(|(name, view)| (name.as_str(), view.index));
+            let indexes = self.names.iter().map(String::as_str);
+            let indexes = indexes.zip(self.views.iter().map(|view| view.index));
             let own = self.own_scope.as_deref();
             let mut holders = same_id::holders(indexes, own, id, self.spec.filters.status);
             holders.retain(|holder| scope.is_none_or(|scope| scope == holder.scope));
@@ -247,10 +238,9 @@ impl<'a> Search<'a> {
     }
 
     /// The scope and number of the memory that an id argument means, unless it is rejected.
-    fn first_holder(&self, text: &str, scope: Option<&str>) -> Option<(usize, DocId)> {
+    pub fn first_holder(&self, text: &str, scope: Option<&str>) -> Option<(usize, DocId)> {
         let holders = self.holders(text, scope);
-        let mut found = holders.iter();
-        found.find_map(|holder| Some((holder.number, holder.doc?)))
+        holders.iter().find_map(|holder| Some((holder.number, holder.doc?)))
     }
 
     pub fn name(&self, scope: usize) -> Option<&str> {
@@ -275,13 +265,13 @@ impl<'a> Search<'a> {
             }
             truncate_to_nearest(&mut found.candidates);
         } else {
+            // Words that only look like those of the query are no evidence.
             let min_cosine = found.min_cosine;
-            found.candidates.retain(|candidate| self.has_evidence(candidate, min_cosine));
+            found.candidates.retain(|it| it.cosine >= min_cosine || self.contains_words(it));
         }
         found
     }
 
-    /// Retrieves, ranks and reads one page.
     pub fn page(&self, cursor: Option<&Cursor>, limit: usize) -> Result<Page, Error> {
         let found = self.retrieve();
         cancel::check()?;
@@ -316,8 +306,7 @@ impl<'a> Search<'a> {
         let is_own = |scope: usize, doc: &Doc| {
             self.views.get(scope).is_some_and(|view| view.filter.in_current_project(doc))
         };
-        let oldest_first = self.spec.oldest && !self.is_search();
-        let options = OrderOptions { limit, oldest_first };
+        let options = OrderOptions { limit, oldest_first: self.spec.oldest && !self.is_search() };
         order(candidates, &self.views, &self.names, is_own, options)
     }
 
@@ -360,26 +349,20 @@ impl<'a> Search<'a> {
                     break 'page;
                 }
                 let number = page.places.len();
-                page.places.push(Place {
-                    scope: scope.clone(),
-                    id: memory.id.clone(),
-                    ranked: *place,
-                    tie: tie_number(ranked, rank - 1),
-                });
+                let (id, tie) = (memory.id.clone(), tie_number(ranked, rank - 1));
+                page.places.push(Place { scope: scope.clone(), id, ranked: *place, tie });
                 let contained = match overlap {
                     Overlap::Contains(contained) => contained,
                     Overlap::Contained(at) => {
                         if let Some(hit) = page.hits.get_mut(at) {
-                            let id = memory.id;
-                            hit.fold(Also { id, scope }, number);
+                            hit.fold(Also { id: memory.id, scope }, number);
                         }
                         continue;
                     }
                 };
                 let mut hit = self.hit(&memory, place, &scope, (rank, candidates), &mut reader);
-                if let Some(open) = self.opened.get(place.candidate.scope) {
-                    let staleness = &self.opened.staleness;
-                    staleness.mark(&mut hit, &memory, &open.scope, contradictions);
+                if let Some(OpenScope { scope, .. }) = self.opened.get(place.candidate.scope) {
+                    self.opened.staleness.mark(&mut hit, &memory, scope, contradictions);
                 }
                 let text = self.select_text(&mut hit, &memory, &mut reader);
                 page.add(Hit::new(hit, memory, text, number), &contained);
@@ -391,7 +374,6 @@ impl<'a> Search<'a> {
         Ok(page)
     }
 
-    /// The scope and the id of a place.
     fn identity(&self, ranked: &Ranked) -> (String, String) {
         let Candidate { scope, doc, .. } = ranked.candidate;
         let id = self.views.get(scope).map_or("", |view| view.index.id(doc));
@@ -416,12 +398,12 @@ impl<'a> Search<'a> {
         ranked: &[Ranked],
         failed: &mut Vec<(String, Message)>,
     ) -> Result<Records, Error> {
-        let name = |number: usize| self.names.get(number).map(String::as_str).unwrap_or_default();
+        let name = |number: usize| self.name(number).unwrap_or_default();
         let readable =
             |entry: &&Ranked| !failed.iter().any(|(other, _)| other == name(entry.candidate.scope));
-        let wanted = ranked.iter().filter(readable).map(|entry| open::RecordKey {
-            scope: entry.candidate.scope,
-            doc: entry.candidate.doc,
+        let wanted = ranked.iter().filter(readable).map(|entry| {
+            let Candidate { scope, doc, .. } = entry.candidate;
+            RecordKey { scope, doc }
         });
         let mut records = self.opened.read(wanted, self.spec.filters.status);
         for (number, error) in std::mem::take(&mut records.failed) {
@@ -454,17 +436,47 @@ impl<'a> Search<'a> {
         }
         if self.is_search() && (self.spec.explain || !self.spec.by_agent) {
             hit.score = Some(rounded(ranked.candidate.score));
-            let matcher = reader.matcher.as_mut();
-            let words = matcher.and_then(|matcher| answer::why(memory, matcher));
-            hit.why = words.or_else(|| {
-                self.query_vector
-                    .as_ref()
-                    .map(|_| format!("near in meaning ({:.2})", ranked.candidate.cosine))
-            });
+            let words = reader.matcher.as_mut().and_then(|matcher| answer::why(memory, matcher));
+            let cosine = ranked.candidate.cosine;
+            let is_near = self.has_meaning();
+            hit.why = words.or_else(|| is_near.then(|| format!("near in meaning ({cosine:.2})")));
         }
         if self.spec.explain && self.is_search() {
             hit.explanation = Some(self.explanation(&ranked.candidate, rank, candidates));
         }
         hit
     }
+}
+
+fn table_error(names: &[String], scope: usize, source: RemoteError) -> Error {
+    Error::Table { scope: names.get(scope).cloned().unwrap_or_default(), source }
+}
+
+/// The vector of a question, if the encoder knows any of its words. `is_contextual` is whether it
+/// is compared with memories that have contextual vectors.
+fn vector_of(text: &str, is_contextual: bool) -> Option<QueryVector> {
+    let encoder = Encoder::embedded()?;
+    let plain = encoder.query(text)?;
+    // The transformer knows only English.
+    let is_english = encoder.is_english(text);
+    let has_context = is_english && text.split_whitespace().nth(MIN_WORDS - 1).is_some();
+    let network = || Contextual::embedded()?.question(text);
+    let network = (is_english && is_contextual || has_context).then(network);
+    let network = network.flatten();
+    let with = |share: f32| {
+        let vector = encoder.with_network(&plain, network.as_deref()?, share)?;
+        QuantizedVector::quantize(&vector)
+    };
+    let read = has_context.then(|| with(SHARE_FOR_STATIC)).flatten();
+    Some(QueryVector {
+        contextual: is_contextual.then(|| with(SHARE_FOR_CONTEXTUAL)).flatten(),
+        plain: read.or_else(|| QuantizedVector::quantize(&plain))?,
+    })
+}
+
+/// The same without reading the text in context, which takes long for a whole memory and adds
+/// little where it is compared with static vectors.
+fn vector_without_context(text: &str) -> Option<QueryVector> {
+    let plain = Encoder::embedded()?.query(text)?;
+    Some(QueryVector { contextual: None, plain: QuantizedVector::quantize(&plain)? })
 }

@@ -1,6 +1,5 @@
 //! What a server or hook can promise about the memories it serves, under the current configuration.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
@@ -51,14 +50,12 @@ impl CachedServiceState {
     /// A recent result, or a new one within `budget`.
     pub fn get(&self, service: &'static Service, budget: Duration) -> ServiceState {
         let mut last = self.0.lock();
-        if let Some((at, service_state)) = last.as_ref()
-            && at.elapsed() < MAX_AGE
-        {
-            return service_state.clone();
-        }
-        let service_state = ServiceState::within(service, budget);
-        *last = Some((Instant::now(), service_state.clone()));
-        service_state
+        last.take_if(|(at, _)| at.elapsed() >= MAX_AGE);
+        let (_, state) = last.get_or_insert_with(|| {
+            let state = ServiceState::within(service, budget);
+            (Instant::now(), state)
+        });
+        state.clone()
     }
 }
 
@@ -97,8 +94,9 @@ impl ServiceState {
         let is_pinned = service.config.pinned.is_some();
         let own_scope = current.scope.as_ref();
         let name = |scope: &Arc<Scope>| text::line(&scope.name, 100);
-        let searched = service.readable_by_default(&scopes, &current);
-        let searched: Vec<Arc<Scope>> = searched.cloned().collect();
+        let is_private = |scope: &&Arc<Scope>| scope.manifest.visibility == Visibility::Private;
+        let searched: Vec<Arc<Scope>> =
+            service.readable_by_default(&scopes, &current).cloned().collect();
         let service_state = Self {
             review: if scopes.is_empty() {
                 ReviewState::Nothing
@@ -109,11 +107,7 @@ impl ServiceState {
             },
             may_ask_unreviewed: !service.config.max_status.value.withholds(true),
             pinned: own_scope.filter(|_| is_pinned).map(name),
-            private: own_scope
-                .filter(|own_scope| {
-                    !is_pinned && own_scope.manifest.visibility == Visibility::Private
-                })
-                .map(name),
+            private: own_scope.filter(|scope| !is_pinned && is_private(scope)).map(name),
             waiting: None,
             is_pin_missing: false,
         };
@@ -121,10 +115,8 @@ impl ServiceState {
     }
 }
 
-/// The scope that this server is pinned to, whether it exists or not.
 fn pinned(service: &Service) -> Option<String> {
-    let pinned = service.config.pinned.as_ref();
-    pinned.map(|pinned| text::line(&pinned.value, 100))
+    service.config.pinned.as_ref().map(|pinned| text::line(&pinned.value, 100))
 }
 
 impl Service {
@@ -139,14 +131,11 @@ impl Service {
         readable.filter(move |it| current.is_of(it) || !is_pinned && is_visible(it, current))
     }
 
-    /// Whether unreviewed notes count as approved in one of these scopes.
     pub fn serves_unreviewed<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> bool {
         let scopes = self.registry.discover().scopes;
-        let found = |name: &str| {
-            let mut scopes = scopes.iter();
-            scopes.any(|scope| scope.name == name && serves_unreviewed(scope))
-        };
-        names.into_iter().any(found)
+        let is_found =
+            |name: &str| scopes.iter().any(|it| it.name == name && serves_unreviewed(it));
+        names.into_iter().any(is_found)
     }
 }
 
@@ -159,9 +148,7 @@ pub fn serves_unreviewed(scope: &Scope) -> bool {
 fn waiting(scopes: &[Arc<Scope>], today: Date) -> Option<u64> {
     let mut waiting = 0;
     for scope in scopes {
-        let path: &Path = scope.store.path();
-        let is_large = |size: u64| size > MAX_STORE_BYTES;
-        if std::fs::metadata(path).map_or(true, |metadata| is_large(metadata.len())) {
+        if std::fs::metadata(scope.store.path()).ok()?.len() > MAX_STORE_BYTES {
             return None;
         }
         let counts = scope

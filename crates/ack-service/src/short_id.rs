@@ -7,7 +7,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::engine::Service;
-use super::open::{OpenScope, OpenScopes};
+use super::open::OpenScopes;
 use crate::error::Error;
 use ack_api::memory::{Status, StatusFilter};
 use ack_search::inverted::Index;
@@ -44,7 +44,7 @@ impl Service {
         let mut selection = self.select(scope, None)?;
         let opened = OpenScopes::open(self, &mut selection, &mut Vec::new())?;
         let known = |index: &Index| index.find_typed(whole).is_some() || index.is_rejected(whole);
-        if typed.is_empty() || opened.iter().filter_map(OpenScope::index).any(known) {
+        if typed.is_empty() || opened.indexed().any(|(_, index)| known(index)) {
             return Ok(IdMatches::default());
         }
         let mut wanted = opened.ordered(|index, doc, row| {
@@ -55,19 +55,16 @@ impl Service {
         wanted.truncate(MAX_MATCHES);
         // The index may have an old status, so the store decides.
         let records = opened.read(wanted.iter().map(|(_, wanted)| *wanted), filter);
-        let matches: Vec<IdMatch> = wanted
-            .iter()
-            .filter_map(|(id, wanted)| {
-                let record = records.found.get(&(wanted.scope, (*id).to_owned()))?;
-                let memory = &record.memory;
-                Some(IdMatch {
-                    id: memory.id.clone(),
-                    scope: opened.get(wanted.scope)?.name().to_owned(),
-                    title: memory.title.clone(),
-                    status: memory.status,
-                })
+        let matches = wanted.iter().filter_map(|(id, wanted)| {
+            let memory = &records.found.get(&(wanted.scope, (*id).to_owned()))?.memory;
+            Some(IdMatch {
+                id: memory.id.clone(),
+                scope: opened.get(wanted.scope)?.name().to_owned(),
+                title: memory.title.clone(),
+                status: memory.status,
             })
-            .collect();
+        });
+        let matches: Vec<IdMatch> = matches.collect();
         let dropped = wanted.len() - matches.len();
         Ok(IdMatches { matches, total: total - dropped })
     }
@@ -80,15 +77,13 @@ impl Service {
     ) -> Result<HashMap<String, String>, Error> {
         let mut selection = self.select(scope, None)?;
         let opened = OpenScopes::open(self, &mut selection, &mut Vec::new())?;
-        let indexes = opened.iter().filter_map(OpenScope::index);
-        let known = indexes.flat_map(|index| index.live().map(|(doc, _)| index.id(doc)));
+        let known =
+            opened.indexed().flat_map(|(_, index)| index.live().map(|(doc, _)| index.id(doc)));
         let short = ShortIds::of(known.chain(ids.iter().copied()));
-        let forms = ids.iter().map(|id| ((*id).to_owned(), short.shortest(id)));
-        Ok(forms.collect())
+        Ok(ids.iter().map(|id| ((*id).to_owned(), short.shortest(id))).collect())
     }
 }
 
-/// The ids of some scopes, to find the shortest form of each that no other one shares.
 #[derive(Debug, Default)]
 pub struct ShortIds {
     /// The own parts, in lower case and in order.
@@ -149,10 +144,8 @@ fn longest_shared(sorted: &[String], text: &str) -> Option<usize> {
     let at = sorted.binary_search(&text).ok()?;
     let before = at.checked_sub(1).and_then(|at| sorted.get(at));
     let both = before.into_iter().chain(sorted.get(at + 1));
-    let shared = both.map(|other| {
-        let pairs = text.bytes().zip(other.bytes());
-        pairs.take_while(|(a, b)| a == b).count()
-    });
+    let shared =
+        both.map(|other| text.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count());
     Some(shared.max().unwrap_or(0))
 }
 

@@ -36,8 +36,7 @@ impl Shown {
         Overlap::Contains(contained.map(|(at, _)| at).collect())
     }
 
-    /// Adds a memory: at the place of the first of those that it contains, if there are any, else at
-    /// the end.
+    /// Adds a memory in the place of those that it contains, else at the end.
     pub fn add(&mut self, wording: Wording, contained: &[usize]) {
         put(&mut self.0, 0, wording, contained);
     }

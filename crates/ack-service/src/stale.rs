@@ -32,8 +32,7 @@ pub struct Staleness {
 impl Service {
     /// The checks for a person who reviews. Without a readable scope, there is no current project.
     pub fn staleness(&self, now: Timestamp) -> Staleness {
-        let selection = self.select(None, None);
-        let current = selection.map(|selection| selection.current);
+        let current = self.select(None, None).map(|selection| selection.current);
         Staleness::new(now, &current.unwrap_or_default(), Bounds::REVIEW)
     }
 }
@@ -59,11 +58,10 @@ impl Staleness {
             return None;
         }
         let counts = |mark: &String| !is_dismissed(memory, mark);
-        let marks = self.expired(memory).filter(counts);
-        let marks = marks.or_else(|| withdrawn_mark(memory).filter(counts));
-        let newer = contradictions.iter().filter(|other| other.is_newer());
-        let marks = marks.or_else(|| newer.map(contradiction_mark).find(counts));
-        marks.or_else(|| self.missing_files(memory, scope).filter(counts))
+        let newer = contradictions.iter().filter(|other| other.is_newer()).map(contradiction_mark);
+        let own = [self.expired(memory), withdrawn_mark(memory)].into_iter().flatten();
+        let mark = own.chain(newer).find(counts);
+        mark.or_else(|| self.missing_files(memory, scope).filter(counts))
     }
 
     /// Adds the reasons to doubt a memory to a result: memories that contradict it, and why else it
@@ -97,7 +95,6 @@ impl Staleness {
         hit
     }
 
-    /// Whether a memory belongs to the project with the working tree here.
     pub fn is_of_project(&self, memory: &Memory, scope: &Scope) -> bool {
         self.current.rows_in(scope).contain_memory(memory)
     }
@@ -136,13 +133,10 @@ impl Staleness {
     }
 }
 
-/// Separates the marks that a person has dismissed.
 pub const MARK_SEPARATOR: &str = "; ";
 
-/// Whether a person kept a memory despite a mark.
 pub fn is_dismissed(memory: &Memory, mark: &str) -> bool {
-    let mut dismissed =
-        memory.kept_despite.iter().flat_map(|dismissed| dismissed.split(MARK_SEPARATOR));
+    let mut dismissed = memory.kept_despite.iter().flat_map(|marks| marks.split(MARK_SEPARATOR));
     dismissed.any(|dismissed| dismissed == mark)
 }
 

@@ -51,8 +51,7 @@ pub struct QuerySpec {
     pub meaning: Option<String>,
     pub filters: Filters,
     pub limit: usize,
-    /// Whether to return as many results as fit, because an agent gave a token limit but no number
-    /// of results.
+    /// Whether as many as fit are wanted: an agent gave a token limit, but no number of results.
     pub fills_budget: bool,
     pub tokens: usize,
     pub detail: Detail,
@@ -79,7 +78,6 @@ pub struct Like {
 }
 
 impl QuerySpec {
-    /// A query for memories near another one in meaning.
     pub fn near(id: &str, scope: &str, status: StatusFilter, limit: usize) -> Self {
         Self {
             like: Some(Like { id: id.to_owned(), scope: Some(scope.to_owned()) }),
@@ -102,34 +100,26 @@ impl QuerySpec {
         Self { text: Some(text.to_owned()), ..Self::all(status, limit) }
     }
 
-    /// Checks the arguments of `query_memories`.
     pub fn new(request: &QueryRequest, config: &Config) -> Result<Self, Error> {
         check_lengths(request)?;
         let like = given(&request.like);
         if like.is_some() && request.mode == Some(Mode::Lexical) {
-            return Err(Error::InvalidArgument {
-                argument: "mode".to_owned(),
-                value: "lexical".to_owned(),
-                allowed:
-                    "semantic or hybrid, because memories near another one are found by meaning"
-                        .to_owned(),
-                nearest: vec!["semantic".to_owned()],
-                example: Some(json!({ "like": like, "mode": "semantic" }).to_string()),
-            });
+            let allowed =
+                "semantic or hybrid, because memories near another one are found by meaning";
+            let example = json!({ "like": like, "mode": "semantic" });
+            let error = Error::invalid("mode", "lexical", allowed);
+            return Err(error.corrected(vec!["semantic".to_owned()], Some(example)));
         }
         let (since, until) = days(request)?;
-        let files = strings(request.files.as_deref());
-        let files = files
-            .iter()
-            .map(|pattern| {
-                FilePattern::parse(pattern).map_err(|reason| {
-                    Error::invalid("files", pattern, format!("a path or a glob: {reason}"))
-                })
+        let file = |pattern: &String| {
+            FilePattern::parse(pattern).map_err(|reason| {
+                Error::invalid("files", pattern, format!("a path or a glob: {reason}"))
             })
-            .collect::<Result<_, _>>()?;
+        };
+        let files = strings(request.files.as_deref());
+        let files = files.iter().map(file).collect::<Result<_, _>>()?;
         let requested_status = request.status.unwrap_or_default();
         let allowed = config.max_status.value.allowed(request.by_agent, requested_status);
-        let page = page_size(request, config)?;
         let mut unique_tags = HashSet::new();
         let tags = strings(request.tags.as_deref())
             .iter()
@@ -151,9 +141,6 @@ impl QuerySpec {
                 status: allowed.unwrap_or_default(),
                 ..Filters::default()
             },
-            limit: page.limit,
-            fills_budget: page.fills_budget,
-            tokens: page.tokens,
             detail: request.detail.unwrap_or_default(),
             explain: request.explain.unwrap_or_default(),
             mode: request.mode.unwrap_or_default(),
@@ -163,18 +150,13 @@ impl QuerySpec {
             by_agent: request.by_agent,
             withholds: config.max_status.value.withholds(request.by_agent),
             withheld: (allowed != Some(requested_status)).then_some(requested_status),
-            ..Self::default()
+            ..page_size(request, config)?
         })
     }
 }
 
-struct PageSize {
-    limit: usize,
-    tokens: usize,
-    fills_budget: bool,
-}
-
-fn page_size(request: &QueryRequest, config: &Config) -> Result<PageSize, Error> {
+/// How many results, and how much of them.
+fn page_size(request: &QueryRequest, config: &Config) -> Result<QuerySpec, Error> {
     let fills_budget = request.by_agent && request.limit.is_none() && request.max_tokens.is_some();
     let default = if fills_budget { FULL_PAGE } else { DEFAULT_LIMIT };
     let limit = number("limit", request.limit, 1, i64::from(MAX_LIMIT), default)?;
@@ -186,7 +168,7 @@ fn page_size(request: &QueryRequest, config: &Config) -> Result<PageSize, Error>
     if asks_for_many && request.max_tokens.is_none() && is_short {
         tokens = tokens.max(limit * RESULT_TOKENS);
     }
-    Ok(PageSize { limit, tokens, fills_budget })
+    Ok(QuerySpec { limit, tokens, fills_budget, ..QuerySpec::default() })
 }
 
 /// A text without the white space around it, unless nothing is left.
@@ -224,13 +206,9 @@ pub fn number(
     };
     let allowed = value.clamp(min, max);
     if allowed != value {
-        return Err(Error::InvalidArgument {
-            argument: argument.to_owned(),
-            value: value.to_string(),
-            allowed: format!("{min} to {max}"),
-            nearest: vec![allowed.to_string()],
-            example: Some(json!({ argument: allowed }).to_string()),
-        });
+        let error = Error::invalid(argument, value.to_string(), format!("{min} to {max}"));
+        let example = json!({ argument: allowed });
+        return Err(error.corrected(vec![allowed.to_string()], Some(example)));
     }
     Ok(usize::try_from(allowed).unwrap_or(default as usize))
 }
@@ -256,12 +234,8 @@ fn day(argument: &str, value: &Option<String>, until: bool) -> Result<Option<i64
         return Ok(Some(instant.as_millisecond()));
     }
     let nearest = time::nearest_day(value);
-    let example = nearest.as_deref().unwrap_or("2026-01-31");
-    Err(Error::InvalidArgument {
-        argument: argument.to_owned(),
-        value: ack_api::text::line(value, 60),
-        allowed: "a real calendar day, YYYY-MM-DD".to_owned(),
-        example: Some(json!({ argument: example }).to_string()),
-        nearest: nearest.into_iter().collect(),
-    })
+    let example = json!({ argument: nearest.as_deref().unwrap_or("2026-01-31") });
+    let value = ack_api::text::line(value, 60);
+    let error = Error::invalid(argument, value, "a real calendar day, YYYY-MM-DD");
+    Err(error.corrected(nearest.into_iter().collect(), Some(example)))
 }

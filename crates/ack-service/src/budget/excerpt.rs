@@ -26,18 +26,15 @@ const MAX_PAGE_BYTES: usize = 120_000;
 /// a page of very long memories is not slow.
 pub struct Reader<'a> {
     pub matcher: Option<Matcher<'a>>,
-    /// The bytes that it may still compare.
     left: usize,
 }
 
 impl<'a> Reader<'a> {
-    /// A reader for a page; without a question, everything stays in order.
     pub fn new(bm25: Option<&'a Bm25Weights>) -> Self {
         Self { matcher: bm25.map(Matcher::new), left: MAX_PAGE_BYTES }
     }
 
-    /// How much of the question a text contains, without the words of the title. A text that is too
-    /// much to read contains nothing.
+    /// How much of the question a text has, without the title's words; 0 if it is too much to read.
     fn weigh(&mut self, text: &str, in_title: &HashSet<String>) -> f32 {
         let Some(matcher) = self.matcher.as_mut().filter(|_| text.len() <= self.left) else {
             return 0.0;
@@ -45,13 +42,12 @@ impl<'a> Reader<'a> {
         self.left -= text.len();
         let words = matcher.matching_words(text).into_iter();
         let new = words.filter(|(_, word)| !in_title.contains(&word.to_lowercase()));
-        new.map(|(weight, _)| weight).sum::<f32>()
+        new.map(|(weight, _)| weight).sum()
     }
 
     fn title_words(&mut self, title: &str) -> HashSet<String> {
-        let words = self.matcher.as_mut();
-        let words = words.map_or_else(Vec::new, |matcher| matcher.matching_words(title));
-        words.into_iter().map(|(_, word)| word.to_lowercase()).collect()
+        let words = self.matcher.as_mut().map(|matcher| matcher.matching_words(title));
+        words.into_iter().flatten().map(|(_, word)| word.to_lowercase()).collect()
     }
 }
 
@@ -100,21 +96,16 @@ pub fn select(hit: &mut MemoryHit, memory: &Memory, reader: &mut Reader<'_>, by_
 /// A sentence in one line. The marks of emphasis go if the partner of one of them is cut off.
 fn cut(sentence: &str) -> String {
     let line = text::line(sentence, MAX_EXCERPT_CHARS);
-    match line.matches(EMPHASIS).count() % 2 {
-        0 => line,
-        _ => line.replace(EMPHASIS, ""),
-    }
+    if line.matches(EMPHASIS).count() % 2 == 0 { line } else { line.replace(EMPHASIS, "") }
 }
 
 /// The sentences of the long text that say something: not those that repeat the title, and not
 /// those that are little more than a link.
 fn sentences_of(memory: &Memory) -> impl Iterator<Item = &str> {
     let narrative = memory.narrative.as_deref().unwrap_or_default();
-    let read = narrative.get(..narrative.floor_char_boundary(MAX_READ_BYTES));
+    let (read, _) = narrative.split_at(narrative.floor_char_boundary(MAX_READ_BYTES));
     let title = trim_punctuation(&memory.title);
-    let paragraphs = paragraphs(read.unwrap_or_default());
-    let sentences = paragraphs.flat_map(sentences).map(str::trim);
-    sentences.filter(move |sentence| {
+    paragraphs(read).flat_map(sentences).map(str::trim).filter(move |sentence| {
         sentence.chars().any(char::is_alphanumeric)
             && trim_punctuation(sentence) != title
             && !is_lone_link(sentence)
@@ -136,11 +127,10 @@ fn is_lone_link(sentence: &str) -> bool {
         // Between the brackets of `[[name]]` is nothing.
         is_name = part.is_empty();
     }
-    let is_address = |word: &&str| word.contains("://");
-    has_link |= rest.split_whitespace().any(|word| is_address(&word));
-    let words = rest.split_whitespace().filter(|word| !is_address(word));
-    let words = words.filter(|word| word.chars().any(char::is_alphanumeric));
-    has_link && words.count() <= MAX_WORDS_OF_LINK
+    let (addresses, words): (Vec<&str>, Vec<&str>) =
+        rest.split_whitespace().partition(|word| word.contains("://"));
+    let words = words.iter().filter(|word| word.contains(char::is_alphanumeric));
+    (has_link || !addresses.is_empty()) && words.count() <= MAX_WORDS_OF_LINK
 }
 
 /// The paragraphs of a text and the entries of its lists, without their marks. A line that goes on
@@ -149,9 +139,8 @@ fn paragraphs(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
         let mut lines = rest.split_inclusive('\n');
-        let first = lines.next()?;
-        let mut length = first.len();
-        let mut last = first;
+        let mut last = lines.next()?;
+        let mut length = last.len();
         for line in lines {
             if !goes_on(last, line) {
                 break;
@@ -194,10 +183,8 @@ fn without_mark(line: &str) -> &str {
     }
 }
 
-/// A text without surrounding punctuation, for comparison.
 fn trim_punctuation(text: &str) -> String {
-    let trimmed = text.trim_matches(|char: char| !char.is_alphanumeric());
-    trimmed.to_lowercase()
+    text.trim_matches(|char: char| !char.is_alphanumeric()).to_lowercase()
 }
 
 #[cfg(test)]

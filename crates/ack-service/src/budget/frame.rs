@@ -32,7 +32,6 @@ pub fn drop_default_fields(searched: &mut Searched) {
     }
 }
 
-/// Keeps some of the names of searched scopes, and counts the others.
 pub fn keep_scopes(searched: &mut Searched, max: usize, first: impl Fn(&str) -> bool) {
     if searched.scopes.len() <= max {
         return;
@@ -51,14 +50,12 @@ pub fn keep_skipped(searched: &mut Searched, max: usize) {
     searched.skipped.truncate(max);
 }
 
-/// Keeps the names of skipped scopes and the beginning of each reason.
 pub fn shorten_skipped(searched: &mut Searched) {
     for skipped in &mut searched.skipped {
         skipped.reason.shorten(24);
     }
 }
 
-/// Keeps the counts of scopes and drops all names.
 pub fn drop_names(searched: &mut Searched) {
     keep_scopes(searched, 0, |_| false);
     keep_skipped(searched, 0);

@@ -19,19 +19,17 @@ const MORE_TOKENS: usize = 7;
 const CURSOR_TOKENS: usize = 60;
 /// What a result with a part of its text must have room for, besides its other fields.
 const MIN_TEXT_TOKENS: usize = 100;
-/// How often a text is cut again to fill the limit.
 const MAX_ATTEMPTS: usize = 6;
 const MAX_NAMED: usize = 3;
 const TITLE_CAP: usize = 200;
-/// Maximum characters of the first fact of each result on such a page.
 const FIRST_FACT_CAP: usize = 160;
 /// How lines are cut if one for each result is too much, less each time.
 const TIGHT_LINES: [Tightness; 5] = [
-    Tightness::new(60, 40, 8),
-    Tightness::new(60, 25, 4),
-    Tightness::new(60, 12, 2),
-    Tightness::new(45, 12, 2),
-    Tightness::new(30, 12, 2),
+    Tightness { title: 60, line: 40, tags: 8 },
+    Tightness { title: 60, line: 25, tags: 4 },
+    Tightness { title: 60, line: 12, tags: 2 },
+    Tightness { title: 45, line: 12, tags: 2 },
+    Tightness { title: 30, line: 12, tags: 2 },
 ];
 
 /// Shortens a page until the whole answer is within its limit. A full result for which there is no
@@ -95,7 +93,6 @@ pub fn fit(
     }
 }
 
-/// Shortens what surrounds the results until it takes at most `bound` tokens, as far as possible.
 fn shorten_frame(response: &mut QueryResponse, bound: usize) {
     shrink(
         response,
@@ -153,19 +150,19 @@ fn cut_last_result(response: &mut QueryResponse, bound: usize) {
 /// Leaves which memory it is, and what there is to know before it is used.
 fn strip(hit: &mut MemoryHit, title: usize) {
     limit_also(hit, 0);
-    let bare = MemoryHit {
-        id: std::mem::take(&mut hit.id),
-        title: text::line(&hit.title, title),
-        scope: std::mem::take(&mut hit.scope),
-        status: hit.status,
-        more_facts: hit.more_facts + hit.facts.len() as u64,
-        more_also: hit.more_also,
-        superseded_by: hit.superseded_by.take(),
-        contradicts: std::mem::take(&mut hit.contradicts),
-        stale: hit.stale.take(),
+    let whole = std::mem::take(hit);
+    *hit = MemoryHit {
+        id: whole.id,
+        title: text::line(&whole.title, title),
+        scope: whole.scope,
+        status: whole.status,
+        more_facts: whole.more_facts + whole.facts.len() as u64,
+        more_also: whole.more_also,
+        superseded_by: whole.superseded_by,
+        contradicts: whole.contradicts,
+        stale: whole.stale,
         ..MemoryHit::default()
     };
-    *hit = bare;
 }
 
 struct Fitting<'a> {
@@ -183,18 +180,16 @@ impl Fitting<'_> {
         answer.next_cursor = cursor.map(|cursor| cursor.encode());
         let kept = page.hits.len();
         if kept < self.wanted && !self.search.spec.fills_budget {
-            let wanted = count(self.wanted as u64, "result");
             let tokens = self.search.spec.tokens;
+            let wanted = count(self.wanted as u64, "result");
             let message = format!("cut to {tokens} tokens: {kept} of {wanted}");
-            let note = Note::new(NoteKind::Cut, message);
-            answer.notes.push(note.with(Hint::NextPage));
+            answer.notes.push(Note::new(NoteKind::Cut, message).with(Hint::NextPage));
         }
         answer.notes.extend(note_cut_texts(page));
         answer
     }
 
-    /// The answer with the whole results that fit and a part of the next one, if that has a text to
-    /// cut and there is room for some of it.
+    /// The whole results that fit and a part of the next one, if there is room for some of it.
     fn with_part(
         &self,
         frame: &QueryResponse,
@@ -245,11 +240,11 @@ impl Fitting<'_> {
 
 /// The note about results that show only a part of their texts.
 fn note_cut_texts(page: &Page) -> Option<Note> {
-    let messages = page.hits.iter().filter_map(|hit| {
-        let shown = hit.shown?.message()?;
-        Some(format!("`{}` shows {shown}", hit.hit.id))
-    });
-    let mut messages: Vec<String> = messages.collect();
+    let mut messages: Vec<String> = Vec::new();
+    for hit in &page.hits {
+        let message = hit.shown.and_then(|shown| shown.message());
+        messages.extend(message.map(|shown| format!("`{}` shows {shown}", hit.hit.id)));
+    }
     if messages.is_empty() {
         return None;
     }
@@ -262,27 +257,11 @@ fn note_cut_texts(page: &Page) -> Option<Note> {
     Some(note.with(Hint::call(Tool::GetMemory, "shows more")))
 }
 
-#[derive(Debug, Clone, Copy)]
 struct Tightness {
     /// Tokens of its title, and of each other line.
     title: usize,
     line: usize,
     tags: usize,
-}
-
-impl Tightness {
-    const fn new(title: usize, line: usize, tags: usize) -> Self {
-        Self { title, line, tags }
-    }
-
-    fn apply(self, hit: &mut MemoryHit) {
-        hit.concepts.truncate(self.tags);
-        hit.title = text::line_within(&hit.title, self.title);
-        let lines = hit.facts.iter_mut().chain(&mut hit.subtitle);
-        for text in lines.chain(&mut hit.excerpt) {
-            *text = text::line_within(text, self.line);
-        }
-    }
 }
 
 /// A result with one line, and what else a page may show of it.
@@ -325,17 +304,19 @@ fn cost_on_page(hit: &MemoryHit) -> usize {
 /// at last titles are cut.
 fn fit_lines<'a>(hits: impl Iterator<Item = &'a mut MemoryHit>, budget: usize) {
     let mut results: Vec<OneLine<'_>> = hits.map(OneLine::new).collect();
-    let total = |results: &[OneLine<'_>]| {
-        let costs = results.iter().map(|result| cost_on_page(result.hit));
-        costs.sum::<usize>()
+    let total = |results: &[OneLine<'_>]| -> usize {
+        results.iter().map(|result| cost_on_page(result.hit)).sum()
     };
     let mut used = total(&results);
-    for tightness in TIGHT_LINES {
+    for Tightness { title, line, tags } in TIGHT_LINES {
         if used <= budget {
             break;
         }
-        for result in &mut results {
-            tightness.apply(result.hit);
+        for OneLine { hit, .. } in &mut results {
+            hit.concepts.truncate(tags);
+            hit.title = text::line_within(&hit.title, title);
+            let lines = hit.facts.iter_mut().chain(&mut hit.subtitle).chain(&mut hit.excerpt);
+            lines.for_each(|text| *text = text::line_within(text, line));
         }
         used = total(&results);
     }

@@ -15,7 +15,6 @@ const MAX_ENCODED: usize = 400;
 /// A token of ordinary text has fewer bytes.
 const MAX_TOKEN_BYTES: usize = 16;
 
-/// A question, for weighing a text's sentences.
 #[derive(Default)]
 pub struct Question<'a> {
     pub matcher: Option<Matcher<'a>>,
@@ -27,8 +26,7 @@ impl Question<'_> {
         let Some(matcher) = &mut self.matcher else {
             return 0.0;
         };
-        let words = matcher.matching_words(text).into_iter();
-        words.map(|(weight, _)| weight).sum()
+        matcher.matching_words(text).into_iter().map(|(weight, _)| weight).sum()
     }
 
     fn nearness(&self, text: &str) -> Option<f32> {
@@ -141,9 +139,8 @@ fn units(text: &str, room: Room<'_>) -> Vec<Unit> {
 /// much longer.
 fn piece_length(text: &str, bytes: usize) -> usize {
     let end = text.ceil_char_boundary(bytes);
-    let near = text.get(end..text.floor_char_boundary(end + 2 * bytes));
-    let mut near = near.unwrap_or_default().char_indices();
-    match near.find(|(_, c)| c.is_whitespace()) {
+    let near = text.get(end..text.floor_char_boundary(end + 2 * bytes)).unwrap_or_default();
+    match near.char_indices().find(|(_, c)| c.is_whitespace()) {
         Some((more, blank)) => end + more + blank.len_utf8(),
         None if text.len() <= end + 2 * bytes => text.len(),
         None => end,
@@ -166,8 +163,7 @@ fn best_unit(units: &[Unit], text: &str, question: &mut Question<'_>) -> usize {
     }
     let near = texts().take(MAX_ENCODED).enumerate();
     let near = near.filter_map(|(number, unit)| Some((number, question.nearness(unit)?)));
-    let nearest = near.max_by(|(_, a), (_, b)| a.total_cmp(b));
-    nearest.map_or(0, |(number, _)| number)
+    near.max_by(|(_, a), (_, b)| a.total_cmp(b)).map_or(0, |(number, _)| number)
 }
 
 /// The units around one that fit with it, from the beginning of a sentence if there is one. A third

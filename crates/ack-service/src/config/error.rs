@@ -17,14 +17,7 @@ pub enum SettingsError {
     #[error("cannot read `{}`: {source}", path.display())]
     Unreadable { path: PathBuf, source: std::io::Error },
     #[error("`{}`: {message}", path.display())]
-    Invalid {
-        path: PathBuf,
-        message: String,
-        part: Part,
-        /// The keys nearest to an unknown key.
-        nearest: Vec<String>,
-        known: Vec<String>,
-    },
+    Invalid { path: PathBuf, message: String, part: Part, nearest: Vec<String>, known: Vec<String> },
     /// It is valid, but it names a bucket, and this is the light build.
     #[error("`{}`: {LIGHT_BUILD}", path.display())]
     LightBuild { path: PathBuf },
@@ -32,7 +25,6 @@ pub enum SettingsError {
     NoHome,
 }
 
-/// The part of a file that is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     Line(usize),
@@ -73,7 +65,6 @@ impl SettingsError {
         text::line(&reason, 400)
     }
 
-    /// Turns the error into one about what `serve` offers.
     pub fn as_offer_error(mut self) -> Self {
         if let Self::Invalid { part, .. } = &mut self {
             *part = Part::Offer;
@@ -111,7 +102,6 @@ impl Diagnostic for SettingsError {
     }
 }
 
-/// How to fix a file: with its line, and the commands that open or check it.
 fn how_to_fix(path: &Path, part: Part) -> Vec<Hint> {
     let fix = match part {
         Part::Line(line) => Hint::advice(format!("fix line {line}")),

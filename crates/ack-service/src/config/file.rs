@@ -17,8 +17,6 @@ pub const TOKENS: &str = "tokens";
 
 pub const MAX_SETTINGS_BYTES: u64 = 1 << 20;
 
-/// Reads a TOML file into a type that refuses unknown keys. Errors name the line, the key and the
-/// nearest known key.
 pub fn load_toml<T: serde::de::DeserializeOwned>(
     path: &Path,
     keys: fn() -> Vec<String>,
@@ -28,7 +26,6 @@ pub fn load_toml<T: serde::de::DeserializeOwned>(
     parse_toml(&text, path, keys)
 }
 
-/// Parses the text of a settings file.
 pub fn parse_toml<T: serde::de::DeserializeOwned>(
     text: &str,
     path: &Path,
@@ -52,7 +49,6 @@ pub fn parse_toml<T: serde::de::DeserializeOwned>(
     })
 }
 
-/// The line, a message that names the key, and the known keys nearest to an unknown key.
 fn explain(
     source: &str,
     key: Option<String>,
@@ -110,7 +106,6 @@ fn explain(
     (line, message, nearest)
 }
 
-/// What to do instead of a key that no longer exists in a file.
 pub fn instead_of(file: &str, key: &str) -> Option<String> {
     let removed: BTreeMap<String, BTreeMap<String, String>> = toml::from_str(REMOVED_KEYS).ok()?;
     let words: Vec<&str> = key.split('.').collect();

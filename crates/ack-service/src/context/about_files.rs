@@ -4,6 +4,7 @@
 //! file, its folder, or a glob that matches it. A memory that only mentions a similar word is not
 //! shown.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,7 +23,6 @@ use crate::stale::Staleness;
 use ack_api::memory::{Memory, ProjectRows, StatusFilter, fold_name};
 use ack_api::source::RowKey;
 use ack_api::{Contradiction, MemoryHit};
-use ack_store::StoreError;
 use ack_store::outline::{FindWords, Outline};
 
 const LOCK_TIMEOUT: Duration = Duration::from_millis(50);
@@ -41,8 +41,7 @@ pub struct FilesRequest {
 #[derive(Debug, Clone, Default)]
 pub struct FilesBrief {
     pub memories: Vec<MemoryHit>,
-    /// Whether some come from a store without a status, whose notes count as approved without
-    /// review.
+    /// Whether some count as approved without review, because their store keeps no status.
     pub unreviewed: bool,
 }
 
@@ -59,7 +58,12 @@ impl Service {
         }
         let read =
             outlines::read_scopes(&mut selection, self.wait_policy, &mut notes, |scope, own| {
-                matches_in(scope, own, &finder)
+                scope.store.quick_scan(LOCK_TIMEOUT, |snapshot| {
+                    let (scope, own) = (Arc::clone(scope), own.clone());
+                    let has_status = snapshot.layout.has_status();
+                    let outlines = snapshot.outlines_by_files(StatusFilter::Approved, &finder)?;
+                    Ok(ScopeMatches { scope, own, has_status, outlines })
+                })
             })?;
         let now = (self.config.clock)();
         let staleness = Staleness::new(now, &selection.current, Bounds::ANSWER);
@@ -102,51 +106,29 @@ struct ScopeMatches {
     outlines: Vec<Outline>,
 }
 
-fn matches_in(
-    scope: &Arc<Scope>,
-    own: ProjectRows,
-    finder: &FileFinder,
-) -> Result<ScopeMatches, StoreError> {
-    let read = scope.store.quick_scan(LOCK_TIMEOUT, |snapshot| {
-        let outlines = snapshot.outlines_by_files(StatusFilter::Approved, finder)?;
-        Ok((snapshot.layout.has_status(), outlines))
-    });
-    read.map(|(has_status, outlines)| ScopeMatches {
-        scope: Arc::clone(scope),
-        own,
-        has_status,
-        outlines,
-    })
-}
-
 /// The memories that name one of the files, sorted by how exactly they name it, then lasting ones
 /// first, then newest first.
 fn rank_matches(read: &[ScopeMatches]) -> Vec<(Naming, &ScopeMatches, &Outline)> {
-    let outlines_of_scopes = read.iter().flat_map(|scope| {
-        let outlines = scope.outlines.iter();
-        outlines
-            .filter(|outline| scope.own.contain(&outline.project, &outline.alias))
-            .map(move |outline| (scope, outline))
-    });
-    let ranked = outlines_of_scopes.filter_map(|(scope, outline)| {
-        let found = outline.matches.anywhere;
-        let is_found = |naming: &Naming| found & (1 << *naming as u32) != 0;
-        Some((NAMINGS.into_iter().find(is_found)?, scope, outline))
-    });
-    let mut found: Vec<(Naming, &ScopeMatches, &Outline)> = ranked.collect();
-    found.sort_by(|a, b| {
-        let is_lasting = |outline: &Outline| outline.matches.type_or_tags & IS_LASTING != 0;
-        a.0.cmp(&b.0)
-            .then_with(|| is_lasting(b.2).cmp(&is_lasting(a.2)))
-            .then_with(|| b.2.created.cmp(&a.2.created))
-            .then_with(|| a.1.scope.name.cmp(&b.1.scope.name))
-            .then_with(|| a.2.id.cmp(&b.2.id))
+    let mut found = Vec::new();
+    for scope in read {
+        for outline in &scope.outlines {
+            let named = outline.matches.anywhere;
+            let is_found = |naming: &Naming| named & (1 << *naming as u32) != 0;
+            if scope.own.contain(&outline.project, &outline.alias)
+                && let Some(naming) = NAMINGS.into_iter().find(is_found)
+            {
+                found.push((naming, scope, outline));
+            }
+        }
+    }
+    found.sort_by_key(|&(naming, scope, outline)| {
+        let is_lasting = outline.matches.type_or_tags & IS_LASTING != 0;
+        (naming, !is_lasting, Reverse(outline.created), &scope.scope.name, &outline.id)
     });
     found
 }
 
-/// Reads a record and what contradicts it, unless a newer one replaces it. The store decides again
-/// whether it may be shown.
+/// A record and what contradicts it, unless a newer one replaces it or it may not be shown.
 pub(super) fn record(
     scope: &Scope,
     key: RowKey,
@@ -199,16 +181,13 @@ impl FindWords for FileFinder {
     }
 
     fn in_files(&self, list: &[u8], entries: &dyn Fn() -> Vec<String>) -> u128 {
-        let names = self.names.as_ref();
-        let may_name = list.contains(&b'*') || names.is_none_or(|names| names.is_match(list));
-        if !may_name {
+        let may_name = |names: &AhoCorasick| names.is_match(list);
+        if !list.contains(&b'*') && !self.names.as_ref().is_none_or(may_name) {
             return 0;
         }
         let entries = entries();
-        let pairs = entries
-            .iter()
-            .flat_map(|entry| self.files.iter().map(move |file| file.named_by(entry)));
-        let found = pairs.flatten().min();
-        found.map_or(0, |naming| 1 << naming as u32)
+        let pairs =
+            entries.iter().flat_map(|entry| self.files.iter().map(|file| file.named_by(entry)));
+        pairs.flatten().min().map_or(0, |naming| 1 << naming as u32)
     }
 }

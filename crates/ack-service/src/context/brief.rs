@@ -4,15 +4,14 @@ use std::time::Duration;
 
 use rustc_hash::FxHashSet as HashSet;
 
-use super::choose::{ChosenMemories, Limits, choose};
+use super::choose::{Limits, choose};
+use super::outlines::Reading;
 use super::select;
 use super::signals::Signals;
 use crate::engine::Service;
 use crate::error::Error;
-use crate::scope::resolve::Selection;
-use ack_api::memory::StatusFilter;
+use ack_api::ContextResponse;
 use ack_api::queue::Flow;
-use ack_api::{ContextResponse, Note};
 
 pub const MEMORIES_AT_START: usize = 6;
 pub const OTHERS_AT_START: usize = 3;
@@ -31,15 +30,18 @@ pub struct BriefRequest {
 pub struct Brief {
     /// The memories, as in an answer of `get_context`.
     pub context: ContextResponse,
+    /// Why there are none of other projects, if there could be.
+    pub(super) no_others: Option<&'static str>,
+    /// How many memories the scopes could serve.
     pub served: usize,
     /// How many memories wait for review in all of them.
     pub waiting: u64,
     /// Since when the oldest of these waits.
     pub oldest_waiting: Option<jiff::Timestamp>,
-    /// How many memories recently entered and left the review queue of the project's scope.
+    /// How many memories recently entered and left the review queue of the project's scope, or all
+    /// if nothing waits there. If outlines are cached, it is as old as they are.
     pub flow: Flow,
-    /// Whether some come from a store without a status, whose notes count as approved without
-    /// review.
+    /// Whether some count as approved without review, because their store keeps no status.
     pub unreviewed: bool,
     /// Ids of shown memories that several of the searched scopes contain.
     pub shared_ids: HashSet<String>,
@@ -54,34 +56,15 @@ impl Service {
         let limits = Limits {
             own: request.own,
             others: request.others,
-            sessions: request.sessions,
-            timeout: LOCK_TIMEOUT,
-            wait_policy: self.wait_policy,
-            now: (self.config.clock)(),
-        };
-        let choice = choose(&mut selection, signals, limits, None, &mut notes)?;
-        Ok(Brief::of(choice, &selection, notes))
-    }
-}
-
-impl Brief {
-    pub(super) fn of(choice: ChosenMemories, selection: &Selection, notes: Vec<Note>) -> Self {
-        Self {
-            unreviewed: choice.unreviewed,
-            served: choice.served,
-            waiting: choice.waiting,
-            oldest_waiting: choice.oldest_waiting,
-            flow: choice.flow,
-            shared_ids: choice.shared_ids,
-            context: ContextResponse {
-                project: super::project_info(&selection.current),
-                recent_memories: choice.own,
-                recent_sessions: choice.sessions,
-                cross_project_learnings: choice.others,
-                pending: choice.pending,
-                searched: selection.searched(StatusFilter::Approved),
-                notes,
+            reading: Reading {
+                sessions: request.sessions,
+                timeout: LOCK_TIMEOUT,
+                cache: None,
+                ..Reading::of(self)
             },
-        }
+        };
+        let mut brief = choose(&mut selection, signals, limits, &mut notes)?;
+        brief.context.notes = notes;
+        Ok(brief)
     }
 }

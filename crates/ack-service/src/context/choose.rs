@@ -6,121 +6,80 @@
 use std::cmp::Ordering;
 use std::time::Duration;
 
-use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
+use rustc_hash::FxHashSet as HashSet;
 
 use super::brief::Brief;
 use super::evidence::{Evidence, Reason, Terms};
-use super::newest_sessions;
-use super::outlines::{self, OutlineCache, Reading, ScopeOutline};
+use super::outlines::{self, Reading, ScopeOutline};
 use super::preview::SessionPreview;
 use super::signals::Signals;
+use super::{empty_answer, newest_sessions};
 use crate::error::Error;
 use crate::evidence::Bounds;
-use crate::open::{
-    Record, failure, missing_status, note_incomplete_reads, read_records, unavailable,
-};
+use crate::open::{Record, Records, missing_status, note_incomplete_reads, unavailable};
 use crate::scope::resolve::Selection;
 use crate::service_state::serves_unreviewed;
 use crate::shown::Shown;
 use crate::stale::Staleness;
 use ack_api::memory::{Memory, StatusFilter};
-use ack_api::queue::Flow;
-use ack_api::remote::WaitPolicy;
 use ack_api::source::RowKey;
-use ack_api::{MemoryHit, Note, Pending, SessionEntry, text, time};
+use ack_api::{ContextResponse, MemoryHit, Note, Pending, text, time};
 use ack_store::outline::{Outline, Outlines};
 use ack_store::record::UNTITLED;
 
-/// The reason for a memory that was chosen only by its date.
 pub const RECENT_REASON: &str = "recent in this project";
 
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
+#[derive(Clone, Copy)]
+pub struct Limits<'a> {
     pub own: usize,
     pub others: usize,
-    pub sessions: bool,
-    pub timeout: Duration,
-    pub wait_policy: WaitPolicy,
-    /// The present time, for the review queue.
-    pub now: jiff::Timestamp,
-}
-
-#[derive(Debug, Default)]
-pub struct ChosenMemories {
-    pub own: Vec<MemoryHit>,
-    pub others: Vec<MemoryHit>,
-    pub sessions: Vec<SessionEntry>,
-    /// Why there are none of other projects, if there could be.
-    pub no_others: Option<&'static str>,
-    /// The memories that wait for review in the project's scope, or in every scope if it has none.
-    pub pending: Option<Pending>,
-    /// How many memories recently entered and left that queue, or all if nothing waits in it.
-    pub flow: Flow,
-    /// How many memories the scopes could serve.
-    pub served: usize,
-    /// How many memories wait for review in all of them.
-    pub waiting: u64,
-    /// Since when the oldest of these waits.
-    pub oldest_waiting: Option<jiff::Timestamp>,
-    /// Whether some come from a store without a status, whose notes count as approved without
-    /// review.
-    pub unreviewed: bool,
-    pub shared_ids: HashSet<String>,
-}
-
-impl ChosenMemories {
-    pub const fn entries(&self) -> usize {
-        self.own.len() + self.others.len() + self.sessions.len()
-    }
+    pub reading: Reading<'a>,
 }
 
 /// Chooses by the state of the project's files. A scope that cannot be read is removed from the
-/// selection, with a note. If outlines are cached, the queue's flow is as old as the outlines.
+/// selection, with a note.
 pub fn choose(
     selection: &mut Selection,
     signals: Signals,
-    limits: Limits,
-    cache: Option<&OutlineCache>,
+    limits: Limits<'_>,
     notes: &mut Vec<Note>,
-) -> Result<ChosenMemories, Error> {
-    let (terms, read) = read_outlines(selection, signals, limits, cache, notes)?;
+) -> Result<Brief, Error> {
+    let terms = Terms::new(signals, &selection.current);
+    let read = outlines::read(selection, &terms.words, limits.reading, notes)?;
     choose_from(selection, (&terms, &read), limits, None, notes)
 }
 
 fn choose_from(
     selection: &Selection,
     (terms, read): (&Terms, &[ScopeOutline]),
-    limits: Limits,
+    limits: Limits<'_>,
     extras: Option<&Extras<'_>>,
     notes: &mut Vec<Note>,
-) -> Result<ChosenMemories, Error> {
+) -> Result<Brief, Error> {
     let mut chooser = Chooser::new(selection, (terms, read), limits, extras);
     let own = chooser.choose(true, limits.own, notes)?;
     let others = chooser.choose(false, limits.others, notes)?;
-    let no_others = (limits.others > 0 && others.is_empty()).then(|| {
-        match chooser.memories(false).is_empty() {
-            true => "no approved memory of another project is in the searched scopes",
-            false => {
-                "no memory of another project was promoted, or shares files, dependencies or tags \
-                 with this one"
-            }
-        }
-    });
-    let holders = |id: &str| {
-        let holding = read.iter().filter(|read| read.outlines().contains(id));
-        holding.count()
+    let no_others = if limits.others == 0 || !others.is_empty() {
+        None
+    } else if chooser.memories(false).is_empty() {
+        Some("no approved memory of another project is in the searched scopes")
+    } else {
+        Some(
+            "no memory of another project was promoted, or shares files, dependencies or tags \
+             with this one",
+        )
     };
-    let shared = own.iter().chain(&others).map(|hit| &hit.id);
-    let shared_ids = shared.filter(|id| holders(id) > 1).cloned().collect();
+    let shown = || own.iter().chain(&others);
+    let holders = |id: &str| read.iter().filter(|read| read.outlines().contains(id)).count();
+    let shared_ids = shown().map(|hit| &hit.id).filter(|id| holders(id) > 1).cloned().collect();
     let is_unreviewed = |hit: &MemoryHit| {
-        let mut read = read.iter();
-        read.any(|read| {
+        read.iter().any(|read| {
             read.scope.name == hit.scope
                 && !read.outlines().has_status
                 && serves_unreviewed(&read.scope)
         })
     };
-    let unreviewed = own.iter().chain(&others).any(is_unreviewed);
+    let unreviewed = shown().any(is_unreviewed);
     let own_scope = selection.current.scope.as_ref();
     let is_own = |read: &&ScopeOutline| own_scope.is_some_and(|own| own.name == read.scope.name);
     let own_read = read.iter().find(is_own);
@@ -139,7 +98,9 @@ fn choose_from(
     }
     note_incomplete_reads(read.iter().map(|read| &*read.scope), notes);
     let all = Waiting::of(read.iter());
-    Ok(ChosenMemories {
+    let sessions = outlines::recent_sessions(read, limits.reading.timeout);
+    let sessions = newest_sessions(sessions, &[&own, &others], notes);
+    Ok(Brief {
         flow: match own_read.filter(|read| read.outlines().pending > 0) {
             Some(own) => own.outlines().flow,
             None => read.iter().map(|read| read.outlines().flow).sum(),
@@ -147,15 +108,14 @@ fn choose_from(
         waiting: all.count,
         oldest_waiting: all.oldest,
         served: read.iter().map(|read| read.outlines().served.len()).sum(),
-        sessions: newest_sessions(
-            outlines::recent_sessions(read, limits.timeout),
-            &[&own, &others],
-            notes,
-        ),
-        own,
-        others,
+        context: ContextResponse {
+            recent_memories: own,
+            recent_sessions: sessions,
+            cross_project_learnings: others,
+            pending,
+            ..empty_answer(selection)
+        },
         no_others,
-        pending,
         unreviewed,
         shared_ids,
     })
@@ -171,7 +131,6 @@ fn first<T>(mut items: Vec<T>, count: usize, compare: impl Fn(&T, &T) -> Orderin
     items
 }
 
-/// The memories that wait for review in some scopes.
 struct Waiting {
     count: u64,
     oldest: Option<jiff::Timestamp>,
@@ -188,46 +147,23 @@ impl Waiting {
     }
 }
 
-/// The words of a project, and the outlines of the scopes in which they are searched.
-fn read_outlines(
-    selection: &mut Selection,
-    signals: Signals,
-    limits: Limits,
-    cache: Option<&OutlineCache>,
-    notes: &mut Vec<Note>,
-) -> Result<(Terms, Vec<ScopeOutline>), Error> {
-    let terms = Terms::new(signals, &selection.current);
-    let reading = Reading {
-        words: &terms.words,
-        sessions: limits.sessions,
-        timeout: limits.timeout,
-        wait_policy: limits.wait_policy,
-        now: limits.now,
-        cache,
-    };
-    let read = outlines::read(selection, reading, notes)?;
-    Ok((terms, read))
-}
-
 /// What is chosen with some more memories of a scope as if they were approved: without the last of
 /// them, and with it.
 pub fn choose_with(
     selection: &mut Selection,
     signals: Signals,
-    limits: Limits,
-    cache: &OutlineCache,
+    limits: Limits<'_>,
     (scope, memories): (&str, &[&Memory]),
 ) -> Result<SessionPreview, Error> {
     let mut notes = Vec::new();
-    let (terms, read) = read_outlines(selection, signals, limits, Some(cache), &mut notes)?;
+    let terms = Terms::new(signals, &selection.current);
+    let read = outlines::read(selection, &terms.words, limits.reading, &mut notes)?;
     let place = read.iter().position(|read| read.scope.name == scope);
     let extras = |memories| place.and_then(|place| Extras::of(&read, place, memories, &terms));
     let before = memories.split_last().map_or(memories, |(_, before)| before);
     let (without, with) = (extras(before), extras(memories));
     let mut choose = |extras: &Option<Extras<'_>>| {
-        let (read, notes) = ((&terms, &*read), &mut notes);
-        let chosen = choose_from(selection, read, limits, extras.as_ref(), notes)?;
-        Ok::<_, Error>(Brief::of(chosen, selection, Vec::new()))
+        choose_from(selection, (&terms, &read), limits, extras.as_ref(), &mut notes)
     };
     Ok(SessionPreview {
         without: choose(&without)?,
@@ -244,14 +180,9 @@ struct Candidate<'a> {
     reason: Option<Reason>,
 }
 
-/// The records of candidates, by the position of their scope and their id.
-type Records = HashMap<(usize, String), Record>;
-
-/// Memories of one scope in addition to those that are served.
 struct Extras<'a> {
     scope: usize,
     memories: Vec<(Outline, &'a Memory)>,
-    /// The ids of the memories that they replace.
     hides: HashSet<String>,
 }
 
@@ -266,11 +197,10 @@ impl<'a> Extras<'a> {
         let newer = memories.iter().map(|memory| memory.id.as_str()).collect();
         let store = &read.get(scope)?.scope.store;
         let older = store.snapshot(|snapshot| snapshot.replaced_by(&newer));
-        let outlined = memories.iter();
-        let outlined = outlined.map(|memory| (Outline::of(memory, &*terms.words), *memory));
+        let outline = |memory: &&'a Memory| (Outline::of(memory, &*terms.words), *memory);
         Some(Self {
             scope,
-            memories: outlined.collect(),
+            memories: memories.iter().map(outline).collect(),
             hides: older.ok()?.into_iter().map(|older| older.id).collect(),
         })
     }
@@ -293,11 +223,11 @@ impl<'a> Chooser<'a> {
     fn new(
         selection: &Selection,
         (terms, read): (&'a Terms, &'a [ScopeOutline]),
-        limits: Limits,
+        limits: Limits<'_>,
         extras: Option<&'a Extras<'a>>,
     ) -> Self {
         Self {
-            staleness: Staleness::new(limits.now, &selection.current, Bounds::ANSWER),
+            staleness: Staleness::new(limits.reading.now, &selection.current, Bounds::ANSWER),
             evidence: Evidence::new(terms, read),
             common_scope: selection.current.common_scope().and_then(|common| {
                 let mut names = read.iter().map(|read| &read.scope.name);
@@ -305,13 +235,12 @@ impl<'a> Chooser<'a> {
             }),
             read,
             extras,
-            timeout: limits.timeout,
+            timeout: limits.reading.timeout,
             shown: Shown::default(),
         }
     }
 
-    /// The project's own memories, or those of other projects, that have a reason. For its own,
-    /// also the newest.
+    /// Those that have a reason; of the project's own, also the newest.
     fn choose(
         &mut self,
         own: bool,
@@ -378,32 +307,26 @@ impl<'a> Chooser<'a> {
         for (number, read) in self.read.iter().enumerate() {
             let mut is_its_own = read.is_own();
             let extras = self.extras.filter(|extras| extras.scope == number);
-            let served = read.outlines().served.iter();
-            let served = served
-                .filter(|outline| extras.is_none_or(|extras| !extras.hides.contains(&outline.id)));
+            let is_hidden = |outline: &&Outline| {
+                extras.is_some_and(|extras| extras.hides.contains(&outline.id))
+            };
+            let served = read.outlines().served.iter().filter(|outline| !is_hidden(outline));
             let more = extras.into_iter().flat_map(|extras| &extras.memories);
-            memories.extend(
-                served
-                    .chain(more.map(|(outline, _)| outline))
-                    .filter(|outline| is_its_own(outline) == is_own)
-                    .map(|outline| (number, outline)),
-            );
+            let all = served.chain(more.map(|(outline, _)| outline));
+            let wanted = all.filter(|outline| is_its_own(outline) == is_own);
+            memories.extend(wanted.map(|outline| (number, outline)));
         }
         memories
     }
 
-    /// Newest first, those without a project last, then by scope and id, so that the order is
-    /// total.
+    /// Newest first, those without a project last; scope and id make the order total.
     fn newest_first(&self, a: (usize, &Outline), b: (usize, &Outline)) -> Ordering {
         let is_common = |(scope, outline): (usize, &Outline)| {
             Some(scope) == self.common_scope
                 && outline.project.is_empty()
                 && outline.alias.is_empty()
         };
-        let name = |scope: usize| {
-            let read = self.read.get(scope);
-            read.map_or("", |read| read.scope.name.as_str())
-        };
+        let name = |scope: usize| self.read.get(scope).map_or("", |read| &read.scope.name);
         is_common(a)
             .cmp(&is_common(b))
             .then_with(|| b.1.created.cmp(&a.1.created))
@@ -422,33 +345,20 @@ impl<'a> Chooser<'a> {
             let here = candidates.iter().filter(|candidate| candidate.scope == number);
             let wanted: Vec<(RowKey, &str)> =
                 here.map(|found| (found.outline.key, found.outline.id.as_str())).collect();
-            if wanted.is_empty() {
-                continue;
+            records.read((number, &read.scope), &wanted, StatusFilter::Approved, self.timeout);
+        }
+        for (number, error) in std::mem::take(&mut records.failed) {
+            if self.read.len() == 1 {
+                return Err(error);
             }
-            let store = &read.scope.store;
-            match read_records(store, &wanted, StatusFilter::Approved, self.timeout) {
-                Ok(found) => {
-                    let found = found.into_iter();
-                    records.extend(found.map(|(id, record)| ((number, id), record)));
-                }
-                Err(error) => {
-                    let error = failure(&read.scope, error);
-                    if self.read.len() == 1 {
-                        return Err(error);
-                    }
-                    notes.push(unavailable(&read.scope.name, &error));
-                }
-            }
+            notes.extend(self.read.get(number).map(|it| unavailable(&it.scope.name, &error)));
         }
         if let Some(extras) = self.extras {
-            let more = extras.memories.iter();
-            let wanted = more.filter(|(outline, _)| {
-                let mut candidates = candidates.iter();
-                candidates.any(|candidate| std::ptr::eq(candidate.outline, outline))
-            });
-            for (_, memory) in wanted {
-                let record = Record { memory: (*memory).clone(), contradictions: Vec::new() };
-                records.insert((extras.scope, memory.id.clone()), record);
+            for (outline, memory) in &extras.memories {
+                if candidates.iter().any(|candidate| std::ptr::eq(candidate.outline, outline)) {
+                    let record = Record { memory: (*memory).clone(), contradictions: Vec::new() };
+                    records.found.insert((extras.scope, memory.id.clone()), record);
+                }
             }
         }
         Ok(records)
@@ -474,13 +384,12 @@ impl<'a> Chooser<'a> {
                 until = max;
             } else if last_reason != candidate.reason || last_reason.is_none() {
                 last_reason = candidate.reason;
-                until = last_reason
-                    .map_or(max, |reason| reason.max_length(is_own, max, hits.len()))
-                    .min(max);
+                let length = |reason: Reason| reason.max_length(is_own, max, hits.len()).min(max);
+                until = last_reason.map_or(max, length);
             }
             let key = (candidate.scope, candidate.outline.id.clone());
-            let found = self.read.get(candidate.scope).zip(records.get(&key));
-            let Some((read, record)) = found else {
+            let Some((read, record)) = self.read.get(candidate.scope).zip(records.found.get(&key))
+            else {
                 continue;
             };
             let memory = &record.memory;

@@ -15,6 +15,8 @@ use super::files::ProjectRoots;
 use super::outlines::ScopeOutline;
 use super::signals::{LASTING_TYPES, Signals, file_names, is_distinctive};
 use super::words::{WordKind, Words};
+use crate::engine::Service;
+use crate::scope::Scope;
 use crate::scope::resolve::Current;
 use ack_api::memory::{Memory, Status};
 use ack_api::text;
@@ -23,11 +25,9 @@ use ack_store::outline::{Outline, WordMatches, tag_hash};
 /// A word counts for nothing if more than this share of the memories contain it, and more than
 /// [`MIN_COMMON_MEMORIES`] of them.
 const COMMON_SHARE: f64 = 0.2;
-/// A word that at most this many memories contain is never too common.
 const MIN_COMMON_MEMORIES: usize = 10;
 /// The weight factor of a word in the title or the tags.
 const PROMINENT_FACTOR: f64 = 2.0;
-/// The minimum length of a project name that memories of other projects can match.
 const MIN_NAME_CHARS: usize = 3;
 
 /// Tags that name a kind of memory, besides [`LASTING_TYPES`]. Two memories that share one need not
@@ -36,6 +36,10 @@ const KIND_TAGS: &str = "\
     bugfix discovery how-it-works lesson pattern problem-solution trade-off what-changed \
     why-it-exists";
 const MAX_NAMED_TAGS: usize = 3;
+
+/// The reasons that speak of the present work, the weightiest last.
+const WORK_REASONS: [Reason; 4] =
+    [Reason::NamesProject, Reason::UsesDependency, Reason::Branch, Reason::Changed];
 
 /// The reasons for a memory, in the order they are tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +51,6 @@ pub enum Reason {
     NamesProject,
     UsesDependency,
     SharesTags,
-    /// It is a decision or a gotcha.
     Lasting,
 }
 
@@ -119,8 +122,7 @@ pub struct Terms {
 
 impl Terms {
     pub fn new(signals: Signals, current: &Current) -> Self {
-        let branch = signals.branch.as_deref().map(branch::words);
-        let branch = branch.unwrap_or_default();
+        let branch = signals.branch.as_deref().map(branch::words).unwrap_or_default();
         let (endings, subjects) = (signals.endings(), signals.subjects());
         let declared = signals.declared;
         let project = current.name.to_lowercase();
@@ -160,7 +162,6 @@ pub struct Evidence<'a> {
     /// The project's name, if memories must be tagged with it.
     tag: u128,
     distinctive: u128,
-    /// The tags of the project's own memories, with their weights.
     own_tags: HashMap<u64, f64>,
 }
 
@@ -211,24 +212,20 @@ impl<'a> Evidence<'a> {
         self.own_tags = weighed.filter(|(_, weight)| *weight > 0.0).collect();
     }
 
-    /// The weight of the tags that a memory shares with the project's own memories.
     fn shared_tags(&self, outline: &Outline) -> f64 {
-        let tags = outline.tags.iter();
-        tags.filter_map(|tag| self.own_tags.get(tag)).sum()
+        outline.tags.iter().filter_map(|tag| self.own_tags.get(tag)).sum()
     }
 
-    /// The reason in words, for a memory that was read.
     pub fn why_of(&self, memory: &Memory, reason: Option<Reason>, why: &str) -> String {
         if reason != Some(Reason::SharesTags) {
             return why.to_owned();
         }
-        let tags = memory.concepts.iter();
-        let shared = tags.filter(|tag| self.own_tags.contains_key(&tag_hash(tag)));
+        let shared =
+            memory.concepts.iter().filter(|tag| self.own_tags.contains_key(&tag_hash(tag)));
         let names: Vec<&str> = shared.take(MAX_NAMED_TAGS).map(String::as_str).collect();
         text::line(&format!("{why}: {}", names.join(", ")), 120)
     }
 
-    /// The words of a reason that a memory contains.
     fn found(&self, outline: &Outline, reason: Reason, is_own: bool) -> u128 {
         let (terms, matches) = (self.terms, outline.matches);
         match reason {
@@ -262,7 +259,6 @@ impl<'a> Evidence<'a> {
         is_own && reason == Reason::Changed && outline.matches.anywhere & self.terms.endings != 0
     }
 
-    /// The score of a memory; `None` if nothing matches.
     pub fn score(&self, outline: &Outline, reason: Reason, is_own: bool) -> Option<f64> {
         let found = self.found(outline, reason, is_own);
         match reason {
@@ -299,22 +295,45 @@ impl<'a> Evidence<'a> {
     }
 }
 
+impl Service {
+    /// How much each memory has to do with the current project's changed files, branch and
+    /// dependencies, from 4 to 0 for nothing. All 0 if there is no readable scope.
+    pub fn nearness_to_work(&self, memories: &[(&Memory, &Scope)]) -> Vec<u32> {
+        let Ok(selection) = self.select(None, None) else {
+            return vec![0; memories.len()];
+        };
+        let current = &selection.current;
+        let terms = Terms::new(Signals::of(current, &self.config), current);
+        let outlines = memories.iter().map(|(memory, _)| Outline::of(memory, &*terms.words));
+        let outlines: Vec<Outline> = outlines.collect();
+        let is_own = |outline: &Outline, scope: &Scope| {
+            let rows = current.rows_in(scope);
+            rows.contain(&outline.project, &outline.alias)
+        };
+        let with_scope = || outlines.iter().zip(memories.iter().map(|(_, scope)| *scope));
+        let has_own = with_scope().any(|(outline, scope)| is_own(outline, scope));
+        let evidence = Evidence::over(&terms, outlines.iter(), has_own);
+        let ranks = with_scope().map(|(outline, scope)| {
+            let own = is_own(outline, scope);
+            let found = |reason: &Reason| evidence.score(outline, *reason, own).is_some();
+            (1..).zip(&WORK_REASONS).filter(|(_, reason)| found(reason)).map(|(rank, _)| rank).max()
+        });
+        ranks.map(Option::unwrap_or_default).collect()
+    }
+}
+
 pub struct Weights(Vec<f64>);
 
 impl Weights {
     pub fn of(&self, number: u32) -> f64 {
-        let weight = self.0.get(number as usize);
-        weight.copied().unwrap_or_default()
+        self.0.get(number as usize).copied().unwrap_or_default()
     }
 
-    /// The words that have a weight.
     pub fn counted(&self) -> u128 {
-        let numbered = (0u32..).zip(&self.0);
-        let counted = numbered.filter(|(_, weight)| **weight > 0.0);
-        counted.fold(0, |set, (number, _)| set | 1 << number)
+        let numbered = (0u32..).zip(&self.0).filter(|(_, weight)| **weight > 0.0);
+        numbered.fold(0, |set, (number, _)| set | 1 << number)
     }
 
-    /// The weight of the rarest of some words.
     pub fn sum_of_rarest(&self, found: u128, count: usize) -> f64 {
         let mut weights: Vec<f64> = bits(found).map(|number| self.of(number)).collect();
         weights.sort_by(|one, other| other.total_cmp(one));
@@ -328,18 +347,14 @@ impl Weights {
         matches: impl Fn(&T) -> WordMatches,
         count: usize,
     ) -> Vec<T> {
-        let scores = rows.map(|row| {
-            let matches = matches(&row);
-            (self.sum(matches, matches.anywhere), row)
-        });
+        let scores = rows.map(|row| (self.sum(matches(&row), matches(&row).anywhere), row));
         let mut scored: Vec<(f64, T)> = scores.filter(|(score, _)| *score > 0.0).collect();
         scored.sort_by(|(one, _), (other, _)| other.total_cmp(one));
         scored.truncate(count);
         scored.into_iter().map(|(_, row)| row).collect()
     }
 
-    /// The weight of some of the words that a memory contains. Words of its title or tags count
-    /// more.
+    /// The weight of some words of a memory. Those of its title or tags count more.
     pub fn sum(&self, matches: WordMatches, found: u128) -> f64 {
         let prominent = bits(found & matches.title_or_tags).map(|number| self.of(number));
         let all = bits(found).map(|number| self.of(number));
@@ -358,15 +373,10 @@ fn bits(mut set: u128) -> impl Iterator<Item = u32> {
 /// The weight of a word or tag that some of the memories have: rare ones count more, common ones
 /// count nothing.
 #[expect(clippy::cast_precision_loss, reason = "counts of memories")]
-fn weight(count: usize, memories: usize) -> f64 {
+pub fn weight(count: usize, memories: usize) -> f64 {
     let share = count as f64 / memories.max(1) as f64;
     let common = count > MIN_COMMON_MEMORIES && share > COMMON_SHARE;
     if count == 0 || common { 0.0 } else { (1.0 / share).ln_1p() }
-}
-
-/// The weight of a word that a single memory has.
-pub fn weight_of_one(memories: usize) -> f64 {
-    weight(1, memories)
 }
 
 pub struct Frequencies {
@@ -390,13 +400,12 @@ impl Frequencies {
     }
 
     pub fn weights(&self) -> Weights {
-        let weights = self.counts.iter().map(|count| weight(*count, self.memories));
-        Weights(weights.collect())
+        Weights(self.counts.iter().map(|count| weight(*count, self.memories)).collect())
     }
 
     fn distinctive(&self) -> u128 {
-        let counted = (0u32..).zip(&self.counts);
-        let few = counted.filter(|(_, count)| is_distinctive(**count, self.memories));
+        let numbered = (0u32..).zip(&self.counts);
+        let few = numbered.filter(|(_, count)| is_distinctive(**count, self.memories));
         few.fold(0, |set, (number, _)| set | 1 << number)
     }
 }

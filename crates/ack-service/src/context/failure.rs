@@ -5,16 +5,14 @@
 //! them are read. Nobody asked for it, so a memory is shown only if both its words and its
 //! meaning fit.
 
-mod error_codes;
 mod error_text;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::error_codes::ErrorCodes;
 use super::about_files::record;
-use super::evidence::{Frequencies, Weights, weight_of_one};
+use super::evidence::{Frequencies, Weights, weight};
 use super::outlines;
 use super::words::{WordKind, Words};
 use crate::engine::Service;
@@ -34,9 +32,7 @@ use ack_search::semantic::QuantizedVector;
 use ack_store::outline::{RowMatches, WordMatches};
 
 const LOCK_TIMEOUT: Duration = Duration::from_millis(50);
-/// How many memories are read and compared.
 const MAX_CANDIDATES: usize = 8;
-/// The most bytes of a text in which quotations are looked for.
 const MAX_TEXT_BYTES: usize = 8_000;
 /// Exit codes that say more than that something failed.
 const TELLING_EXIT_CODES: [i64; 7] = [124, 126, 127, 134, 137, 139, 143];
@@ -61,12 +57,10 @@ const STOP_WORD_WEIGHT: f64 = 0.3;
 pub struct FailureRequest {
     /// The project's folder. Default: the current project's.
     pub project_path: Option<String>,
-    /// What was run.
     pub command: String,
     pub exit_code: Option<i64>,
     /// Whether it is known that it failed. If not, only an output that names an error counts.
     pub is_known: bool,
-    /// What it printed.
     pub output: String,
 }
 
@@ -81,8 +75,7 @@ impl Service {
     /// The memory that explains why a command failed. Skips scopes that cannot be read.
     pub fn about_failure(&self, request: &FailureRequest) -> Result<FailureBrief, Error> {
         let mut lines = error_text::lines(&request.output, request.is_known);
-        let telling = |code: &i64| TELLING_EXIT_CODES.contains(code);
-        let code = request.exit_code.filter(telling);
+        let code = request.exit_code.filter(|code| TELLING_EXIT_CODES.contains(code));
         lines.extend(code.map(|code| format!("exit code {code}")));
         let text = lines.join("\n");
         let words = words_of(&text);
@@ -105,10 +98,8 @@ impl Service {
         let mut best: Option<(f64, &Candidate<'_>, Memory, Vec<Contradiction>)> = None;
         let candidates = candidates(&read, &failure.weights);
         for candidate in &candidates {
-            let record = record(candidate.scope, candidate.key, LOCK_TIMEOUT);
-            let Some((memory, others)) = record else {
-                continue;
-            };
+            let found = record(candidate.scope, candidate.key, LOCK_TIMEOUT);
+            let Some((memory, others)) = found else { continue };
             if failure.codes.are_others(&ErrorCodes::of(memory.texts())) {
                 continue;
             }
@@ -136,7 +127,6 @@ impl Service {
 
 /// The failed command as memories are compared with it.
 struct Failure<'a> {
-    /// The words of each line, with their weights.
     lines: Vec<Vec<(String, f64)>>,
     words: &'a Words,
     weights: Weights,
@@ -160,13 +150,17 @@ impl<'a> Failure<'a> {
         let vector = Encoder::embedded().and_then(|encoder| encoder.query(text));
         let weights = Frequencies::count(rows(), words).weights();
         let codes = ErrorCodes::of(lines.iter().map(String::as_str));
-        let lines = lines.iter().map(|line| weighted(line, words, &weights));
+        let weighted = |word: String| {
+            let weight = words.number(&word).map_or(STOP_WORD_WEIGHT, |number| weights.of(number));
+            (word, weight)
+        };
+        let lines = lines.iter().map(|line| plain_words(line).into_iter().map(weighted).collect());
         let known = words.without_parts(weights.counted());
         let all_in_title = WordMatches { title_or_tags: known, ..WordMatches::default() };
         Self {
             lines: lines.collect(),
             words,
-            max_weight: weight_of_one(rows().count()),
+            max_weight: weight(1, rows().count()),
             total: weights.sum(all_in_title, known),
             weights,
             vector: vector.as_deref().and_then(QuantizedVector::quantize),
@@ -174,7 +168,6 @@ impl<'a> Failure<'a> {
         }
     }
 
-    /// How certainly a memory explains it.
     fn evidence(&self, matches: WordMatches, memory: &Memory) -> f64 {
         // Whoever has `git.corp.internal` has `corp` too.
         let found = self.words.without_parts(matches.anywhere);
@@ -222,20 +215,10 @@ impl<'a> Failure<'a> {
     }
 }
 
-/// The words of a line of the error, stop words included, with their weights.
-fn weighted(line: &str, words: &Words, weights: &Weights) -> Vec<(String, f64)> {
-    let weighted = plain_words(line).into_iter().map(|word| {
-        let weight = words.number(&word).map(|number| weights.of(number));
-        (word, weight.unwrap_or(STOP_WORD_WEIGHT))
-    });
-    weighted.collect()
-}
-
 /// The words of a text in lower case, stop words included.
 fn plain_words(text: &str) -> Vec<String> {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    let words = text.split(|c: char| !is_part(c)).filter(|word| !word.is_empty());
-    words.map(str::to_lowercase).collect()
+    let words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
+    words.filter(|word| !word.is_empty()).map(str::to_lowercase).collect()
 }
 
 /// The programs that a shell command runs, each with its first argument if that is a word.
@@ -254,16 +237,13 @@ fn programs(command: &str) -> String {
     found.join(" ")
 }
 
-/// The words of a text, each once.
 fn words_of(text: &str) -> Words {
     let mut known = HashSet::new();
     let mut list = Vec::new();
     analysis::tokenize(text, TextRole::Query, &mut |token| {
         let is_number = token.text.bytes().all(|byte| byte.is_ascii_digit());
-        let kind = match token.text.contains(|c: char| !c.is_alphabetic()) {
-            true => WordKind::Name,
-            false => WordKind::Prose,
-        };
+        let is_word = token.text.chars().all(char::is_alphabetic);
+        let kind = if is_word { WordKind::Prose } else { WordKind::Name };
         if (!is_number || token.text.len() == 3) && known.insert(token.text.to_string()) {
             list.push((token.text.into_owned(), kind));
         }
@@ -287,4 +267,80 @@ fn candidates<'a>(
     });
     let similar = rows.filter(|row| row.words.anywhere.count_ones() >= MIN_WORDS);
     weights.best(similar, |row| row.words, MAX_CANDIDATES)
+}
+
+/// The codes of errors in a text, by their kind. Two codes of one kind share most of their words, and
+/// mean different errors.
+struct ErrorCodes(BTreeMap<String, BTreeSet<String>>);
+
+impl ErrorCodes {
+    fn of<'a>(texts: impl Iterator<Item = &'a str>) -> Self {
+        let mut codes: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for text in texts {
+            for word in text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
+                if let Some(kind) = code_kind(word) {
+                    codes.entry(kind).or_default().insert(word.to_owned());
+                }
+            }
+        }
+        Self(codes)
+    }
+
+    /// Whether both have codes of one kind, and none in common.
+    fn are_others(&self, others: &Self) -> bool {
+        let mut kinds = self.0.iter();
+        kinds.any(|(kind, ours)| others.0.get(kind).is_some_and(|it| ours.is_disjoint(it)))
+    }
+}
+
+/// The kind of an error code; `None` if the word is not one.
+fn code_kind(word: &str) -> Option<String> {
+    let is_upper = |text: &str| text.bytes().all(|byte| byte.is_ascii_uppercase());
+    // `ERR_PNPM_NO_LOCKFILE`: the codes of a program.
+    if let Some(rest) = word.strip_prefix("ERR_") {
+        let (program, _) = rest.split_once('_')?;
+        return Some(format!("ERR_{program}"));
+    }
+    // `E0308`, `TS2345`: letters and as many digits.
+    let letters = word.trim_end_matches(|c: char| c.is_ascii_digit());
+    let digits = word.len() - letters.len();
+    if (1..=4).contains(&letters.len()) && is_upper(letters) && (3..=5).contains(&digits) {
+        return Some(format!("{letters}{}", "0".repeat(digits)));
+    }
+    // `EADDRINUSE`, but not `ERROR` and `EXCEPTION`.
+    let is_errno = word.len() > 4
+        && word.starts_with('E')
+        && is_upper(word)
+        && !["ERR", "EXC"].iter().any(|start| word.starts_with(start));
+    is_errno.then(|| "E".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_of_one_kind_are_other_errors_unless_one_is_in_both() {
+        let are_others = |ours: &str, theirs: &str| {
+            let of = |text| ErrorCodes::of([text].into_iter());
+            of(ours).are_others(&of(theirs))
+        };
+        for (ours, theirs) in [
+            ("ERR_PNPM_NO_LOCKFILE  Cannot install", "fails with ERR_PNPM_OUTDATED_LOCKFILE"),
+            ("error[E0308]: mismatched types", "E0277 or E0502"),
+            ("src/a.ts(1,2): error TS2345: x", "TS2322: y"),
+            ("Error: EACCES: permission denied", "`ENOENT` when it starts"),
+        ] {
+            assert!(are_others(ours, theirs), "{ours}: {theirs}");
+        }
+        for (ours, theirs) in [
+            ("error[E0308]", "E0277 and E0308 have one cause"),
+            ("error[E0308]", "npm says E404"),
+            ("ERR_PNPM_NO_LOCKFILE", "ERR_MODULE_NOT_FOUND"),
+            ("ERROR: address already in use", "EADDRINUSE"),
+            ("HTTP 500", "no code"),
+        ] {
+            assert!(!are_others(ours, theirs), "{ours}: {theirs}");
+        }
+    }
 }

@@ -23,8 +23,7 @@ pub struct ProjectRoots {
     /// Absolute, without a trailing `/`, in lower case.
     roots: Vec<String>,
     name: String,
-    /// The project's folder relative to the top of the repository, with a trailing `/`; empty if it
-    /// is the top.
+    /// The project's folder from the top, with a trailing `/`; empty if it is the top.
     inner: String,
 }
 
@@ -32,29 +31,21 @@ impl ProjectRoots {
     pub fn of(current: &Current) -> Self {
         let folder = folded(&current.folder);
         let top = folded(&current.top);
-        let main = current.repository.as_ref();
-        let main = main.map(|repository| folded(&repository.main));
-        let inner = folder.strip_prefix(&top).unwrap_or_default();
-        let inner = inner.trim_matches('/');
-        let name = main.as_ref().unwrap_or(&top);
-        let name = name.rsplit('/').next().unwrap_or_default().to_owned();
+        let main = current.repository.as_ref().map(|repository| folded(&repository.main));
+        let inner = folder.strip_prefix(&top).unwrap_or_default().trim_matches('/');
+        let name = main.as_ref().unwrap_or(&top).rsplit('/').next();
         Self {
             inner: if inner.is_empty() { String::new() } else { format!("{inner}/") },
-            roots: [Some(top), main]
-                .into_iter()
-                .flatten()
-                .filter(|root| !root.is_empty())
-                .collect(),
-            name,
+            name: name.unwrap_or_default().to_owned(),
+            roots: std::iter::once(top).chain(main).filter(|root| !root.is_empty()).collect(),
         }
     }
 
-    /// A file, by its path from the top of the repository.
     pub fn file(&self, path: &str) -> ProjectFile {
         let path = file_pattern::folded(path);
         let inner = path.strip_prefix(&self.inner).filter(|_| !self.inner.is_empty());
         ProjectFile {
-            paths: [Some(path.clone()), inner.map(str::to_owned)].into_iter().flatten().collect(),
+            paths: std::iter::once(path.clone()).chain(inner.map(str::to_owned)).collect(),
             roots: self.roots.clone(),
             repository: self.name.clone(),
         }
@@ -66,8 +57,7 @@ impl ProjectRoots {
         if !is_absolute(&path) {
             return Some(self.file(&format!("{}{path}", self.inner)));
         }
-        let below = self.roots.iter().find_map(|root| path_below(&path, root))?;
-        Some(self.file(below))
+        self.roots.iter().find_map(|root| path_below(&path, root)).map(|below| self.file(below))
     }
 }
 
@@ -81,15 +71,13 @@ pub struct ProjectFile {
 }
 
 impl ProjectFile {
-    /// Its path from the top of the repository.
     pub fn path(&self) -> &str {
         self.paths.first().map_or("", String::as_str)
     }
 
     /// The names of its folders, one of which occurs in every entry that covers it.
     pub fn folders(&self) -> impl Iterator<Item = &str> {
-        let folders = self.path().rsplit('/').skip(1);
-        folders.filter(|folder| !is_generic_folder(folder))
+        self.path().rsplit('/').skip(1).filter(|folder| !is_generic_folder(folder))
     }
 
     /// How an entry of a memory's files names it; `None` if it does not.
@@ -108,15 +96,13 @@ impl ProjectFile {
         } else {
             &entry
         };
-        let namings = self.paths.iter().filter_map(|path| naming(path, inside));
-        namings.min()
+        self.paths.iter().filter_map(|path| naming(path, inside)).min()
     }
 }
 
 /// A folder as it is compared: without a trailing `/`, in lower case.
 fn folded(folder: &Path) -> String {
-    let path = folder.to_string_lossy();
-    file_pattern::folded(&path).trim_end_matches('/').to_owned()
+    file_pattern::folded(&folder.to_string_lossy()).trim_end_matches('/').to_owned()
 }
 
 /// Where the part of an absolute path begins that is inside a project: below one of its roots, or of
@@ -146,19 +132,16 @@ fn naming(path: &str, entry: &str) -> Option<Naming> {
         return is_specific.then_some(Naming::Folder);
     }
     let name = path.rsplit('/').next().unwrap_or(path);
-    let is_everyday = is_everyday(stem(name));
-    (!is_everyday && !entry.ends_with('/') && ends_with_path(path, entry))
-        .then_some(Naming::FileName)
+    let is_named = !entry.ends_with('/') && ends_with_path(path, entry);
+    (is_named && !is_everyday(stem(name))).then_some(Naming::FileName)
 }
 
-/// The number of specific letters in a glob, not counting the file extension and common folder
-/// names.
+/// The letters of a glob, without the file extension and common folder names.
 fn specific_letters(glob: &str) -> usize {
     let (folders, name) = glob.rsplit_once('/').unwrap_or(("", glob));
     let name = name.split_once('.').map_or(name, |(name, _)| name);
     let parts = folders.split('/').filter(|part| !is_generic_folder(part)).chain([name]);
-    let letters = parts.flat_map(str::chars).filter(|c| c.is_alphanumeric());
-    letters.count()
+    parts.flat_map(str::chars).filter(|c| c.is_alphanumeric()).count()
 }
 
 fn path_below<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
@@ -172,8 +155,7 @@ fn ends_with_path(path: &str, end: &str) -> bool {
 }
 
 pub fn is_absolute(path: &str) -> bool {
-    let has_drive = path.as_bytes().get(1) == Some(&b':');
-    path.starts_with(['/', '~']) || has_drive
+    path.starts_with(['/', '~']) || path.as_bytes().get(1) == Some(&b':')
 }
 
 #[cfg(test)]
@@ -214,22 +196,11 @@ mod tests {
         {
             check(entry, Some(Naming::Glob));
         }
-        for entry in [
-            "",
-            "/",
-            ".",
-            "./",
-            "*.sql",
-            "**/*",
-            "**",
-            "lock.sql",
-            "migrations/005.sql",
-            "old/migrations/",
-            "igrations/",
-            "/home/kim/other/migrations/",
-            "migrations/004_lock.sql/x",
-        ] {
-            check(entry, None);
+        let others = "| / | . | ./ | *.sql | **/* | ** | lock.sql | migrations/005.sql \
+                      | old/migrations/ | igrations/ | /home/kim/other/migrations/ \
+                      | migrations/004_lock.sql/x";
+        for entry in others.split('|') {
+            check(entry.trim(), None);
         }
     }
 

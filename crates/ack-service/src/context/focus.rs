@@ -5,23 +5,24 @@ use std::collections::HashSet;
 
 use rustc_hash::FxHashMap;
 
-use super::MAX_SESSIONS;
-use super::choose::{ChosenMemories, Limits, RECENT_REASON};
-use super::newest_sessions;
+use super::brief::Brief;
+use super::choose::{Limits, RECENT_REASON};
+use super::outlines;
+use super::{empty_answer, newest_sessions};
 use crate::engine::Service;
 use crate::error::Error;
-use crate::open::{OpenScope, OpenScopes};
+use crate::open::OpenScopes;
 use crate::scope::resolve::Selection;
 use crate::scopes;
 use crate::search::{Certainty, Search};
 use crate::shown::Shown;
 use crate::validate::QuerySpec;
 use ack_api::memory::StatusFilter;
-use ack_api::{MemoryHit, Note, NoteKind, Pending, text};
+use ack_api::{ContextResponse, MemoryHit, Note, NoteKind, Pending, text};
 use ack_search::filter::Filters;
 use ack_search::interner::NameId;
 use ack_search::inverted::Index;
-use ack_store::sessions::{MAX_MEMBERS, Members, RecentSession, SessionQuery};
+use ack_store::sessions::{MAX_MEMBERS, Members, RecentSession};
 use jiff::tz::TimeZone;
 
 const FOCUS_REASON: &str = "matches the focus";
@@ -30,9 +31,9 @@ pub fn choose(
     service: &Service,
     selection: &mut Selection,
     focus: &str,
-    limits: Limits,
+    limits: Limits<'_>,
     notes: &mut Vec<Note>,
-) -> Result<ChosenMemories, Error> {
+) -> Result<Brief, Error> {
     let opened = OpenScopes::open(service, selection, notes)?;
     let mut search = FocusSearch { opened: &opened, selection, shown: Shown::default() };
     let mut own = Vec::new();
@@ -41,14 +42,14 @@ pub fn choose(
     let mut others = Vec::new();
     search.take(Some(focus), false, limits.others, &mut others, notes)?;
     let own_scope = selection.current.scope.as_ref();
-    let is_meant = |open: &&OpenScope| own_scope.is_none_or(|own| own.name == open.name());
     let today = (service.config.clock)().to_zoned(TimeZone::UTC).date();
-    let pending = opened.iter().filter(is_meant).filter_map(|open| {
-        let snoozed = open.scope.store.snapshot(|snapshot| snapshot.snoozed(today));
-        Some(scopes::pending(open.index()?, &snoozed.unwrap_or_default(), 0))
+    let meant =
+        opened.indexed().filter(|(scope, _)| own_scope.is_none_or(|own| own.name == scope.name));
+    let pending = meant.map(|(scope, index)| {
+        let snoozed = scope.store.snapshot(|snapshot| snapshot.snoozed(today));
+        scopes::pending(index, &snoozed.unwrap_or_default(), 0)
     });
-    let pending = pending.filter(|pending| pending.count > 0);
-    let pending = pending.reduce(|all, one| Pending {
+    let pending = pending.filter(|pending| pending.count > 0).reduce(|all, one| Pending {
         count: all.count + one.count,
         oldest: [all.oldest, one.oldest].into_iter().flatten().min(),
         ..all
@@ -58,14 +59,18 @@ pub fn choose(
         notes.push(super::hidden_by_status(&scope.name));
     }
     opened.note_incomplete_reads(notes);
-    Ok(ChosenMemories {
-        sessions: newest_sessions(search.sessions(), &[&own, &others], notes),
+    let sessions = newest_sessions(search.sessions(), &[&own, &others], notes);
+    Ok(Brief {
         no_others: (limits.others > 0 && others.is_empty())
             .then_some("no memory of another project matches the focus"),
-        own,
-        others,
-        pending,
-        ..ChosenMemories::default()
+        context: ContextResponse {
+            recent_memories: own,
+            recent_sessions: sessions,
+            cross_project_learnings: others,
+            pending,
+            ..empty_answer(selection)
+        },
+        ..Brief::default()
     })
 }
 
@@ -103,11 +108,9 @@ impl<'a> FocusSearch<'a> {
         // Fetch more, because some may be in either list already, perhaps under another id.
         let page = search.page(None, max + self.shown.len() + 2)?;
         for (scope, reason) in page.failed {
-            let is_noted = |note: &Note| {
-                note.kind == NoteKind::ScopeUnavailable && note.scope.as_ref() == Some(&scope)
-            };
-            if !notes.iter().any(is_noted) {
-                notes.push(Note::about(NoteKind::ScopeUnavailable, scope, reason));
+            let kind = NoteKind::ScopeUnavailable;
+            if !notes.iter().any(|it| it.kind == kind && it.scope.as_ref() == Some(&scope)) {
+                notes.push(Note::about(kind, scope, reason));
             }
         }
         for found in page.hits {
@@ -135,22 +138,13 @@ impl<'a> FocusSearch<'a> {
         Ok(())
     }
 
-    /// The project's recent sessions, each with the name of its scope.
     fn sessions(&self) -> Vec<(&'a str, RecentSession)> {
         let mut sessions = Vec::new();
-        for open in self.opened.iter() {
-            let (scope, Some(index)) = (&*open.scope, open.index()) else {
-                continue;
-            };
+        for (scope, index) in self.opened.indexed() {
             let own_rows = self.selection.current.rows_in(scope);
             // Memories are read before sessions, so a store that cannot be read has been reported
             // already.
-            let wanted = SessionQuery {
-                projects: &own_rows.names,
-                unnamed: own_rows.unnamed,
-                filter: StatusFilter::Approved,
-                limit: MAX_SESSIONS,
-            };
+            let wanted = outlines::session_query(&own_rows);
             let read = scope.store.snapshot(|snapshot| {
                 snapshot.recent_sessions(wanted, |names| Ok(members(index, names, wanted.filter)))
             });
@@ -161,12 +155,9 @@ impl<'a> FocusSearch<'a> {
     }
 }
 
-/// The memories of sessions, according to the index.
 fn members(index: &Index, sessions: &HashSet<&str>, filter: StatusFilter) -> Members {
-    let wanted: FxHashMap<NameId, &str> = sessions
-        .iter()
-        .filter_map(|session| Some((index.lookup(session).filter(|name| *name != 0)?, *session)))
-        .collect();
+    let named = sessions.iter().filter_map(|session| Some((index.lookup(session)?, *session)));
+    let wanted: FxHashMap<NameId, &str> = named.filter(|(name, _)| *name != 0).collect();
     let mut members = Members::new();
     if wanted.is_empty() {
         return members;

@@ -34,31 +34,24 @@ impl Service {
     pub fn listed_memories(&self) -> Result<Vec<ListedMemory>, Error> {
         let mut selection = select(self, None, &mut Vec::new())?;
         let words = Arc::new(Words::default());
-        let reading = Reading {
-            words: &words,
-            sessions: true,
-            timeout: READ_TIMEOUT,
-            wait_policy: WaitPolicy::None,
-            now: (self.config.clock)(),
-            cache: Some(&self.outlines),
-        };
-        let read = outlines::read(&mut selection, reading, &mut Vec::new())?;
+        let reading = Reading { wait_policy: WaitPolicy::None, ..Reading::of(self) };
+        let read = outlines::read(&mut selection, &words, reading, &mut Vec::new())?;
         let has_project = selection.current.scope.is_some();
         let mut places: Vec<(usize, &Outline)> = Vec::new();
         for (number, read) in read.iter().enumerate() {
-            let served = read.outlines().served.iter();
             let is_listed = |outline: &&Outline| {
                 !has_project || outline.status == Status::Promoted || is_own(read, outline)
             };
-            places.extend(served.filter(is_listed).map(|outline| (number, outline)));
+            let listed = read.outlines().served.iter().filter(is_listed);
+            places.extend(listed.map(|outline| (number, outline)));
         }
         let is_foreign = |(number, outline): (usize, &Outline)| {
             has_project && read.get(number).is_some_and(|read| !is_own(read, outline))
         };
-        places.sort_by_cached_key(|(number, outline)| {
-            let is_promoted = outline.status == Status::Promoted;
-            let key = (is_foreign((*number, outline)), !is_promoted);
-            (key, Reverse(outline.created), *number, outline.key)
+        places.sort_by_cached_key(|&(number, outline)| {
+            let is_other = outline.status != Status::Promoted;
+            let is_foreign = is_foreign((number, outline));
+            (is_foreign, is_other, Reverse(outline.created), number, outline.key)
         });
         places.truncate(MAX_LISTED);
         let mut listed: Vec<(usize, ListedMemory)> = Vec::new();
@@ -94,8 +87,7 @@ fn entry(scope: &str, memory: &Memory) -> ListedMemory {
     if let Some(created) = memory.created_at {
         about.push_str(&format!(", {}", time::to_date(created)));
     }
-    let more = memory.subtitle.iter().chain(memory.facts.first()).take(1);
-    for more in more {
+    if let Some(more) = memory.subtitle.as_ref().or(memory.facts.first()) {
         about.push_str(&format!(": {more}"));
     }
     if !memory.concepts.is_empty() {

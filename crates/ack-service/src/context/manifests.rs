@@ -25,14 +25,12 @@ pub struct ManifestNames {
 }
 
 impl ManifestNames {
-    /// The dependencies whose names are everyday words.
     pub fn everyday_names(&self) -> impl Iterator<Item = &str> {
         let names = self.dependencies.iter().map(String::as_str);
         names.filter(|name| has_word(EVERYDAY_NAMES, name) || name.chars().count() < 3)
     }
 }
 
-/// Files and folders that show what a project uses.
 const SIGNS: [(&str, &str); 21] = [
     ("Cargo.toml", "rust"),
     ("Cargo.toml", "cargo"),
@@ -97,9 +95,8 @@ fn pyproject(folder: &Path) -> Option<Vec<String>> {
     let manifest = toml_file(&folder.join("pyproject.toml"))?;
     let mut names = requirements(manifest.pointer("/project/dependencies"));
     for groups in ["/project/optional-dependencies", "/dependency-groups"] {
-        let groups = manifest.pointer(groups).and_then(Value::as_object);
-        let groups = groups.into_iter().flat_map(Map::values);
-        names.extend(groups.flat_map(|group| requirements(Some(group))));
+        let groups = manifest.pointer(groups).and_then(Value::as_object).into_iter();
+        names.extend(groups.flat_map(Map::values).flat_map(|group| requirements(Some(group))));
     }
     names.extend(keys(manifest.pointer("/tool/poetry/dependencies")));
     Some(names)
@@ -107,16 +104,14 @@ fn pyproject(folder: &Path) -> Option<Vec<String>> {
 
 fn requirements_file(folder: &Path) -> Option<Vec<String>> {
     let text = text_file(&folder.join("requirements.txt"))?;
-    let lines = text.lines().map(str::trim);
-    let lines = lines.filter(|line| !line.starts_with(['#', '-']));
+    let lines = text.lines().map(str::trim).filter(|line| !line.starts_with(['#', '-']));
     Some(lines.map(requirement).collect())
 }
 
 /// The names in a list of requirements. Skips other entries, such as included groups.
 fn requirements(list: Option<&Value>) -> Vec<String> {
     let entries = list.and_then(Value::as_array).into_iter().flatten();
-    let entries = entries.filter_map(Value::as_str);
-    entries.map(requirement).collect()
+    entries.filter_map(Value::as_str).map(requirement).collect()
 }
 
 /// The name in a PEP 508 requirement: it ends at the first character that is not valid in a name.
@@ -155,8 +150,7 @@ fn ruby(folder: &Path) -> Option<Vec<String>> {
 }
 
 fn keys(table: Option<&Value>) -> Vec<String> {
-    let table = table.and_then(Value::as_object);
-    table.into_iter().flat_map(Map::keys).cloned().collect()
+    table.and_then(Value::as_object).into_iter().flat_map(Map::keys).cloned().collect()
 }
 
 fn toml_file(path: &Path) -> Option<Value> {

@@ -19,6 +19,7 @@ use rustc_hash::FxHashMap;
 
 use super::MAX_SESSIONS;
 use super::words::Words;
+use crate::engine::Service;
 use crate::error::Error;
 use crate::open::{read_each, readable_scopes};
 use crate::scope::Scope;
@@ -26,10 +27,10 @@ use crate::scope::resolve::Selection;
 use ack_api::Note;
 use ack_api::memory::{ProjectRows, StatusFilter};
 use ack_api::remote::WaitPolicy;
-use ack_store::StoreError;
 use ack_store::open::FileState;
 use ack_store::outline::{Outline, OutlineQuery, Outlines};
 use ack_store::sessions::{Members, RecentSession, SessionQuery};
+use ack_store::{READ_TIMEOUT, StoreError};
 
 /// The approximate size of a session, and of a scope without memories, in bytes.
 const SESSION_BYTES: usize = 1_000;
@@ -48,8 +49,8 @@ impl ScopeOutline {
 
     pub fn has_own(&self) -> bool {
         let mut is_own = self.is_own();
-        let mut served = self.outlines().served.iter();
-        served.any(|it| (&*it.project, &*it.alias) != ("", "") && is_own(it))
+        let served = &self.outlines().served;
+        served.iter().any(|it| (&*it.project, &*it.alias) != ("", "") && is_own(it))
     }
 
     /// Tells whether a memory belongs to the current project.
@@ -98,7 +99,6 @@ impl Found {
     }
 }
 
-/// What the last scan of each scope found.
 #[derive(Debug)]
 pub struct OutlineCache {
     max_bytes: usize,
@@ -106,22 +106,14 @@ pub struct OutlineCache {
 }
 
 impl OutlineCache {
-    /// An empty cache that takes at most `max_bytes`, approximately.
     pub fn new(max_bytes: usize) -> Self {
         Self { max_bytes, scopes: Mutex::default() }
     }
 
     pub fn bytes(&self) -> usize {
-        let scopes = self.scopes.lock();
-        scopes.values().map(|found| found.bytes()).sum()
+        self.scopes.lock().values().map(|found| found.bytes()).sum()
     }
 
-    fn find(&self, name: &str) -> Option<Arc<Found>> {
-        let scopes = self.scopes.lock();
-        scopes.get(name).cloned()
-    }
-
-    /// Keeps what was found in a scope, if there is room.
     fn keep(&self, name: &str, found: &Arc<Found>) {
         let mut scopes = self.scopes.lock();
         scopes.retain(|known, found| known != name && found.scope.strong_count() > 0);
@@ -134,7 +126,6 @@ impl OutlineCache {
 
 #[derive(Clone, Copy)]
 pub struct Reading<'a> {
-    pub words: &'a Arc<Words>,
     /// Whether to read the project's recent sessions too.
     pub sessions: bool,
     pub timeout: Duration,
@@ -146,38 +137,46 @@ pub struct Reading<'a> {
     pub cache: Option<&'a OutlineCache>,
 }
 
-/// Reads the outline of every scope of a selection. A scope that cannot be read is removed from the
-/// selection, with a note.
+impl<'a> Reading<'a> {
+    /// How a server reads for a tool.
+    pub fn of(service: &'a Service) -> Self {
+        Self {
+            sessions: true,
+            timeout: READ_TIMEOUT,
+            wait_policy: service.wait_policy,
+            now: (service.config.clock)(),
+            cache: Some(&service.outlines),
+        }
+    }
+}
+
+/// Reads the outline of every scope. One that cannot be read is skipped, with a note.
 pub fn read(
     selection: &mut Selection,
+    words: &Arc<Words>,
     reading: Reading<'_>,
     notes: &mut Vec<Note>,
 ) -> Result<Vec<ScopeOutline>, Error> {
     let today = reading.now.to_zoned(TimeZone::UTC).date();
     read_scopes(selection, reading.wait_policy, notes, |scope, own| {
-        let key = OutlineKey { words: Arc::clone(reading.words), own: own.clone(), today };
-        let kept = reading.cache.and_then(|cache| cache.find(&scope.name));
-        let kept = match kept {
-            Some(found) => {
-                let state = scope.store.file_state()?;
-                found.is_current(scope, &state, &key).then_some(found)
-            }
-            None => None,
-        };
-        let is_kept = kept.is_some();
-        let found = match kept {
-            Some(found) => found,
-            None => Arc::new(scan(scope, &key, reading)?),
-        };
-        if let Some(cache) = reading.cache.filter(|_| !is_kept && reading.sessions) {
+        let outline =
+            |own, found, is_kept| ScopeOutline { scope: Arc::clone(scope), own, found, is_kept };
+        let key = OutlineKey { words: Arc::clone(words), own: own.clone(), today };
+        let known = |cache: &OutlineCache| cache.scopes.lock().get(&scope.name).cloned();
+        if let Some(found) = reading.cache.and_then(known)
+            && found.is_current(scope, &scope.store.file_state()?, &key)
+        {
+            return Ok(outline(own, found, true));
+        }
+        let found = Arc::new(scan(scope, key, reading)?);
+        if let Some(cache) = reading.cache.filter(|_| reading.sessions) {
             cache.keep(&scope.name, &found);
         }
-        Ok(ScopeOutline { scope: Arc::clone(scope), own, found, is_kept })
+        Ok(outline(own, found, false))
     })
 }
 
-/// Runs `read` for every scope of a selection, with the scope and the current project's rows in it.
-/// A scope that cannot be read is removed from the selection, with a note.
+/// Runs `read` for every scope, with the project's rows in it. One that fails is skipped.
 pub fn read_scopes<T>(
     selection: &mut Selection,
     wait_policy: WaitPolicy,
@@ -190,12 +189,12 @@ pub fn read_scopes<T>(
     })
 }
 
-fn scan(scope: &Arc<Scope>, key: &OutlineKey, reading: Reading<'_>) -> Result<Found, StoreError> {
+fn scan(scope: &Arc<Scope>, key: OutlineKey, reading: Reading<'_>) -> Result<Found, StoreError> {
     scope.store.quick_scan(reading.timeout, |snapshot| {
         let read = |sessions: &HashSet<&str>| {
             snapshot.outlines(OutlineQuery {
                 filter: StatusFilter::Approved,
-                find_words: &**reading.words,
+                find_words: &*key.words,
                 sessions,
                 now: reading.now,
             })
@@ -211,8 +210,7 @@ fn scan(scope: &Arc<Scope>, key: &OutlineKey, reading: Reading<'_>) -> Result<Fo
         } else {
             outlines = read(&HashSet::new())?;
         }
-        let is_found = |name: &String| sessions.iter().any(|session| session.names.contains(name));
-        members.retain(|name, _| is_found(name));
+        members.retain(|name, _| sessions.iter().any(|session| session.names.contains(name)));
         members.shrink_to_fit();
         Ok(Found {
             outlines,
@@ -225,7 +223,7 @@ fn scan(scope: &Arc<Scope>, key: &OutlineKey, reading: Reading<'_>) -> Result<Fo
     })
 }
 
-const fn session_query(own_rows: &ProjectRows) -> SessionQuery<'_> {
+pub const fn session_query(own_rows: &ProjectRows) -> SessionQuery<'_> {
     SessionQuery {
         projects: own_rows.names.as_slice(),
         unnamed: own_rows.unnamed,
@@ -250,8 +248,7 @@ pub fn recent_sessions(read: &[ScopeOutline], timeout: Duration) -> Vec<(&str, R
     };
     let sessions = read.iter().flat_map(|outline| {
         let name = outline.scope.name.as_str();
-        let sessions = of_scope(outline).into_iter();
-        sessions.map(move |session| (name, session))
+        of_scope(outline).into_iter().map(move |session| (name, session))
     });
     sessions.collect()
 }

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use super::brief::{Brief, LOCK_TIMEOUT, MEMORIES_AT_START, OTHERS_AT_START};
 use super::choose::{Limits, choose_with};
+use super::outlines::Reading;
 use super::signals::Signals;
 use crate::engine::Service;
 use crate::error::Error;
@@ -23,7 +24,6 @@ use serde::Serialize;
 /// A folder that does not exist: a project below it is known by its name alone.
 const NOWHERE: &str = "/-";
 
-/// What a session starts with, without and with a memory.
 #[derive(Debug)]
 pub struct SessionPreview {
     pub(super) without: Brief,
@@ -32,7 +32,6 @@ pub struct SessionPreview {
     pub(super) hides: HashSet<String>,
 }
 
-/// A memory that a session starts with, or would no longer start with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PreviewLine {
     pub id: String,
@@ -47,7 +46,6 @@ pub enum PreviewChange {
     Enters,
     /// It is still found by search.
     Leaves,
-    /// The memory replaces it.
     Replaced,
 }
 
@@ -61,8 +59,7 @@ impl SessionPreview {
         let before = &self.without.context.recent_memories;
         let after = &self.with.context.recent_memories;
         let is_in = |hits: &[MemoryHit], wanted: &MemoryHit| {
-            let mut hits = hits.iter();
-            hits.any(|hit| hit.id == wanted.id && hit.scope == wanted.scope)
+            hits.iter().any(|hit| hit.id == wanted.id && hit.scope == wanted.scope)
         };
         let line = |hit: &MemoryHit, change| PreviewLine {
             id: hit.id.clone(),
@@ -81,7 +78,6 @@ impl SessionPreview {
         stays.chain(leave).collect()
     }
 
-    /// How many tokens the text of a session has, without and with the memory.
     pub fn tokens(&self, text: impl Fn(&Brief) -> String) -> [usize; 2] {
         [&self.without, &self.with].map(|brief| text::tokens(&text(brief)))
     }
@@ -96,23 +92,17 @@ impl Service {
         scope: &Scope,
         memories: &[&Memory],
     ) -> Result<Option<SessionPreview>, Error> {
-        let Some(memory) = memories.last() else {
-            return Ok(None);
-        };
-        let Some(mut selection) = self.project_of(scope, memory)? else {
+        let selection = memories.last().map(|memory| self.project_of(scope, memory));
+        let Some(mut selection) = selection.transpose()?.flatten() else {
             return Ok(None);
         };
         let signals = Signals::of(&selection.current, &self.config);
         let limits = Limits {
             own: MEMORIES_AT_START,
             others: OTHERS_AT_START,
-            sessions: true,
-            timeout: LOCK_TIMEOUT,
-            wait_policy: self.wait_policy,
-            now: (self.config.clock)(),
+            reading: Reading { timeout: LOCK_TIMEOUT, ..Reading::of(self) },
         };
-        let as_if = (scope.name.as_str(), memories);
-        choose_with(&mut selection, signals, limits, &self.outlines, as_if).map(Some)
+        choose_with(&mut selection, signals, limits, (scope.name.as_str(), memories)).map(Some)
     }
 
     /// The project that a memory belongs to: the current one with its files, another by its name.

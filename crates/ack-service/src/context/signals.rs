@@ -1,6 +1,7 @@
 //! What a project's files say about the present work: changed files, the branch, languages,
 //! dependencies.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use super::manifests::{self, ManifestNames};
@@ -9,8 +10,7 @@ use crate::scope::resolve::Current;
 use ack_api::text;
 use ack_worktree::changes::Changes;
 
-/// The time limit for finding changes in the working tree. It leaves enough for a total below 20
-/// ms.
+/// Leaves enough for a total below 20 ms.
 const CHANGES_TIMEOUT: Duration = Duration::from_millis(10);
 /// Types and tags of memories that stay valid for long.
 pub const LASTING_TYPES: [&str; 7] =
@@ -32,15 +32,13 @@ const MAX_DISTINCTIVE_MEMORIES: usize = 5;
 /// Words to search for, from the most to the least specific source.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Signals {
-    /// The files of the working tree that differ from the last commit, including new ones.
     pub changes: Changes,
     pub branch: Option<String>,
     pub declared: ManifestNames,
 }
 
 impl Signals {
-    /// Reads a project's folder and, if it is inside a repository, the repository's top. The user's
-    /// git settings decide which files are ignored.
+    /// The user's git settings decide which files are ignored.
     pub fn of(current: &Current, config: &Config) -> Self {
         let repository = current.repository.as_ref();
         let home = config.home.as_deref();
@@ -56,13 +54,9 @@ impl Signals {
 
     /// The ends of the changed paths, by which the project's own memories name them.
     pub fn endings(&self) -> Vec<String> {
-        let mut endings: Vec<String> = Vec::new();
-        for ending in self.changes.files.iter().map(|path| path_ending(path)) {
-            if !endings.contains(&ending) {
-                endings.push(ending);
-            }
-        }
-        endings
+        let mut known = HashSet::new();
+        let endings = self.changes.files.iter().map(|path| path_ending(path));
+        endings.filter(|ending| known.insert(ending.clone())).collect()
     }
 
     /// The topics of the changed files, for memories that name none of their paths.
@@ -71,14 +65,11 @@ impl Signals {
         for path in &self.changes.files {
             let (name, stem) = (name(path), stem(name(path)));
             if !is_everyday(stem) {
+                let stem = stem.trim_start_matches("test_").trim_end_matches("_test");
                 subjects.add(name);
-                subjects.add(
-                    stem.trim_start_matches("test_")
-                        .trim_end_matches("_test")
-                        .trim_end_matches("_spec"),
-                );
-            } else if let Some(folder) =
-                path.rsplit('/').nth(1).filter(|folder| !is_generic_folder(folder))
+                subjects.add(stem.trim_end_matches("_spec"));
+            } else if let Some(folder) = path.rsplit('/').nth(1)
+                && !is_generic_folder(folder)
             {
                 subjects.add(folder);
             }
@@ -87,7 +78,6 @@ impl Signals {
     }
 }
 
-/// The topics of changed files, in lower case.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Subjects {
     /// Names: of files, and of words that look like code.
@@ -153,27 +143,13 @@ pub fn is_everyday(stem: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn changed(paths: &[&str]) -> Signals {
-        Signals {
-            changes: Changes {
-                files: paths.iter().map(|path| (*path).to_owned()).collect(),
-                ..Changes::default()
-            },
-            ..Signals::default()
-        }
-    }
-
     #[test]
     fn a_changed_file_is_named_by_its_name_or_its_folder() {
-        let signals = changed(&[
-            "src/pay/payout.rs",
-            "src/pay/mod.rs",
-            "README.md",
-            "web/app/index.tsx",
-            "tests/test_refund.py",
-            "src/PayoutJob.java",
-            ".github/workflows/ci.yml",
-        ]);
+        let files = "src/pay/payout.rs src/pay/mod.rs README.md web/app/index.tsx \
+                     tests/test_refund.py src/PayoutJob.java .github/workflows/ci.yml";
+        let files = files.split(' ').map(str::to_owned).collect();
+        let changes = Changes { files, ..Changes::default() };
+        let signals = Signals { changes, ..Signals::default() };
         let endings =
             "payout.rs pay/mod.rs README.md app/index.tsx test_refund.py PayoutJob.java ci.yml";
         assert_eq!(signals.endings().join(" "), endings);

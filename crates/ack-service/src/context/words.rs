@@ -1,6 +1,6 @@
 //! Finds which of a few words occur in a text, in one pass over its bytes.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use aho_corasick::AhoCorasick;
 use rustc_hash::FxHashMap;
@@ -31,7 +31,6 @@ struct Entry {
 }
 
 impl Entry {
-    /// Whether a word of a text is a form of this one.
     fn is_form(&self, found: &[u8]) -> bool {
         let lower = || str::from_utf8(found).unwrap_or_default().to_lowercase();
         // Stemming takes much longer than the rest of the search.
@@ -65,13 +64,11 @@ pub struct Words {
     pairs: Pairs,
     /// Files that a memory may name by their folder or a glob, each with the bits of its names.
     files: Vec<(ProjectFile, u128)>,
-    /// Names of their folders.
     folders: Option<AhoCorasick>,
 }
 
 impl Words {
-    /// Prepares words. Skips those that are too short or too common, and any beyond the maximum.
-    /// Ignores case.
+    /// Skips words that are too short or too common, and any beyond the maximum. Ignores case.
     pub fn new<W: AsRef<str>>(words: impl IntoIterator<Item = (W, WordKind)>) -> Self {
         let mut list: Vec<Entry> = Vec::new();
         let mut beginnings: FxHashMap<[u8; 2], Vec<(String, usize)>> = FxHashMap::default();
@@ -83,24 +80,24 @@ impl Words {
                 continue;
             }
             let stem = stem(&word).into_owned();
-            let mut forms = match kind {
+            let forms: BTreeSet<String> = match kind {
                 // A final `i` may stand for a `y`: `retry`, `retries`.
-                WordKind::Prose => vec![match stem.strip_suffix('i').unwrap_or(&stem) {
+                WordKind::Prose => [match stem.strip_suffix('i').unwrap_or(&stem) {
                     short if short.len() < 2 => word.clone(),
                     beginning => beginning.to_owned(),
-                }],
+                }]
+                .into(),
                 // A list of files is JSON, which escapes a backslash as two.
-                WordKind::Name => vec![
+                WordKind::Name => [
                     word.clone(),
                     word.replace('-', "_"),
                     word.replace('_', "-"),
                     word.replace('/', "\\"),
                     word.replace('/', "\\\\"),
                     decomposed(&word),
-                ],
+                ]
+                .into(),
             };
-            forms.sort();
-            forms.dedup();
             for form in forms {
                 if let Some(pair) = form.as_bytes().first_chunk::<2>() {
                     pairs.add(*pair);
@@ -116,10 +113,8 @@ impl Words {
     /// that it covers. Each file comes with its names.
     pub fn with_files(mut self, files: Vec<(ProjectFile, Vec<String>)>) -> Self {
         let folders = files.iter().flat_map(|(file, _)| file.folders());
-        let mut folders: Vec<String> =
+        let folders: BTreeSet<String> =
             folders.flat_map(|folder| [folder.to_owned(), decomposed(folder)]).collect();
-        folders.sort_unstable();
-        folders.dedup();
         self.folders = AhoCorasick::builder()
             .ascii_case_insensitive(true)
             .build(&folders)
@@ -144,13 +139,11 @@ impl Words {
             return 0;
         }
         let entries = entries();
-        let covers = |file: &ProjectFile| {
-            let is_covering = |entry: &String| {
-                matches!(file.named_by(entry), Some(Naming::Folder | Naming::Glob))
-            };
-            entries.iter().any(is_covering)
+        let covers = |file: &ProjectFile, entry: &String| {
+            matches!(file.named_by(entry), Some(Naming::Folder | Naming::Glob))
         };
-        let found = self.files.iter().find(|(file, _)| covers(file));
+        let mut files = self.files.iter();
+        let found = files.find(|(file, _)| entries.iter().any(|entry| covers(file, entry)));
         found.map_or(0, |(_, names)| *names)
     }
 
@@ -160,21 +153,15 @@ impl Words {
         numbered.fold(0, |set, (number, _)| set | 1 << number)
     }
 
-    pub fn words(&self) -> impl Iterator<Item = &str> {
-        self.entries.iter().map(|entry| entry.word.as_str())
-    }
-
     pub fn number(&self, word: &str) -> Option<u32> {
-        let at = self.words().position(|known| known == word)?;
-        u32::try_from(at).ok()
+        (0u32..).zip(&self.entries).find(|(_, entry)| entry.word == word).map(|(at, _)| at)
     }
 
     pub const fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// The words of a set, as they were given, except those that are part of another word of the
-    /// set.
+    /// The words of a set as they were given, except those that are part of another one.
     pub fn list(&self, set: u128) -> Vec<&str> {
         let words = (0u32..).zip(&self.entries).filter(|(number, _)| set >> number & 1 == 1);
         let words: Vec<&str> = words.map(|(_, entry)| entry.word.as_str()).collect();
@@ -188,7 +175,6 @@ impl Words {
         self.set(self.list(set))
     }
 
-    /// The words that occur in a text.
     fn find(&self, text: &[u8]) -> u128 {
         let mut found = 0;
         let (mut is_inside, mut is_after_hyphen) = (false, false);
@@ -222,7 +208,6 @@ impl Words {
     }
 }
 
-/// A set of pairs of bytes.
 #[derive(Debug)]
 struct Pairs(Box<[u64]>);
 

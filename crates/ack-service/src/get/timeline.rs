@@ -2,18 +2,14 @@
 
 use std::collections::HashSet;
 
-use super::GetSpec;
 use crate::scope::Scope;
-use ack_api::memory::{Memory, fold_name};
+use ack_api::memory::{Memory, StatusFilter, fold_name};
 use ack_api::source::RowKey;
 use ack_api::{Hint, Message, Timeline, TimelineEntry, Within, cancel, time};
 use ack_search::interner::NameId;
 use ack_search::inverted::Index;
 use ack_search::inverted::docs::Doc;
 use ack_store::{Snapshot, StoreError};
-
-/// Whether a document belongs to the range of a timeline.
-type BelongsToRange<'a> = &'a dyn Fn(&Doc) -> bool;
 
 /// A memory of a timeline: when it was written, its id and its row.
 type Member<'a> = (i64, &'a str, RowKey);
@@ -25,36 +21,30 @@ pub fn timeline(
     scope: &Scope,
     index: &Index,
     id: &str,
-    spec: &GetSpec,
+    (most_before, most_after, wanted): (usize, usize, Option<Within>),
+    filter: StatusFilter,
 ) -> Result<Option<Timeline>, StoreError> {
-    let (Some((number, doc)), Some((most_before, most_after, wanted))) =
-        (index.find(id), spec.timeline)
-    else {
+    let Some((number, doc)) = index.find(id) else {
         return Ok(None);
-    };
-    let filter = spec.filter;
-    let in_session = |other: &Doc| {
-        (doc.session != 0 && other.session == doc.session)
-            || (doc.session_id != 0 && other.session_id == doc.session_id)
     };
     // Match the project under all its names.
     let rows = scope.rows_of(&fold_name(index.name(doc.project)), &[]);
     let names = index.live().map(|(_, row)| (row.project, row.alias));
     let mut names: HashSet<(NameId, NameId)> = names.collect();
     names.retain(|(project, alias)| rows.contain(index.name(*project), index.name(*alias)));
-    let in_project =
-        |other: &Doc| doc.project != 0 && names.contains(&(other.project, other.alias));
-    let in_scope = |_: &Doc| true;
-    let levels: [(Within, BelongsToRange<'_>); 3] = [
-        (Within::Session, &in_session),
-        (Within::Project, &in_project),
-        (Within::Scope, &in_scope),
-    ];
-    for (within, holds) in
-        levels.into_iter().filter(|(level, _)| wanted.is_none_or(|wanted| wanted == *level))
-    {
-        let members = cancel::guarded(index.live())
-            .filter(|(other, doc)| *other == number || filter.allows(doc.status) && holds(doc));
+    let is_in = |within: Within, other: &Doc| match within {
+        Within::Session => {
+            (doc.session != 0 && other.session == doc.session)
+                || (doc.session_id != 0 && other.session_id == doc.session_id)
+        }
+        Within::Project => doc.project != 0 && names.contains(&(other.project, other.alias)),
+        Within::Scope => true,
+    };
+    let ranges = [Within::Session, Within::Project, Within::Scope];
+    for within in ranges.into_iter().filter(|range| wanted.is_none_or(|it| it == *range)) {
+        let members = cancel::guarded(index.live()).filter(|(other, doc)| {
+            *other == number || filter.allows(doc.status) && is_in(within, doc)
+        });
         let mut line: Vec<Member<'_>> =
             members.map(|(doc, row)| (row.created, index.id(doc), row.key)).collect();
         if line.len() < 2 && wanted.is_none() && within != Within::Scope {
@@ -65,39 +55,34 @@ pub fn timeline(
         else {
             return Ok(None);
         };
-        let (before, after) = line.split_at(position);
-        let before = before.get(position.saturating_sub(most_before)..);
-        let before = before.unwrap_or_default();
-        let after = after.get(1..).unwrap_or_default();
-        let after = after.get(..most_after.min(after.len())).unwrap_or_default();
-        let shown = before.iter().chain(after);
+        let before = line.iter().take(position).skip(position.saturating_sub(most_before));
+        let after = line.iter().skip(position + 1).take(most_after);
+        let shown = before.clone().chain(after.clone());
         let shown: Vec<(RowKey, &str)> = shown.map(|(_, id, key)| (*key, *id)).collect();
         let records = snapshot.memories(&shown, filter)?;
-        let entries = |members: &[Member<'_>]| {
-            let found = members.iter().filter_map(|(_, id, _)| records.get(*id));
-            found.map(entry).collect()
-        };
-        return Ok(Some(Timeline { within, before: entries(before), after: entries(after) }));
+        let entry = |(_, id, _): &Member<'_>| records.get(*id).map(entry);
+        return Ok(Some(Timeline {
+            within,
+            before: before.filter_map(entry).collect(),
+            after: after.filter_map(entry).collect(),
+        }));
     }
     Ok(None)
 }
 
-/// Why a timeline within the requested range is empty.
 pub fn empty_reason(memory: &Memory, within: Within) -> Message {
     let id = &memory.id;
-    match within {
-        Within::Session if memory.session.is_none() && memory.session_id.is_none() => {
-            let omit = Hint::omit("timeline_within", "to take its project or scope");
-            Message::new(format!("`{id}` belongs to no session")).with(omit)
-        }
-        Within::Project if memory.project.is_none() => {
-            let omit = Hint::omit("timeline_within", "to take its session or scope");
-            Message::new(format!("`{id}` belongs to no project")).with(omit)
-        }
-        Within::Session => format!("no other memory of the session of `{id}` may be shown").into(),
-        Within::Project => format!("no other memory of the project of `{id}` may be shown").into(),
-        Within::Scope => format!("no other memory of the scope of `{id}` may be shown").into(),
+    let has_session = memory.session.is_some() || memory.session_id.is_some();
+    let (range, has_one, others) = match within {
+        Within::Session => ("session", has_session, "to take its project or scope"),
+        Within::Project => ("project", memory.project.is_some(), "to take its session or scope"),
+        Within::Scope => ("scope", true, ""),
+    };
+    if has_one {
+        return format!("no other memory of the {range} of `{id}` may be shown").into();
     }
+    let omit = Hint::omit("timeline_within", others);
+    Message::new(format!("`{id}` belongs to no {range}")).with(omit)
 }
 
 fn entry(memory: &Memory) -> TimelineEntry {

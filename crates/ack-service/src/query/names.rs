@@ -17,7 +17,6 @@ pub struct KnownNames<'a> {
     pub types: NameSet<'a>,
 }
 
-/// Names of one kind, each once.
 #[derive(Default)]
 pub struct NameSet<'a> {
     /// Those of memories that the request may see.
@@ -57,8 +56,7 @@ impl<'a> KnownNames<'a> {
 impl<'a> NameSet<'a> {
     fn extend(&mut self, names: impl Iterator<Item = (bool, &'a str)>) {
         for (is_shown, name) in names {
-            let known = if is_shown { &mut self.visible } else { &mut self.waiting };
-            known.insert(name);
+            if is_shown { &mut self.visible } else { &mut self.waiting }.insert(name);
         }
     }
 
@@ -96,21 +94,17 @@ impl<'a> NameSet<'a> {
 /// is similar.
 pub fn unknown_types(wanted: Option<&str>, known: &NameSet<'_>) -> Vec<String> {
     let wanted = wanted.unwrap_or_default();
-    let is_known = |wanted: &str| {
-        let mut names = known.visible.iter();
-        names.any(|name| fold_name(name) == fold_name(wanted))
-    };
-    if is_known(wanted) {
+    if known.visible.iter().any(|name| fold_name(name) == fold_name(wanted)) {
         return Vec::new();
     }
-    let wanted = wanted.split(',').map(str::trim);
-    let messages = wanted.filter(|wanted| !wanted.is_empty()).map(|wanted| {
-        let messages = known.unknown("has the type", wanted)?;
-        if messages.ends_with('"') && !known.visible.is_empty() {
+    let wanted = wanted.split(',').map(str::trim).filter(|wanted| !wanted.is_empty());
+    let messages = wanted.filter_map(|wanted| {
+        let message = known.unknown("has the type", wanted)?;
+        if message.ends_with('"') && !known.visible.is_empty() {
             let some: Vec<&str> = known.visible.iter().take(MAX_TYPES).copied().collect();
-            return Some(format!("{messages}; types are: {}", some.join(", ")));
+            return Some(format!("{message}; types are: {}", some.join(", ")));
         }
-        Some(messages)
+        Some(message)
     });
-    messages.flatten().collect()
+    messages.collect()
 }

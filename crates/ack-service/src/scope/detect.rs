@@ -49,8 +49,7 @@ pub struct Detection {
 
 impl Detection {
     fn new(scope: &Arc<Scope>, rule: String, claim: Claim) -> Self {
-        let scope = Arc::clone(scope);
-        Self { scope, rule, claim }
+        Self { scope: Arc::clone(scope), rule, claim }
     }
 }
 
@@ -121,8 +120,7 @@ fn by_path(config: &Config, scopes: &[Arc<Scope>], place: &Place) -> Option<Dete
     let patterns =
         scopes.iter().flat_map(|scope| scope.manifest.paths.iter().map(move |it| (scope, it)));
     let matches = patterns.filter_map(|(scope, pattern)| {
-        let found = closest(pattern, place, scope, home)?;
-        Some((found, scope, pattern))
+        Some((closest(pattern, place, scope, home)?, scope, pattern))
     });
     let (found, scope, pattern) = matches.min_by_key(|(found, ..)| Reverse(found.depth))?;
     let exact = found.literal
@@ -177,20 +175,15 @@ fn by_name(scopes: &[Arc<Scope>], place: &Place) -> Option<Detection> {
 fn by_record(scopes: &[Arc<Scope>], place: &Place) -> Option<Detection> {
     place.names().iter().find_map(|name| {
         let scope = scopes_recording(scopes, name).into_iter().next()?;
-        let name = text::line(name, 200);
-        Some(Detection::new(
-            scope,
-            format!("project `{name}` recorded in the store"),
-            Claim::Recorded,
-        ))
+        let rule = format!("project `{}` recorded in the store", text::line(name, 200));
+        Some(Detection::new(scope, rule, Claim::Recorded))
     })
 }
 
 /// The shared scopes whose memories name a project (folded), most memories first.
 pub fn scopes_recording<'a>(scopes: &'a [Arc<Scope>], name: &str) -> Vec<&'a Arc<Scope>> {
-    let readable = scopes
-        .iter()
-        .filter(|scope| scope.problem.is_none() && scope.manifest.visibility == Visibility::Shared);
+    let is_shared = |scope: &Scope| scope.manifest.visibility == Visibility::Shared;
+    let readable = scopes.iter().filter(|scope| scope.problem.is_none() && is_shared(scope));
     let mut found: Vec<(u64, &Arc<Scope>)> =
         readable.filter_map(|scope| Some((scope.recorded().memories_of(name)?, scope))).collect();
     // Scopes are sorted by name, and the sort is stable.
@@ -206,7 +199,6 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// The project of a place that no scope claims.
     pub fn of(place: &Place) -> Self {
         Self {
             name: place.name.clone().unwrap_or_else(|| "unknown".to_owned()),
@@ -317,9 +309,10 @@ fn closest(
     scope: &Scope,
     home: Option<&Path>,
 ) -> Option<PatternMatch> {
-    let folders = place.folders();
-    let matches =
-        folders.iter().filter_map(|folder| match_pattern(pattern, folder, &scope.folder, home));
+    let matches = place
+        .folders()
+        .into_iter()
+        .filter_map(|folder| match_pattern(pattern, &folder, &scope.folder, home));
     matches.max_by_key(|found| found.depth)
 }
 

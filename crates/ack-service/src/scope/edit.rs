@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use similar::TextDiff;
-use toml_edit::{Array, DocumentMut, Item, TableLike, Value, value};
+use toml_edit::{Array, DocumentMut, Item, Value, value};
 
 use super::manifest::Manifest;
 use crate::config::{MAX_SETTINGS_BYTES, SettingsError};
@@ -34,9 +34,7 @@ pub fn plan(path: &Path, changes: &[(String, KeyChange)]) -> Result<EditedManife
     let before = match files::read_text(path, MAX_SETTINGS_BYTES) {
         Ok(text) => Some(text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && !path.is_symlink() => None,
-        Err(source) => {
-            return Err(SettingsError::Unreadable { path: path.to_owned(), source });
-        }
+        Err(source) => return Err(SettingsError::Unreadable { path: path.to_owned(), source }),
     };
     let raw = before.as_deref().unwrap_or_default();
     let (mark, raw) = match raw.strip_prefix('\u{feff}') {
@@ -96,7 +94,11 @@ fn apply(document: &mut DocumentMut, key: &str, change: &KeyChange) {
             // `projects` may be a table of names with their aliases.
             Some(item) if item.is_table_like() => {
                 if let Some(table) = item.as_table_like_mut() {
-                    add_names(table, texts);
+                    for name in texts {
+                        if table.get(name).is_none() {
+                            table.insert(name, value(Array::new()));
+                        }
+                    }
                 }
             }
             _ => drop(document.insert(key, value(texts.iter().collect::<Array>()))),
@@ -109,23 +111,10 @@ fn append(list: &mut Array, text: &str) {
     if list.iter().any(|known| known.as_str() == Some(text)) {
         return;
     }
-    let prefix = list
-        .iter()
-        .last()
-        .and_then(|last| last.decor().prefix()?.as_str())
-        .filter(|prefix| prefix.contains('\n'))
-        .map(str::to_owned);
-    match prefix {
+    let prefix = list.iter().last().and_then(|last| last.decor().prefix()?.as_str());
+    match prefix.filter(|prefix| prefix.contains('\n')).map(str::to_owned) {
         Some(prefix) => list.push_formatted(Value::from(text).decorated(prefix, "")),
         None => list.push(text),
-    }
-}
-
-fn add_names(table: &mut dyn TableLike, names: &[String]) {
-    for name in names {
-        if table.get(name).is_none() {
-            table.insert(name, value(Array::new()));
-        }
     }
 }
 

@@ -45,15 +45,13 @@ pub enum ScopeError {
 }
 
 impl ScopeError {
-    /// The error for no scopes, or for a folder of scopes that cannot be read. Names the database
-    /// of claude-mem if there is one.
+    /// No scopes, or a folder of scopes that cannot be read.
     pub fn no_scopes(config: &Config) -> Self {
         let folder = config.root.value.join("scopes");
-        match fs::read_dir(&folder) {
-            Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                return Self::Unreadable { folder, source };
-            }
-            _ => {}
+        if let Err(source) = fs::read_dir(&folder)
+            && source.kind() != io::ErrorKind::NotFound
+        {
+            return Self::Unreadable { folder, source };
         }
         let Setting { value, source } = &config.root;
         let home = config.home.as_deref();

@@ -56,17 +56,13 @@ impl ScopeFolders {
             let is_link = entry.path_is_symlink();
             // A name that is not shown exactly as written could be mistaken for another one.
             match entry.file_name().to_str().filter(|name| *name == shown_name) {
-                None => {
-                    let reason = "its name holds characters that cannot be shown".into();
-                    let scope = shown_name;
-                    self.passed_over.push(Skipped { scope, reason });
-                }
+                None => self.passed_over.push(Skipped {
+                    scope: shown_name,
+                    reason: "its name holds characters that cannot be shown".into(),
+                }),
                 Some(name) if is_link || entry.file_type().is_dir() => {
-                    self.entries.push(FolderEntry {
-                        name: name.to_owned(),
-                        path: entry.path().to_owned(),
-                        is_link,
-                    })
+                    let (name, path) = (name.to_owned(), entry.path().to_owned());
+                    self.entries.push(FolderEntry { name, path, is_link });
                 }
                 Some(_) => {}
             }

@@ -30,10 +30,8 @@ impl KnownScopes {
     }
 
     pub fn add(&mut self, name: &str, store: &Path) {
-        let names = &mut self.names;
-        names.entry(fold_name(name)).or_insert_with(|| name.to_owned());
-        let by_path = self.by_path.entry(store.to_owned());
-        by_path.or_insert_with(|| name.to_owned());
+        self.names.entry(fold_name(name)).or_insert_with(|| name.to_owned());
+        self.by_path.entry(store.to_owned()).or_insert_with(|| name.to_owned());
         if let Some(file) = file_id(store) {
             self.by_file.entry(file).or_insert_with(|| name.to_owned());
         }
@@ -47,8 +45,7 @@ impl KnownScopes {
     /// The scope that already has this store, also under another path.
     pub fn with_store(&self, store: &Path) -> Option<&str> {
         let by_file = || self.by_file.get(&file_id(store)?);
-        let found = self.by_path.get(store).or_else(by_file);
-        found.map(String::as_str)
+        self.by_path.get(store).or_else(by_file).map(String::as_str)
     }
 
     /// A name that no scope has: the given one, or that with a number.
@@ -57,8 +54,7 @@ impl KnownScopes {
             return base;
         }
         let mut numbered = (2u32..).map(|number| format!("{base}-{number}"));
-        let free = numbered.find(|name| self.named(name).is_none());
-        free.unwrap_or_default()
+        numbered.find(|name| self.named(name).is_none()).unwrap_or_default()
     }
 }
 

@@ -61,17 +61,14 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// Reads a manifest.
     pub fn load(path: &Path) -> Result<Self, SettingsError> {
         load_toml(path, settings::keys::<Self>)
     }
 
-    /// Parses the text of a manifest. `path` is where it is or will be.
     pub fn parse(text: &str, path: &Path) -> Result<Self, SettingsError> {
         parse_toml(text, path, settings::keys::<Self>)
     }
 
-    /// Its top-level keys.
     pub fn keys() -> Vec<String> {
         let schema = schemars::schema_for!(Self).to_value();
         let properties = schema.get("properties").and_then(|keys| keys.as_object());

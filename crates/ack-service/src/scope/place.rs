@@ -20,7 +20,6 @@ const GENERAL_NAMES: &str = "\
     app apps code dev docs git github lib packages projects repos src srv test tests tmp work \
     workspace";
 
-/// A working folder and what is known about it.
 #[derive(Debug, Clone, Default)]
 pub struct Place {
     /// The real path of the folder; empty if there is none.
@@ -145,14 +144,8 @@ fn name_of(folder: &Path) -> Option<String> {
 /// The real path of a folder, as far as it exists.
 fn real_path(folder: &Path) -> PathBuf {
     for above in folder.ancestors() {
-        if let Ok(real) = above.canonicalize() {
-            return folder.strip_prefix(above).map_or_else(
-                |_| folder.to_owned(),
-                |rest| match rest.as_os_str().is_empty() {
-                    true => real.clone(),
-                    false => real.join(rest),
-                },
-            );
+        if let (Ok(real), Ok(rest)) = (above.canonicalize(), folder.strip_prefix(above)) {
+            return if rest.as_os_str().is_empty() { real } else { real.join(rest) };
         }
     }
     folder.to_owned()

@@ -22,8 +22,7 @@ pub struct Project {
 impl Project {
     fn new(name: String, aliases: Vec<String>) -> Self {
         let mut names = Vec::new();
-        for name in std::iter::once(&name).chain(&aliases) {
-            let folded = fold_name(name);
+        for folded in std::iter::once(&name).chain(&aliases).map(|name| fold_name(name)) {
             if !folded.is_empty() && !names.contains(&folded) {
                 names.push(folded);
             }
@@ -40,7 +39,6 @@ impl Project {
     }
 }
 
-/// The projects of a scope, in the order of its manifest.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Projects(Vec<Project>);
 
@@ -72,8 +70,8 @@ impl Projects {
 
     /// The project for a folded name: the one with this name, or else the first with this alias.
     pub fn find(&self, folded: &str) -> Option<&Project> {
-        let by_name =
-            self.0.iter().find(|project| project.names.first().is_some_and(|name| name == folded));
+        let is_name = |project: &&Project| project.names.first().is_some_and(|it| it == folded);
+        let by_name = self.0.iter().find(is_name);
         by_name.or_else(|| self.0.iter().find(|project| project.has_name(folded)))
     }
 
@@ -112,7 +110,6 @@ impl<'de> Deserialize<'de> for Projects {
     }
 }
 
-/// Parses `projects`. The error says what is allowed.
 struct Reader;
 
 impl<'de> Visitor<'de> for Reader {

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 
 use ack_api::decision::DECISION_LOG;
 use ack_api::memory::{Unreviewed, Visibility, fold_name};
+use ack_api::remote::RemoteSettings;
 use ack_api::{Skipped, text};
 use ack_store::{NamedBy, Store};
 use ack_sys::files::{self, expand_home, is_only_name};
@@ -25,8 +26,7 @@ const DEFAULT_DATABASE: &str = "claude-mem.db";
 /// The name of that scope. A folder of this name holds its manifest and derived data.
 const DEFAULT_SCOPE: &str = "claude-mem";
 
-/// The scopes of a process, or some of them. An unchanged scope is the same `Arc` in every
-/// discovery.
+/// An unchanged scope is the same `Arc` in every discovery.
 #[derive(Debug, Clone)]
 pub struct Registry {
     all: Arc<ScopeFinder>,
@@ -46,8 +46,9 @@ struct ScopeFinder {
     known: Mutex<KnownScopes>,
 }
 
+type KnownScope = (FolderStamp, Arc<Scope>);
 /// Scopes by the paths of their folders, with the state of those.
-type KnownScopes = HashMap<PathBuf, (FolderStamp, Arc<Scope>)>;
+type KnownScopes = HashMap<PathBuf, KnownScope>;
 
 #[derive(Debug, Default)]
 struct FolderStamp {
@@ -73,7 +74,6 @@ pub struct Discovery {
 }
 
 impl Registry {
-    /// The registry of a configuration. Reads nothing yet.
     pub fn new(config: &Config) -> Self {
         let all = Arc::new(ScopeFinder {
             root: config.root.value.clone(),
@@ -110,103 +110,23 @@ impl Registry {
     }
 }
 
-struct ScopeSearch<'a> {
-    finder: &'a ScopeFinder,
-    /// What the last look found, without what this one found again.
-    before: KnownScopes,
-    known: KnownScopes,
-    found: Discovery,
-}
-
-impl ScopeSearch<'_> {
-    fn pass_over(&mut self, name: &str, reason: &str) {
-        self.found.passed_over.push(Skipped { scope: name.to_owned(), reason: reason.into() });
-    }
-
-    fn keep(&mut self, path: &Path, stamp: FolderStamp, scope: Arc<Scope>) {
-        self.found.scopes.push(Arc::clone(&scope));
-        self.known.insert(path.to_owned(), (stamp, scope));
-    }
-
-    /// Adds the scope of a folder. One that has not changed since the last look stays.
-    fn look_into(&mut self, entry: &FolderEntry) {
-        let FolderEntry { name, path, is_link } = entry;
-        if *is_link && self.finder.is_outside(path) {
-            self.pass_over(
-                name,
-                "a symbolic link that leaves the scope root is not followed; use `store` in a \
-                 scope.toml",
-            );
-            return;
-        }
-        let (old_stamp, old_scope) = match self.before.remove(path) {
-            Some((stamp, scope)) => {
-                // Only a process that looks again saves time by watching.
-                scope.watch.begin();
-                if stamp.is_current() {
-                    self.keep(path, stamp, scope);
-                    return;
-                }
-                (stamp, Some(scope))
-            }
-            None => (FolderStamp::default(), None),
-        };
-        let watch = old_stamp.watch;
-        let watch = watch.unwrap_or_else(|| Arc::new(FolderWatch::new(path.clone())));
-        let generation = watch.generation().filter(|_| !is_link);
-        if !path.is_dir() {
-            return;
-        }
-        let contents = Contents::read(path);
-        let contents = self.finder.or_default_database(name, contents);
-        if contents.is_link && self.finder.is_outside(&contents.database) {
-            self.pass_over(
-                name,
-                "its database is a symbolic link that leaves the scope root; name it as `store` \
-                 in its scope.toml instead",
-            );
-            return;
-        }
-        let manifest = contents.has_manifest.then(|| {
-            let metadata = std::fs::metadata(path.join("scope.toml")).ok();
-            let length = metadata.as_ref().map_or(0, std::fs::Metadata::len);
-            let modified = metadata.and_then(|metadata| metadata.modified().ok());
-            (length, modified)
-        });
-        let is_same = old_stamp.manifest == manifest
-            && old_stamp.contents.database == contents.database
-            && old_stamp.contents.other_database == contents.other_database;
-        let scope = old_scope
-            .filter(|_| is_same)
-            .unwrap_or_else(|| Arc::new(self.finder.load(path, name, &contents, &watch)));
-        let is_in_folder = !contents.is_link
-            && contents.database.parent() == Some(path)
-            && (manifest.is_none() || is_only_name(&path.join("scope.toml")));
-        let is_settled = |before: &u64| is_in_folder && watch.generation() == Some(*before);
-        let stamp = FolderStamp {
-            manifest,
-            generation: generation.filter(is_settled),
-            contents,
-            watch: Some(watch),
-        };
-        self.keep(path, stamp, scope);
-    }
-
-    /// Adds the database at the root as a scope, if there is one.
-    fn look_at_default_database(&mut self) {
-        let database = self.finder.root.join(DEFAULT_DATABASE);
-        if !database.is_file() && !files::is_special(&database) {
-            return;
-        }
-        let before = self.before.remove(&database);
-        let scopes = &self.found.scopes;
-        match self.finder.default_scope(&database, scopes, before) {
-            Ok(Some(scope)) => {
-                self.keep(&database, FolderStamp::default(), scope);
-                self.found.scopes.sort_by(|a, b| a.name.cmp(&b.name));
+impl Discovery {
+    /// Adds what was found at a path: a scope, nothing, or why it is none.
+    fn add(
+        &mut self,
+        known: &mut KnownScopes,
+        (path, name): (&Path, &str),
+        found: Result<Option<KnownScope>, String>,
+    ) {
+        match found {
+            Ok(Some((stamp, scope))) => {
+                self.scopes.push(Arc::clone(&scope));
+                known.insert(path.to_owned(), (stamp, scope));
             }
             Ok(None) => {}
-            Err(reason) => self.pass_over(DEFAULT_DATABASE, &reason),
+            Err(reason) => {
+                self.passed_over.push(Skipped { scope: name.to_owned(), reason: reason.into() });
+            }
         }
     }
 }
@@ -221,7 +141,7 @@ impl ScopeFinder {
                 .or_insert_with(|| (FolderStamp::default(), Arc::new(self.single_scope(path))));
             return Discovery { scopes: vec![Arc::clone(scope)], passed_over: Vec::new() };
         }
-        let before = std::mem::take(&mut *known);
+        let mut before = std::mem::take(&mut *known);
         let mut folders = self.folders.lock();
         let (entries, passed_over, is_new) = folders.read(&self.root.join("scopes"));
         if is_new {
@@ -229,18 +149,72 @@ impl ScopeFinder {
             let stamps = before.values().map(|(stamp, _)| stamp);
             stamps.filter_map(|stamp| stamp.watch.as_ref()).for_each(|watch| watch.forget());
         }
-        let mut search = ScopeSearch {
-            finder: self,
-            before,
-            known: HashMap::new(),
-            found: Discovery { scopes: Vec::new(), passed_over: passed_over.to_vec() },
-        };
+        let mut found = Discovery { scopes: Vec::new(), passed_over: passed_over.to_vec() };
         for entry in entries {
-            search.look_into(entry);
+            let looked = self.look_into(entry, before.remove(&entry.path));
+            found.add(&mut known, (&entry.path, &entry.name), looked);
         }
-        search.look_at_default_database();
-        *known = search.known;
-        search.found
+        let database = self.root.join(DEFAULT_DATABASE);
+        if database.is_file() || files::is_special(&database) {
+            let scope = self.default_scope(&database, &found.scopes, before.remove(&database));
+            found.add(&mut known, (&database, DEFAULT_DATABASE), scope);
+            found.scopes.sort_by(|a, b| a.name.cmp(&b.name));
+        }
+        found
+    }
+
+    /// The scope of a folder. One that has not changed since the last look stays.
+    fn look_into(
+        &self,
+        entry: &FolderEntry,
+        before: Option<KnownScope>,
+    ) -> Result<Option<KnownScope>, String> {
+        let FolderEntry { name, path, is_link } = entry;
+        if *is_link && self.is_outside(path) {
+            return Err("a symbolic link that leaves the scope root is not followed; use `store` \
+                        in a scope.toml"
+                .to_owned());
+        }
+        let (old_stamp, old_scope) = match before {
+            Some((stamp, scope)) => {
+                // Only a process that looks again saves time by watching.
+                scope.watch.begin();
+                if stamp.is_current() {
+                    return Ok(Some((stamp, scope)));
+                }
+                (stamp, Some(scope))
+            }
+            None => (FolderStamp::default(), None),
+        };
+        let watch = old_stamp.watch;
+        let watch = watch.unwrap_or_else(|| Arc::new(FolderWatch::new(path.clone())));
+        let generation = watch.generation().filter(|_| !is_link);
+        if !path.is_dir() {
+            return Ok(None);
+        }
+        let contents = self.or_default_database(name, Contents::read(path));
+        if contents.is_link && self.is_outside(&contents.database) {
+            return Err("its database is a symbolic link that leaves the scope root; name it as \
+                        `store` in its scope.toml instead"
+                .to_owned());
+        }
+        let manifest = contents.has_manifest.then(|| {
+            let metadata = std::fs::metadata(path.join("scope.toml")).ok();
+            let length = metadata.as_ref().map_or(0, std::fs::Metadata::len);
+            (length, metadata.and_then(|metadata| metadata.modified().ok()))
+        });
+        let is_same = old_stamp.manifest == manifest
+            && old_stamp.contents.database == contents.database
+            && old_stamp.contents.other_database == contents.other_database;
+        let scope = old_scope
+            .filter(|_| is_same)
+            .unwrap_or_else(|| Arc::new(self.load(path, name, &contents, &watch)));
+        let is_in_folder = !contents.is_link
+            && contents.database.parent() == Some(path)
+            && (manifest.is_none() || is_only_name(&path.join("scope.toml")));
+        let is_settled = |before: &u64| is_in_folder && watch.generation() == Some(*before);
+        let generation = generation.filter(is_settled);
+        Ok(Some((FolderStamp { manifest, generation, contents, watch: Some(watch) }, scope)))
     }
 
     /// Whether a path is outside of the root once its links are followed.
@@ -266,8 +240,8 @@ impl ScopeFinder {
         &self,
         database: &Path,
         scopes: &[Arc<Scope>],
-        before: Option<(FolderStamp, Arc<Scope>)>,
-    ) -> Result<Option<Arc<Scope>>, String> {
+        before: Option<KnownScope>,
+    ) -> Result<Option<KnownScope>, String> {
         let mut stores = scopes.iter().map(|scope| scope.store.path());
         if stores.any(|store| is_same(store, database)) {
             return Ok(None);
@@ -284,19 +258,19 @@ impl ScopeFinder {
                 known.name
             ));
         }
-        let scope = before.map_or_else(
-            || {
+        let scope = match before {
+            Some((_, scope)) => {
+                scope.watch.begin();
+                scope
+            }
+            None => {
                 let folder = self.root.join("scopes").join(DEFAULT_SCOPE);
                 let contents = Contents { database: database.to_owned(), ..Contents::default() };
                 let watch = Arc::new(FolderWatch::new(folder.clone()));
                 Arc::new(self.load(&folder, DEFAULT_SCOPE, &contents, &watch))
-            },
-            |(_, scope)| {
-                scope.watch.begin();
-                scope
-            },
-        );
-        Ok(Some(scope))
+            }
+        };
+        Ok(Some((FolderStamp::default(), scope)))
     }
 
     fn load(
@@ -316,15 +290,15 @@ impl ScopeFinder {
             problem = Some(wrong);
             None
         });
-        let (path, named) = match (&remote, &manifest.store) {
-            (Some(remote), None) => (remote.database(), NamedBy::Scope(name.to_owned())),
-            (Some(remote), Some(_)) => (remote.database(), NamedBy::Manifest(name.to_owned())),
+        let path = match (&remote, &manifest.store) {
+            (Some(remote), _) => remote.database(),
             // An absolute path takes the place of the folder.
-            (None, Some(store)) => (
-                folder.join(expand_home(store, self.home.as_deref())),
-                NamedBy::Manifest(name.to_owned()),
-            ),
-            (None, None) => (contents.database.clone(), NamedBy::Scope(name.to_owned())),
+            (None, Some(store)) => folder.join(expand_home(store, self.home.as_deref())),
+            (None, None) => contents.database.clone(),
+        };
+        let named = match &manifest.store {
+            Some(_) => NamedBy::Manifest(name.to_owned()),
+            None => NamedBy::Scope(name.to_owned()),
         };
         // A link may lead elsewhere later, which the folder it leads to does not show.
         let is_in_folder = path.parent() == Some(folder) && !folder.is_symlink();
@@ -401,12 +375,10 @@ impl ScopeFinder {
     }
 }
 
-/// Checks that a scope can be used with this manifest.
 pub fn check_manifest(folder: &Path, manifest: &Manifest) -> Result<(), SettingsError> {
     published_remote(folder, manifest).map(drop)
 }
 
-/// The bucket that a manifest names.
 fn published_remote(
     folder: &Path,
     manifest: &Manifest,
@@ -419,21 +391,15 @@ fn published_remote(
         )));
     }
     let Some(address) = &manifest.table else {
-        if let Some(store) = &manifest.store
-            && store.to_str().is_some_and(|store| store.contains("://"))
-        {
+        let store = manifest.store.as_deref().and_then(Path::to_str);
+        if store.is_some_and(|store| store.contains("://")) {
             let message = "`store` is a file or a folder on this machine; a bucket is named by \
                            `table = \"s3://…\"`";
             return Err(invalid(message.to_owned()));
         }
-        return match &manifest.remote {
-            // Publishing from here uses these settings.
-            Some(settings) => {
-                let checked = settings.check().map_err(|problem| problem.to_string());
-                checked.map(|()| None).map_err(invalid)
-            }
-            None => Ok(None),
-        };
+        // Publishing from here uses these settings.
+        let checked = manifest.remote.as_ref().map_or(Ok(()), RemoteSettings::check);
+        return checked.map(|()| None).map_err(|problem| invalid(problem.to_string()));
     };
     if manifest.store.is_some() || manifest.reference.is_some() {
         let message = "`table` names a bucket, so leave out `store` and `ref`";

@@ -11,7 +11,7 @@ use super::detect::{Claim, Detection, Identity, detect, identify, scopes_recordi
 use super::place::Place;
 use super::project::Project;
 use super::{Registry, Scope};
-use crate::config::{Config, Setting, SettingsError};
+use crate::config::{Config, SettingsError};
 use crate::scope::ScopeError;
 use ack_api::memory::{ProjectRows, StatusFilter, Visibility, fold_name};
 use ack_api::{Message, Note, NoteKind, Searched, Skipped, text};
@@ -30,7 +30,6 @@ pub struct Current {
     pub repository: Option<Repository>,
     pub scope: Option<Arc<Scope>>,
     pub rule: Option<String>,
-    /// Its rows in its own scope.
     own: ProjectRows,
     /// Whether it has the rows of its scope that belong to no project in common with others.
     shares_rows: bool,
@@ -49,10 +48,8 @@ impl Current {
         self.scope.as_deref().filter(|_| self.shares_rows)
     }
 
-    /// Whether this is the project's scope.
     pub fn is_of(&self, scope: &Scope) -> bool {
-        let own_scope = self.scope.as_ref();
-        own_scope.is_some_and(|own_scope| own_scope.name == scope.name)
+        self.scope.as_ref().is_some_and(|own_scope| own_scope.name == scope.name)
     }
 
     pub fn rows_in(&self, scope: &Scope) -> ProjectRows {
@@ -63,7 +60,7 @@ impl Current {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Selection {
     pub scopes: Vec<Arc<Scope>>,
     pub skipped: Vec<Skipped>,
@@ -86,8 +83,9 @@ impl Selection {
             self.naming_scopes.iter().filter_map(|scope| scope.manifest.projects.find(project));
         let mut listed: Vec<&[String]> = listed.map(Project::names).collect();
         // The name of a project is never an alias of another one.
-        if listed.iter().any(|names| names.first().is_some_and(|name| name == project)) {
-            listed.retain(|names| names.first().is_some_and(|name| name == project));
+        let is_name = |names: &&[String]| names.first().is_some_and(|name| name == project);
+        if listed.iter().any(is_name) {
+            listed.retain(is_name);
         }
         scope.rows_of(project, &listed.concat())
     }
@@ -98,20 +96,15 @@ impl Selection {
     }
 
     pub fn searched(&self, status: StatusFilter) -> Searched {
+        // Mention private scopes only if there is no other explanation.
+        let is_told = |it: &&Skipped| it.reason != PRIVATE_REASON || self.scopes.is_empty();
         Searched {
             scopes: self.scopes.iter().map(|scope| scope.name.clone()).collect(),
-            skipped: self
-                .skipped
-                .iter()
-                // Mention private scopes only if there is no other explanation.
-                .filter(|skipped| skipped.reason != PRIVATE_REASON || self.scopes.is_empty())
-                .cloned()
-                .collect(),
-            more_scopes: 0,
-            more_skipped: 0,
+            skipped: self.skipped.iter().filter(is_told).cloned().collect(),
             status,
             current_scope: self.current.scope.as_ref().map(|scope| scope.name.clone()),
             detected_by: self.current.rule.clone(),
+            ..Searched::default()
         }
     }
 }
@@ -145,16 +138,14 @@ fn find_current(
     folder: Option<&Path>,
     with_stores: bool,
 ) -> Result<Current, ScopeError> {
-    let named = pinned(config, scopes)?.or_else(|| named_by_environment(config, scopes));
-    let claiming = named.as_ref().map_or(scopes, |(named, _)| slice::from_ref(named));
-    let (place, found) = match folder {
-        Some(folder) => {
-            let mut place = Place::of(folder, config.home.as_deref());
-            let found = detect(config, claiming, &mut place, with_stores);
-            (place, found)
-        }
-        None => detect_in_workspace(config, claiming, with_stores),
+    let by_environment = || {
+        let named = config.current_scope.as_ref()?;
+        Some((find(scopes, &named.value)?, named.source.to_string()))
     };
+    let named = pinned(config, scopes)?.or_else(by_environment);
+    let claiming = named.as_ref().map_or(scopes, |(named, _)| slice::from_ref(named));
+    let folders = folder.map_or_else(|| config.folders().collect(), |folder| vec![folder]);
+    let (place, found) = detect_in(config, claiming, &folders, with_stores);
     let found = match named {
         Some((scope, rule)) => Some(Detection { scope, rule, claim: Claim::Named }),
         None => found,
@@ -177,20 +168,21 @@ fn find_current(
     })
 }
 
-/// The first folder of the settings that belongs to a scope, or else the first of all. If there are
-/// several, the rule names the folder.
-fn detect_in_workspace(
+/// The first folder that belongs to a scope, or else the first of all. If there are several, the
+/// rule names the folder.
+fn detect_in(
     config: &Config,
     scopes: &[Arc<Scope>],
+    folders: &[&Path],
     with_stores: bool,
 ) -> (Place, Option<Detection>) {
     let mut first = None;
-    for folder in config.folders() {
+    for folder in folders {
         let mut place = Place::of(folder, config.home.as_deref());
         let mut found = detect(config, scopes, &mut place, with_stores);
         let claimed = found.as_mut();
         if let Some(claimed) = claimed.filter(|found| found.claim != Claim::Default) {
-            if !config.other_folders.is_empty() {
+            if folders.len() > 1 {
                 let folder = text::line(&place.folder.display().to_string(), 400);
                 claimed.rule = format!("{}, for `{folder}`", claimed.rule);
             }
@@ -199,13 +191,6 @@ fn detect_in_workspace(
         first.get_or_insert((place, found));
     }
     first.unwrap_or_default()
-}
-
-/// The scope that the environment makes current, and what names it.
-fn named_by_environment(config: &Config, scopes: &[Arc<Scope>]) -> Option<(Arc<Scope>, String)> {
-    let named = config.current_scope.as_ref()?;
-    let scope = find(scopes, &named.value)?;
-    Some((scope, named.source.to_string()))
 }
 
 fn pinned(
@@ -237,14 +222,13 @@ pub fn select(
     let current = find(config, &scopes, folder)?;
     let mut skipped = discovery.passed_over;
     let is_pinned = config.pinned.is_some();
+    let names_projects = |scope: &&Arc<Scope>| !scope.manifest.projects.is_empty();
+    let visible = scopes.iter().filter(|scope| is_visible(scope, &current));
     let mut selection = Selection {
-        scopes: Vec::new(),
-        skipped: Vec::new(),
-        broken: Vec::new(),
-        named_note: None,
         is_narrowed: requested.is_some() || is_pinned,
-        naming_scopes: visible(&scopes, &current),
+        naming_scopes: visible.filter(names_projects).cloned().collect(),
         current,
+        ..Selection::default()
     };
     if selection.is_narrowed {
         let name = requested.unwrap_or_default();
@@ -269,15 +253,14 @@ pub fn select(
         visible.into_iter().partition(|scope| scope.problem.is_none());
     selection.scopes = scopes;
     for scope in private.iter().chain(&unusable) {
-        let problem = scope.problem.as_ref();
-        let left_out = Skipped {
-            scope: scope.name.clone(),
-            reason: match problem {
-                Some(problem) => unusable_manifest(scope, problem).into(),
-                None => PRIVATE_REASON.into(),
-            },
+        let reason = match &scope.problem {
+            Some(problem) => unusable_manifest(scope, problem).into(),
+            None => PRIVATE_REASON.into(),
         };
-        selection.broken.extend(problem.map(|_| left_out.clone()));
+        let left_out = Skipped { scope: scope.name.clone(), reason };
+        if scope.problem.is_some() {
+            selection.broken.push(left_out.clone());
+        }
         skipped.push(left_out);
     }
     skipped.extend(missing_settings(config, &selection.current));
@@ -307,7 +290,7 @@ fn missing_settings(config: &Config, current: &Current) -> Vec<Skipped> {
     };
     let mut skipped = Vec::new();
     if let Some(named) = &config.current_scope
-        && !is_current(current, named)
+        && current.rule.as_ref() != Some(&named.source.to_string())
     {
         skipped.push(missing(&named.value, "`ACK_MEM_SCOPE`"));
     }
@@ -317,24 +300,12 @@ fn missing_settings(config: &Config, current: &Current) -> Vec<Skipped> {
     skipped
 }
 
-fn is_current(current: &Current, named: &Setting<String>) -> bool {
-    current.rule.as_ref() == Some(&named.source.to_string())
-}
-
-/// Whether a scope is searched when no scope is named.
 pub fn is_visible(scope: &Scope, current: &Current) -> bool {
     current.is_of(scope) || scope.manifest.visibility == Visibility::Shared
 }
 
-/// The scopes that are searched when no scope is named and that list projects.
-fn visible(scopes: &[Arc<Scope>], current: &Current) -> Vec<Arc<Scope>> {
-    let visible = scopes.iter().filter(|scope| is_visible(scope, current));
-    visible.filter(|scope| !scope.manifest.projects.is_empty()).cloned().collect()
-}
-
 #[derive(Debug)]
 pub struct NamedScopes {
-    /// The scope with this name, or the scopes with a project of this name.
     pub scopes: Vec<Arc<Scope>>,
     /// Says which scopes, if the name is that of a project.
     pub note: Option<Note>,
@@ -380,12 +351,10 @@ pub fn scopes_named(
     if !listing.is_empty() {
         return Ok(NamedScopes::project(name, listing));
     }
-    let recording: Vec<Arc<Scope>> =
-        scopes_recording(scopes, &folded).into_iter().cloned().collect();
-    if recording.is_empty() {
-        return Err(not_found(scopes, name));
+    match scopes_recording(scopes, &folded) {
+        none if none.is_empty() => Err(not_found(scopes, name)),
+        recording => Ok(NamedScopes::project(name, recording.into_iter().cloned().collect())),
     }
-    Ok(NamedScopes::project(name, recording))
 }
 
 impl NamedScopes {
@@ -421,25 +390,18 @@ pub fn unusable_manifest(scope: &Scope, problem: &SettingsError) -> String {
     format!("`scopes/{}/scope.toml` cannot be used: {}", text::line(&folder, 100), problem.reason())
 }
 
-/// Rejects a scope with a broken manifest, because it is not clear who may read it, or which store
-/// it means.
+/// Rejects a scope with a broken manifest: it is not clear who may read it.
 pub fn check_usable(scope: &Scope) -> Result<(), ScopeError> {
-    scope.problem.as_ref().map_or(Ok(()), |problem| {
-        Err(ScopeError::Unusable {
-            name: scope.name.clone(),
-            reason: unusable_manifest(scope, problem),
-        })
-    })
+    let Some(problem) = &scope.problem else { return Ok(()) };
+    let reason = unusable_manifest(scope, problem);
+    Err(ScopeError::Unusable { name: scope.name.clone(), reason })
 }
 
 /// Finds a scope by name: an exact match, or one that ignores case and treats `-` and `_` as equal.
 pub fn find(scopes: &[Arc<Scope>], name: &str) -> Option<Arc<Scope>> {
     let folded = fold_name(name);
-    scopes
-        .iter()
-        .find(|scope| scope.name == name)
-        .or_else(|| scopes.iter().find(|scope| fold_name(&scope.name) == folded))
-        .cloned()
+    let exact = scopes.iter().find(|scope| scope.name == name);
+    exact.or_else(|| scopes.iter().find(|scope| fold_name(&scope.name) == folded)).cloned()
 }
 
 /// The error for an unknown name. It does not list private scopes and their projects.

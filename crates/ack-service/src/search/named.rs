@@ -52,8 +52,7 @@ fn project(text: &str, is_one: impl Fn(&str) -> bool) -> Option<(String, String)
     let (before, rest) = words.split_at_checked(at)?;
     let (name, after) = rest.split_first()?;
     let text = [before, after].concat().join(" ");
-    let has_words = text.contains(char::is_alphanumeric);
-    has_words.then(|| (folded(name), text))
+    text.contains(char::is_alphanumeric).then(|| (folded(name), text))
 }
 
 /// A name as memories are compared by it, without the punctuation around it.
@@ -69,10 +68,7 @@ fn is_one_of_several(
     status: StatusFilter,
 ) -> bool {
     let (mut some, mut others) = (false, false);
-    for open in opened.iter() {
-        let (scope, Some(index)) = (&*open.scope, open.index()) else {
-            continue;
-        };
+    for (scope, index) in opened.indexed() {
         let project = ProjectNames::resolve(&selection.rows_of(name, scope), index);
         let has = |is_in: bool| {
             let mut docs = index.live().filter(|(_, doc)| status.allows(doc.status));

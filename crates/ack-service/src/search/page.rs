@@ -29,7 +29,6 @@ struct Contained {
     until: usize,
 }
 
-/// A place of the ranking that a page has used.
 pub struct Place {
     pub scope: String,
     pub id: String,
@@ -44,7 +43,6 @@ pub struct Place {
 pub struct Page {
     pub hits: Vec<Hit>,
     pub places: Vec<Place>,
-    /// Whether there are places after this page.
     pub more: bool,
     pub total: u64,
     pub hidden: Hidden,
@@ -52,7 +50,6 @@ pub struct Page {
     pub hiding_scopes: BTreeSet<usize>,
     /// Matches that were gone, or had another status, when their record was read.
     pub gone: usize,
-    /// Scopes whose records could not be read, with the reason.
     pub failed: Vec<(String, Message)>,
     pub certainty: Certainty,
     pub only_stop_words: bool,
@@ -70,7 +67,6 @@ impl Hit {
         Self { hit, memory, shown, place, also_places: Vec::new(), contained: None }
     }
 
-    /// Folds a memory into this result, found at this place.
     pub fn fold(&mut self, also: Also, place: usize) {
         self.hit.also.push(also);
         self.also_places.push(place);
@@ -100,10 +96,8 @@ impl Page {
     /// How a memory relates to the results. An approved memory is not hidden behind one that waits.
     pub fn overlap(&self, shown: &Shown, wording: &Wording, memory: &Memory) -> Overlap {
         let serves = |memory: &Memory| StatusFilter::Approved.allows(memory.status);
-        shown.overlap(wording, 0, |at| {
-            let known = self.hits.get(at);
-            known.is_some_and(|known| serves(&known.memory) == serves(memory))
-        })
+        let is_comparable = |hit: &Hit| serves(&hit.memory) == serves(memory);
+        shown.overlap(wording, 0, |at| self.hits.get(at).is_some_and(is_comparable))
     }
 
     /// Adds a result, in the place of those at these positions, which it contains.
@@ -135,7 +129,6 @@ impl Page {
         }
     }
 
-    /// Removes everything except the hidden counts.
     pub fn clear(&mut self) {
         *self = Self {
             hidden: self.hidden,
@@ -165,10 +158,8 @@ impl Page {
     }
 
     pub fn cursor(&self, request: &QueryRequest, bm25: Option<&Bm25Weights>) -> Option<Cursor> {
-        let last = self.places.last().filter(|_| self.more)?;
+        let Place { scope, id, ranked, tie } = self.places.last().filter(|_| self.more)?;
         let weights = bm25.map(|bm25| bm25.freeze(self.top));
-        let last =
-            LastResult { ranked: &last.ranked, scope: &last.scope, id: &last.id, tie: last.tie };
-        Some(Cursor::after(request, last, weights))
+        Some(Cursor::after(request, LastResult { ranked, scope, id, tie: *tie }, weights))
     }
 }

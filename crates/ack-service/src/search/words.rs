@@ -7,8 +7,7 @@ use crate::budget::passage::Question;
 use crate::budget::{ShownText, cut_long_text};
 use ack_api::memory::{Memory, StatusFilter};
 use ack_api::{Detail, MemoryHit};
-use ack_search::analysis::is_specific;
-use ack_search::analysis::is_unspaced;
+use ack_search::analysis::{is_specific, is_unspaced};
 use ack_search::certainty::{is_covered, is_near};
 use ack_search::encoder::Encoder;
 use ack_search::lexical::Matcher;
@@ -21,7 +20,6 @@ pub const MAX_NEAREST: usize = 3;
 
 const MAX_MISSING: usize = 3;
 
-/// Whether the candidates answer the query.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Certainty {
     #[default]
@@ -36,30 +34,22 @@ fn quoted(word: &str) -> String {
     format!("`{}`", ack_api::text::line(word, 40))
 }
 
+/// Keeps the nearest, and those that are as near as the last of these.
 pub fn truncate_to_nearest(candidates: &mut Vec<Candidate>) {
-    if let Some(threshold) = nearest_threshold(candidates) {
-        candidates.retain(|candidate| candidate.score >= threshold);
-    }
-}
-
-/// The score of the last of the nearest, if there are more candidates.
-fn nearest_threshold(candidates: &[Candidate]) -> Option<f32> {
     let mut scores: Vec<f32> = candidates.iter().map(|candidate| candidate.score).collect();
-    let index = scores.len().checked_sub(MAX_NEAREST)?;
-    let (_, threshold, _) = scores.select_nth_unstable_by(index, f32::total_cmp);
-    Some(*threshold)
+    let Some(index) = scores.len().checked_sub(MAX_NEAREST) else {
+        return;
+    };
+    let threshold = *scores.select_nth_unstable_by(index, f32::total_cmp).1;
+    candidates.retain(|candidate| candidate.score >= threshold);
 }
 
 impl Search<'_> {
-    /// The question, for choosing what to show of a text.
     pub fn question(&self) -> Question<'_> {
+        let vector = self.query_vector.as_ref().filter(|_| self.is_search());
         Question {
             matcher: self.bm25().map(Matcher::new),
-            vector: self
-                .query_vector
-                .as_ref()
-                .map(|query| &query.plain)
-                .filter(|_| self.is_search()),
+            vector: vector.map(|query| &query.plain),
         }
     }
 
@@ -80,12 +70,6 @@ impl Search<'_> {
         None
     }
 
-    /// Whether a candidate has evidence other than words that only look like those of the query.
-    pub fn has_evidence(&self, candidate: &Candidate, min_cosine: f32) -> bool {
-        candidate.cosine >= min_cosine || self.contains_words(candidate)
-    }
-
-    /// How certain it is that a candidate answers the query.
     pub fn certainty(&self, found: &CandidateSet) -> Certainty {
         let candidates = &found.candidates;
         let (bm25, has_meaning, is_near) = match self.leg_query() {
@@ -93,7 +77,7 @@ impl Search<'_> {
             Some(Query::Lexical(bm25)) => (bm25, false, false),
             Some(Query::All | Query::Semantic(_)) | None => return Certainty::Certain,
         };
-        let lacks_words = self.lacks_words(found);
+        let lacks_words = !candidates.iter().any(|candidate| self.contains_words(candidate));
         let is_misspelt = lacks_words && !bm25.corrections.is_empty();
         if is_near && !is_misspelt {
             Certainty::Certain
@@ -111,22 +95,15 @@ impl Search<'_> {
     }
 
     /// Whether a candidate contains a word of the query.
-    fn contains_words(&self, candidate: &Candidate) -> bool {
+    pub fn contains_words(&self, candidate: &Candidate) -> bool {
         let (Some(bm25), Some(view)) = (self.bm25(), self.views.get(candidate.scope)) else {
             return true;
         };
         let is_held = || {
-            let terms = bm25.terms.iter();
-            let mut own_terms = terms.filter(|term| !bm25.is_lookalike(&term.key));
-            own_terms.any(|term| view.frequency(&term.key, candidate.doc).is_some())
+            let mut own = bm25.terms.iter().filter(|term| !bm25.is_lookalike(&term.key));
+            own.any(|term| view.frequency(&term.key, candidate.doc).is_some())
         };
         candidate.lexical > 0.0 && (bm25.lookalikes.is_empty() || is_held())
-    }
-
-    /// Whether no candidate contains a word of the query.
-    fn lacks_words(&self, found: &CandidateSet) -> bool {
-        let mut candidates = found.candidates.iter();
-        !candidates.any(|candidate| self.contains_words(candidate))
     }
 
     /// Whether neither a memory nor the encoder knows any word of the query. Its vector then
@@ -143,45 +120,35 @@ impl Search<'_> {
     }
 
     pub fn nothing_certain(&self) -> String {
+        let text = self.spec.text.as_deref().unwrap_or_default();
         let mut missing = self.missing_words();
         // A word of another language may be missing because the memories are in English.
-        if !self.is_english() {
+        if Encoder::embedded().is_some_and(|encoder| !encoder.is_english(text)) {
             missing.retain(|word| word.contains(|c: char| c.is_ascii_digit()) || is_specific(word));
         }
         if missing.is_empty() || missing.len() > MAX_MISSING {
             return "no certain match; these are the nearest in meaning".to_owned();
         }
         let status = self.status_word();
-        let missing = missing.iter().map(|word| quoted(word));
-        let missing = missing.collect::<Vec<_>>().join(" or ");
+        let missing: Vec<String> = missing.into_iter().map(quoted).collect();
+        let missing = missing.join(" or ");
         format!("no certain match: no {status}memory contains {missing}; these are the nearest")
     }
 
-    fn is_english(&self) -> bool {
-        let text = self.spec.text.as_deref().unwrap_or_default();
-        Encoder::embedded().is_none_or(|encoder| encoder.is_english(text))
-    }
-
-    /// The words of the query that no memory with the requested status contains.
     fn missing_words(&self) -> Vec<&str> {
         let status = self.spec.filters.status;
         let is_missing = |term: &&QueryTerm| {
-            let mut views = self.views.iter();
             // Of a text without spaces, pairs of characters are no words.
             !term.word.starts_with(is_unspaced)
-                && !views.any(|view| view.index.contains_term(&term.key, status))
+                && !self.views.iter().any(|view| view.index.contains_term(&term.key, status))
         };
         let terms = self.terms().into_iter().flat_map(|terms| &terms.terms);
         let words: Vec<&str> = terms.filter(is_missing).map(|term| term.word.as_str()).collect();
         // Not the parts of an identifier that is missing itself.
-        let is_part = |word: &str| {
-            let mut others = words.iter();
-            others.any(|other| *other != word && other.contains(word))
-        };
-        let mut words_in_full: Vec<&str> =
-            words.iter().copied().filter(|word| !is_part(word)).collect();
-        words_in_full.dedup();
-        words_in_full
+        let is_part = |word: &str| words.iter().any(|other| *other != word && other.contains(word));
+        let mut in_full: Vec<&str> = words.iter().copied().filter(|word| !is_part(word)).collect();
+        in_full.dedup();
+        in_full
     }
 
     /// The requested status, before the word "memory".
@@ -194,24 +161,21 @@ impl Search<'_> {
     }
 
     pub fn no_words(&self, hits: &[Hit]) -> String {
-        let which = match self.spec.filters.restricts() {
-            true => " that passes the filters",
-            false => "",
-        };
+        let restricts = self.spec.filters.restricts();
+        let which = if restricts { " that passes the filters" } else { "" };
         let status = self.status_word();
         let words = format!("no {status}memory{which} contains a word of the query");
-        let corrections = self.bm25().map(|bm25| bm25.corrections.as_slice());
-        let corrected = corrections.unwrap_or_default().iter();
-        let corrected: Vec<String> = corrected.map(|(_, right)| quoted(right)).collect();
-        let similar = self.similar_words(hits);
         if hits.is_empty() {
-            words
-        } else if !corrected.is_empty() {
+            return words;
+        }
+        let corrections = self.bm25().into_iter().flat_map(|bm25| &bm25.corrections);
+        let corrected: Vec<String> = corrections.map(|(_, right)| quoted(right)).collect();
+        let similar = self.similar_words(hits).join(", ");
+        if !corrected.is_empty() {
             format!("{words}; did you mean {}?", corrected.join(", "))
         } else if similar.is_empty() {
             format!("{words}; these are the nearest in meaning")
         } else {
-            let similar = similar.join(", ");
             format!("{words}; these are the nearest (similar: {similar})")
         }
     }

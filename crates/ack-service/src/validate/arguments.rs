@@ -31,8 +31,7 @@ fn schema<T: JsonSchema>(name: &'static str) -> Arc<Value> {
     Arc::clone(known.entry(name).or_insert_with(|| Arc::new(schemars::schema_for!(T).to_value())))
 }
 
-/// Decodes the arguments of an operation. Rejects unknown arguments and wrong types by name. Other
-/// forms of a value are read before this, in `toolset`.
+/// Rejects unknown arguments and wrong types by name. Other forms are read before, in `toolset`.
 pub fn arguments<T: DeserializeOwned + JsonSchema>(
     name: &'static str,
     values: Map<String, Value>,
@@ -52,8 +51,7 @@ pub fn arguments<T: DeserializeOwned + JsonSchema>(
     for (name, value) in &values {
         if let Some(property) = properties.get(name) {
             let words = words(property, &schema);
-            let argument = Argument { name, value, schema: property, words };
-            argument.check()?;
+            Argument { name, value, schema: property, words }.check()?;
         }
     }
     serde_json::from_value(Value::Object(values))
@@ -83,16 +81,10 @@ pub fn check_length(argument: &str, text: &str) -> Result<(), Error> {
         "type" | "session" | "expect" | "focus" => Some(json!({ argument: line(text, 60) })),
         _ => None,
     };
-    Err(Error::InvalidArgument {
-        argument: argument.to_owned(),
-        value: format!("{length} bytes long"),
-        allowed: format!("at most {max} bytes{advice}"),
-        nearest: Vec::new(),
-        example: example.map(|example| example.to_string()),
-    })
+    let (value, allowed) = (format!("{length} bytes long"), format!("at most {max} bytes{advice}"));
+    Err(Error::invalid(argument, value, allowed).corrected(Vec::new(), example))
 }
 
-/// An argument with what its schema says.
 struct Argument<'a> {
     name: &'a str,
     value: &'a Value,
@@ -119,17 +111,12 @@ impl Argument<'_> {
             };
         }
         if self.accepts("integer") {
-            return match value.as_i64() {
-                Some(_) => Ok(()),
-                None => Err(self.not_an_integer()),
-            };
+            return value.as_i64().map(drop).ok_or_else(|| self.not_an_integer());
         }
         if self.accepts("boolean") {
             let example = json!(value.as_str() == Some("true"));
-            return match value.as_bool() {
-                Some(_) => Ok(()),
-                None => Err(self.wrong_type("true or false", Some(example))),
-            };
+            let wrong = || self.wrong_type("true or false", Some(example));
+            return value.as_bool().map(drop).ok_or_else(wrong);
         }
         self.check_text(value, false)
     }
@@ -168,13 +155,8 @@ impl Argument<'_> {
     }
 
     fn wrong(&self, allowed: String, nearest: Vec<String>, example: &Value) -> Error {
-        Error::InvalidArgument {
-            argument: self.name.to_owned(),
-            value: line(&self.value.to_string(), 120),
-            allowed,
-            nearest,
-            example: Some(json!({ self.name: example }).to_string()),
-        }
+        let error = Error::invalid(self.name, line(&self.value.to_string(), 120), allowed);
+        error.corrected(nearest, Some(json!({ self.name: example })))
     }
 
     fn wrong_type(&self, wanted: &str, example: Option<Value>) -> Error {
@@ -221,15 +203,11 @@ impl Argument<'_> {
         let between = if self.name == "type" { "," } else { " " };
         let entries = self.value.as_array().into_iter().flatten();
         let words: Vec<&str> = entries.filter_map(Value::as_str).collect();
-        let text = match words.as_slice() {
-            [] => self.value.to_string(),
-            words => words.join(between),
-        };
+        let text = if words.is_empty() { self.value.to_string() } else { words.join(between) };
         Some(json!(line(&text, 60)))
     }
 }
 
-/// The allowed words of an argument, if it has a fixed set.
 fn words(schema: &Value, root: &Value) -> Vec<String> {
     let list = |key: &str| schema.get(key).and_then(Value::as_array);
     let own = list("enum").into_iter().flatten();

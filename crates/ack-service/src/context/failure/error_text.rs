@@ -11,7 +11,6 @@ const MAX_FIRST_LINES: usize = 5;
 const MAX_LAST_LINES: usize = 2;
 /// With fewer errors, lines that tell of a failure in passing are kept too.
 const ENOUGH_LINES: usize = 2;
-/// How many lines are kept if none names an error.
 const MAX_OTHER_LINES: usize = 4;
 const MAX_LINE_BYTES: usize = 300;
 /// The most bytes of an output that are read, at its beginning and at its end.
@@ -26,7 +25,6 @@ const ERROR: &str = r"(?x-u)
     | ^E\s{2,} | \bpanicked\b
     | [a-z](?: Error|Exception)\b | \b[A-Z]{3,}_[A-Z_]{3,}\b | \bE[A-Z]{4,}\b | \bTS\d{4}\b
     | ^[\w./-]+: \s ";
-/// Words of a line that tells of a failure.
 const FAILURE: &str = r"(?xi-u) \b (?:
       error|err!|fatal|exception|panic|denied|refused|refusing|rejected|killed|aborted|abort
       |segmentation|cannot|can't|could\ not|couldn't|unable|failed|failure|fails|not\ found|no\ such
@@ -41,7 +39,6 @@ const NOTHING: &str = r"(?xi-u) \bwarn(?:ing)?s?\b | \bdeprecat | complete\ log\
     | ^Traceback\ | for\ more\ information | could\ not\ compile | aborting\ due
     | ^npm\ error\ (?: errno|syscall|path|dest )\b
     | test\ suites?: | ^tests?: | short\ test\ summary | ^=+\ | \ [=-]{4,}$ | ^at\ | ^(?: plugins|platform|rootdir|collected|configfile ):?\ ";
-/// Escape sequences of terminals.
 const ESCAPES: &str = r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)";
 /// A path with at least two parts, of which the last one says what it is.
 const PATH: &str = r"(?x) (?:(?-u:\b)[A-Za-z]:)?
@@ -81,18 +78,16 @@ pub fn lines(output: &str, is_known: bool) -> Vec<String> {
     let mut all: Vec<&str> = Vec::new();
     for line in output.lines() {
         // A progress bar draws over itself.
-        let line = line.rsplit('\r').find(|part| !part.trim().is_empty());
-        let line = line.unwrap_or_default().trim();
+        let line = line.rsplit('\r').map(str::trim).find(|part| !part.is_empty());
+        let line = line.unwrap_or_default();
         if line.contains(char::is_alphanumeric) && !all.contains(&line) {
             all.push(line);
         }
     }
-    let telling = all
-        .iter()
-        .copied()
-        .filter(|line| patterns.failure.is_match(line) && !patterns.nothing.is_match(line));
+    let is_telling =
+        |line: &&str| patterns.failure.is_match(line) && !patterns.nothing.is_match(line);
     let (mut named, others): (Vec<&str>, Vec<&str>) =
-        telling.partition(|line| patterns.error.is_match(line));
+        all.iter().copied().filter(is_telling).partition(|line| patterns.error.is_match(line));
     if named.len() < ENOUGH_LINES {
         named.extend(others);
     }
@@ -115,8 +110,7 @@ impl Patterns {
     fn plain(&self, line: &str) -> String {
         let line = ack_api::text::cut(line, MAX_LINE_BYTES).0;
         let line = self.path.replace_all(&line, |found: &regex::Captures<'_>| {
-            let path = found.get(0).map_or("", |path| path.as_str());
-            let path = path.trim_end_matches('/');
+            let path = found.get(0).map_or("", |path| path.as_str().trim_end_matches('/'));
             path.rsplit('/').next().unwrap_or(path).to_owned()
         });
         self.noise.replace_all(&line, " ").trim().to_owned()
