@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
-use crate::decisions::{Digests, JoinedStatus, digests};
+use crate::decisions::{Digests, digests};
 use crate::read::{slot, strongest};
 use crate::record::StoredRow;
 use crate::replaced::Standing;
@@ -59,13 +59,11 @@ impl CuratedMemory {
         })
     }
 
-    /// The memory of a row, if its status is wanted.
     fn with_status(
         row: &StoredRow<'_>,
         has_status: &dyn Fn(Status) -> bool,
     ) -> Result<Option<Box<Self>>, StoreError> {
-        let is_wanted = has_status(row.joined.status);
-        is_wanted.then(|| Self::of(row).map(Box::new)).transpose()
+        has_status(row.joined.status).then(|| Self::of(row).map(Box::new)).transpose()
     }
 
     /// What a person should look at first.
@@ -122,7 +120,6 @@ pub struct QueueRows {
     pub waiting_replaced: u64,
 }
 
-/// What the queue needs to know about a memory.
 struct QueueRow {
     standing: Standing,
     dates: ReviewDates,
@@ -147,8 +144,7 @@ impl Snapshot<'_> {
         visit: &mut dyn FnMut(CuratedMemory),
     ) -> Result<(), StoreError> {
         let chosen = self.strongest_rows(|row| CuratedMemory::with_status(row, has_status))?;
-        let curated = chosen.into_rows().flatten();
-        curated.for_each(|curated| visit(*curated));
+        chosen.into_rows().flatten().for_each(|curated| visit(*curated));
         Ok(())
     }
 
@@ -158,13 +154,9 @@ impl Snapshot<'_> {
         &self,
         ids: &std::collections::HashSet<&str>,
     ) -> Result<BTreeSet<String>, StoreError> {
-        let is_about = |joined: &JoinedStatus<'_>| {
-            let decided = joined.exclusion;
-            decided.is_some_and(|it| ids.contains(it.id))
-        };
         let mut found = BTreeSet::new();
         self.visit_all(|row| {
-            if is_about(&row.joined) {
+            if row.joined.exclusion.is_some_and(|it| ids.contains(it.id)) {
                 found.insert(row.id()?);
             }
             Ok(())

@@ -28,7 +28,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use self::contents::Contents;
 pub use self::contents::Exclusion;
 pub use self::log_file::{DecisionLog, MAX_LOG_BYTES};
-use self::seal::{Seal, line_hash};
+use self::seal::Seal;
 use self::signers::{Signers, signature_line};
 use crate::flags::Flags;
 use crate::layout::{Field, MemorySource};
@@ -62,7 +62,6 @@ pub struct DamagedLine {
     pub ids: Vec<String>,
 }
 
-/// The decisions of a log, by memory.
 #[derive(Debug, Clone, Default)]
 pub struct Decisions {
     by_id: HashMap<String, LoggedDecisions>,
@@ -103,7 +102,6 @@ fn lines_are_gone(lines: usize) -> String {
     format!("{} that it had when it was last written {is} gone", count(lines, "line"))
 }
 
-/// The log's entries for one memory.
 #[derive(Debug, Clone, Default)]
 struct LoggedDecisions {
     /// Every valid line, oldest first.
@@ -135,7 +133,7 @@ impl Decisions {
         let mut walk = seal.map(Seal::walk);
         let mut nameless = None;
         for (number, line) in lines_of(content) {
-            let is_own = walk.as_mut().map(|walk| walk.is_own(line_hash(line)));
+            let is_own = walk.as_mut().map(|walk| walk.is_own(line));
             if is_own == Some(false) {
                 decisions.foreign.insert(number);
             }
@@ -208,8 +206,8 @@ impl Decisions {
     /// Adds a line that is not a decision. Returns whether it is known which memories it was about.
     fn add_damaged(&mut self, number: usize, line: &[u8], error: &InvalidDecision) -> bool {
         let line = String::from_utf8_lossy(line);
-        let ids = ids_of_damaged_line(&line).into_iter();
-        let ids: Vec<String> = ids.map(|id| text::id(&id)).collect();
+        let ids = ids_of_damaged_line(&line);
+        let ids: Vec<String> = ids.iter().map(|id| text::id(id)).collect();
         for id in &ids {
             self.by_id.entry(id.clone()).or_default().is_unreadable = true;
         }
@@ -225,7 +223,7 @@ impl Decisions {
         is_named
     }
 
-    /// The same log with more decisions at its end.
+    /// The log with more decisions at its end.
     #[must_use]
     pub fn followed_by(&self, more: &[Decision]) -> Self {
         let mut decisions = self.clone();
@@ -250,8 +248,7 @@ impl Decisions {
         self.replaced.clear();
         for (id, decided) in &self.by_id {
             if let Some(into) = decided.last().and_then(|last| last.into.as_deref()) {
-                let replaced = self.replaced.entry(text::id(into)).or_default();
-                replaced.push(id.clone());
+                self.replaced.entry(text::id(into)).or_default().push(id.clone());
             }
         }
         for replaced in self.replaced.values_mut() {
@@ -266,20 +263,11 @@ impl Decisions {
         self.by_id.is_empty() && self.unsigned.is_none()
     }
 
-    /// The status of a row without a decision. If decisions are to be signed, only they approve.
-    fn undecided(&self, stored: Status) -> Status {
-        match self.unsigned {
-            Some(_) if stored.is_served() => Status::Staging,
-            _ => stored,
-        }
-    }
-
     /// How many decisions do not count, because nobody who may decide signed them.
     pub fn unsigned(&self) -> usize {
         self.unsigned.unwrap_or_default()
     }
 
-    /// The lines of the list of signers that cannot be used.
     pub fn signer_problems(&self) -> &[String] {
         &self.signer_problems
     }
@@ -318,13 +306,6 @@ impl Decisions {
         self.replaced.get(id).map_or(&[], Vec::as_slice)
     }
 
-    /// What keeps content from being served under an id: a decision about another memory that had
-    /// this content.
-    fn exclusion(&self, id: &str, digests: &Digests) -> Option<Exclusion<'_>> {
-        let whole = self.contents.exclusion(id, &digests.whole);
-        whole.or_else(|| self.contents.exclusion(id, digests.text.as_deref()?))
-    }
-
     /// How many lines another program wrote, as far as the seal tells.
     pub fn foreign(&self) -> usize {
         self.foreign.len()
@@ -333,13 +314,10 @@ impl Decisions {
     /// Whether another program wrote a line about a memory. `position` is its place in
     /// [`Decisions::about`].
     pub fn is_foreign(&self, id: &str, position: usize) -> bool {
-        let numbers = self.by_id.get(id).map(|decided| &decided.numbers);
-        numbers
-            .and_then(|numbers| numbers.get(position))
-            .is_some_and(|number| self.foreign.contains(number))
+        let number = self.by_id.get(id).and_then(|decided| decided.numbers.get(position));
+        number.is_some_and(|number| self.foreign.contains(number))
     }
 
-    /// A number that changes whenever the log does.
     pub const fn version(&self) -> u64 {
         self.version
     }
@@ -353,14 +331,9 @@ impl LoggedDecisions {
 
 /// The lines of a log that another program wrote, as far as the seal tells.
 pub fn foreign_lines(content: &[u8], seal: Option<&Seal>) -> Vec<String> {
-    let mut walk = seal.map(Seal::walk);
-    let lines = lines_of(content).map(|(_, line)| line);
-    let foreign = lines.filter(|line| {
-        let walk = walk.as_mut();
-        walk.is_some_and(|walk| !walk.is_own(line_hash(line)))
-    });
-    let texts = foreign.map(|line| String::from_utf8_lossy(line).into_owned());
-    texts.collect()
+    let Some(mut walk) = seal.map(Seal::walk) else { return Vec::new() };
+    let foreign = lines_of(content).filter(|(_, line)| !walk.is_own(line));
+    foreign.map(|(_, line)| String::from_utf8_lossy(line).into_owned()).collect()
 }
 
 /// What determines the status of a store's rows.
@@ -412,9 +385,14 @@ impl<'a> StatusRule<'a> {
         stored: Status,
         digests: impl FnOnce() -> rusqlite::Result<Digests>,
     ) -> rusqlite::Result<JoinedStatus<'a>> {
-        let stored = self.decisions.undecided(stored);
+        let stored = match self.decisions.unsigned {
+            // If decisions are to be signed, only they approve.
+            Some(_) if stored.is_served() => Status::Staging,
+            _ => stored,
+        };
         let decided = self.decisions.by_id.get(id);
-        let follows_contents = self.are_notes && !self.decisions.contents.is_empty();
+        let contents = &self.decisions.contents;
+        let follows_contents = self.are_notes && !contents.is_empty();
         if decided.is_none() && !follows_contents {
             return Ok(JoinedStatus::undecided(stored));
         }
@@ -424,9 +402,9 @@ impl<'a> StatusRule<'a> {
         if own.decision.is_some() || own.status == Status::Rejected || !follows_contents {
             return Ok(own);
         }
-        let Some(exclusion) = self.decisions.exclusion(id, &digests) else {
-            return Ok(own);
-        };
+        let exclusion = contents.exclusion(id, &digests.whole);
+        let of_text = || contents.exclusion(id, digests.text.as_deref()?);
+        let Some(exclusion) = exclusion.or_else(of_text) else { return Ok(own) };
         Ok(JoinedStatus {
             status: if exclusion.is_rejection { Status::Rejected } else { Status::Staging },
             is_outdated: true,
@@ -448,9 +426,7 @@ impl<'a> StatusRule<'a> {
             is_outdated: true,
             ..JoinedStatus::undecided(stored)
         };
-        let Some(last) = decided.last() else {
-            return outdated;
-        };
+        let Some(last) = decided.last() else { return outdated };
         if last.verdict == Verdict::Withdraw {
             return JoinedStatus::undecided(stored);
         }
@@ -482,13 +458,10 @@ pub struct Digests {
 /// bytes as stored), with the columns of the narrative last. The status, its history and the times
 /// are not part of the content. The row must come from `MemoryTable::query`.
 pub fn digests(row: &Row<'_>, source: &MemorySource) -> rusqlite::Result<Digests> {
-    let title_from_file = row.get_ref(Field::TitleFromFile.position())?;
+    let is_from_file = row.get_ref(Field::TitleFromFile.position())? == ValueRef::Integer(1);
     Ok(Digests {
         whole: digest(row, source, true)?,
-        text: match title_from_file {
-            ValueRef::Integer(1) => Some(digest(row, source, false)?),
-            _ => None,
-        },
+        text: is_from_file.then(|| digest(row, source, false)).transpose()?,
     })
 }
 
@@ -514,8 +487,7 @@ fn digest(row: &Row<'_>, source: &MemorySource, with_title: bool) -> rusqlite::R
         }
     }
     for (offset, (_, column)) in source.narrative.iter().enumerate() {
-        let value = row.get_ref(2 + Field::ALL.len() + offset)?;
-        add(column.trim_matches('"'), value);
+        add(column.trim_matches('"'), row.get_ref(2 + Field::ALL.len() + offset)?);
     }
     Ok(format!("sha256:{}", signers::hex(&hash.finalize())))
 }

@@ -30,7 +30,7 @@ mod statements;
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -38,7 +38,6 @@ use ack_sys::watch::Watch;
 use ack_worktree::committed::ObjectName;
 use ack_worktree::objects::{MAX_OBJECT_BYTES, Objects};
 use parking_lot::Mutex;
-use rusqlite::Connection;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 pub use self::dialect::Dialect;
@@ -49,8 +48,8 @@ pub use self::listing::{is_markdown, is_skipped};
 use self::note::Note;
 use self::reference::Reference;
 use self::rows::{Content, FileNotes, NoteRow, Rows, TextOrigin, display_path};
-use crate::layout::Profile;
-use crate::open::FileState;
+use crate::database::Origin;
+use crate::open::{FileState, Opening};
 use crate::{StoreError, StoreProblem};
 
 /// A listing that is at most this old belongs to the same request, which first asks for the state
@@ -153,13 +152,6 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
     metadata.is_dir().then(|| (metadata.dev(), metadata.ino()))
 }
 
-pub struct NotesState<'a> {
-    pub connection: &'a Connection,
-    /// The program that writes them.
-    pub profile: Profile,
-    pub state: FileState,
-}
-
 impl Notes {
     /// Notes that count as approved if they are committed on a reference.
     pub fn with_reference(reference: Option<String>) -> Self {
@@ -172,20 +164,16 @@ impl Notes {
         is_notes_path(path) || self.reference.is_some() && !path.exists()
     }
 
-    /// The path of a store with every symbolic link resolved.
-    pub fn real_path(path: &Path) -> PathBuf {
-        reference::real_path(path)
-    }
-
     /// Reads what changed, and passes the current state to `read`. The folder is not listed again
     /// if that happened less than `same_request` ago, or if it is watched and nothing changed in
     /// it.
-    pub fn read<T>(
+    pub(crate) fn read<T>(
         &self,
         path: &Path,
         same_request: Duration,
-        read: impl FnOnce(&NotesState<'_>) -> Result<T, StoreError>,
+        read: impl FnOnce(Origin<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
+        let path = &reference::real_path(path);
         let mut loaded = self.loaded.lock();
         if self.refused.lock().is_some_and(|at| at.elapsed() < REFUSAL_TIME) {
             return Err(too_many_files(path));
@@ -204,10 +192,10 @@ impl Notes {
             })?;
         }
         let current = loaded.insert(current);
-        read(&NotesState {
-            connection: &current.rows.connection,
-            profile: dialect.profile(),
-            state: FileState::of_notes(current.version, current.bytes),
+        let state = FileState::of_notes(current.version, current.bytes);
+        read(Origin {
+            profile: Some(dialect.profile()),
+            ..Origin::of(&current.rows.connection, Opening::Parsed, &state)
         })
     }
 
@@ -260,9 +248,7 @@ impl LoadedNotes {
 
     /// Whether an update would change nothing.
     fn is_current(&self, path: &Path, same_request: Duration) -> bool {
-        let Some(listed) = &self.last_listing else {
-            return false;
-        };
+        let Some(listed) = &self.last_listing else { return false };
         listed.at.elapsed() < same_request
             || self.missing.is_empty()
                 && listed.is_current(path)

@@ -30,7 +30,6 @@ pub(crate) struct Known {
 pub(crate) type Successions = FxHashMap<String, Vec<String>>;
 
 impl Snapshot<'_> {
-    /// What is known of this state of the files.
     pub(crate) fn with_known<T>(&self, look: impl FnOnce(&mut Known) -> T) -> T {
         let nothing = Mutex::default();
         let mut known = self.known.unwrap_or(&nothing).lock();

@@ -1,7 +1,8 @@
 //! Detects what a database holds from its tables and columns, never from a version number.
 //!
 //! A [`Layout`] lists the sources of memories (a table and how its columns map to the record) and
-//! the related tables. What each program writes is in [`super::profiles`].
+//! the related tables; all their names are quoted. What each program writes is in
+//! [`super::profiles`].
 
 use rusqlite::Connection;
 
@@ -47,14 +48,12 @@ pub struct Table {
 impl Table {
     /// The first of the named columns that exists, quoted for SQL.
     pub fn column(&self, names: &[&str]) -> Option<String> {
-        let is = |name: &&str| {
+        names.iter().find_map(|name| {
             let mut columns = self.columns.iter();
-            columns.find(|column| column.eq_ignore_ascii_case(name))
-        };
-        names.iter().find_map(is).map(|column| quote(column))
+            columns.find(|column| column.eq_ignore_ascii_case(name)).map(|column| quote(column))
+        })
     }
 
-    /// Like [`Self::column`], and `NULL` if there is none.
     pub fn column_or_null(&self, names: &[&str]) -> String {
         self.column(names).unwrap_or_else(|| "NULL".to_owned())
     }
@@ -64,7 +63,6 @@ impl Table {
     }
 }
 
-/// An identifier in double quotes.
 fn quote(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
@@ -120,8 +118,7 @@ impl IdScheme {
     }
 
     pub fn expression(&self) -> String {
-        let column = self.column.as_ref();
-        let text = column.map(|column| format!("CAST({column} AS TEXT)"));
+        let text = self.column.as_ref().map(|column| format!("CAST({column} AS TEXT)"));
         let number = self.numbered.as_ref();
         let number = number.map(|(prefix, column)| format!("'{prefix}' || {column}"));
         match (text, number) {
@@ -134,11 +131,10 @@ impl IdScheme {
 
     /// A description for display: the column, or how the id is built.
     fn describe(&self) -> String {
-        let column = self.column.as_deref().map(bare).map(str::to_owned);
-        let number = self.numbered.as_ref();
+        let column = self.column.iter().map(|column| bare(column).to_owned());
+        let number = self.numbered.iter();
         let number = number.map(|(prefix, column)| format!("{prefix}<{}>", bare(column)));
-        let parts: Vec<String> = column.into_iter().chain(number).collect();
-        parts.join(", or ")
+        column.chain(number).collect::<Vec<_>>().join(", or ")
     }
 
     /// The SQL condition and its parameter that find an id, or `None` if no row can have it.
@@ -147,10 +143,9 @@ impl IdScheme {
             // A column without a text type may hold numbers.
             (Some(column), None) => {
                 let column = exact(column);
-                let number: Option<i64> = id.parse().ok();
-                let number = number.filter(|number| number.to_string() == id);
-                let or_number =
-                    number.map_or_else(String::new, |number| format!(" OR {column} = {number}"));
+                let number = id.parse::<i64>().ok().filter(|number| number.to_string() == id);
+                let or_number = number.map(|number| format!(" OR {column} = {number}"));
+                let or_number = or_number.unwrap_or_default();
                 Some((format!("({column} = ?1{or_number})"), id.to_owned().into()))
             }
             (None, Some((prefix, column))) => {
@@ -158,10 +153,7 @@ impl IdScheme {
                 (id == format!("{prefix}{number}"))
                     .then(|| (format!("{} = ?1", exact(column)), number.into()))
             }
-            _ => {
-                let condition = format!("{} = ?1", exact(&self.expression()));
-                Some((condition, id.to_owned().into()))
-            }
+            _ => Some((format!("{} = ?1", exact(&self.expression())), id.to_owned().into())),
         }
     }
 }
@@ -171,11 +163,11 @@ fn bare(column: &str) -> &str {
     column.trim_matches('"')
 }
 
-/// A table of memories and how it maps to the record. Columns are quoted.
+/// A table of memories and how it maps to the record.
 #[derive(Debug, Clone)]
 pub struct MemorySource {
     pub name: String,
-    /// The table, quoted, or a query for some of its rows.
+    /// The table, or a query for some of its rows.
     pub table: String,
     /// The name that reads the row number.
     pub row_number: &'static str,
@@ -252,7 +244,6 @@ impl MemorySource {
         format!("SELECT {row_number}, {columns} FROM {table}{clauses}")
     }
 
-    /// The id, every field, and the columns of the narrative.
     pub fn columns_of_whole_rows(&self) -> String {
         let fields = self.columns.iter().map(Option::as_ref);
         let narrative = self.narrative.iter().map(|(_, column)| Some(column));
@@ -305,7 +296,6 @@ fn truncate(expression: &str) -> String {
     )
 }
 
-/// A table of sessions. The table and its columns are quoted.
 #[derive(Debug, Clone)]
 pub struct SessionSource {
     pub table: String,
@@ -318,15 +308,7 @@ pub struct SessionSource {
     pub started: Option<String>,
 }
 
-/// The table of the prompts that a person typed. They are no memories: only the review desk reads
-/// them, to see what that person's agents would have needed.
-#[derive(Debug, Clone)]
-pub struct PromptSource {
-    /// SQL for the text, the session as memories name it, and the time of the newest `?1` prompts.
-    pub newest: String,
-}
-
-/// A table of session overviews. The table and its columns are quoted.
+/// A table of session overviews.
 #[derive(Debug, Clone)]
 pub struct OverviewSource {
     pub table: String,
@@ -343,7 +325,7 @@ pub struct OverviewSource {
     pub memories: Option<usize>,
 }
 
-/// The table `memory_links`, quoted.
+/// The table `memory_links`.
 #[derive(Debug, Clone)]
 pub struct LinkSource {
     pub table: String,
@@ -351,7 +333,7 @@ pub struct LinkSource {
     pub columns: [String; 5],
 }
 
-/// The table `curation_log`, quoted.
+/// The table `curation_log`.
 #[derive(Debug, Clone)]
 pub struct LogSource {
     pub table: String,
@@ -368,7 +350,10 @@ pub struct Layout {
     pub sources: Vec<MemorySource>,
     pub sessions: Vec<SessionSource>,
     pub overviews: Vec<OverviewSource>,
-    pub prompts: Option<PromptSource>,
+    /// SQL for the text, the session as memories name it, and the time of the newest `?1` prompts
+    /// that a person typed. They are no memories: only the review desk reads them, to see what that
+    /// person's agents would have needed.
+    pub prompts: Option<String>,
     pub links: Option<LinkSource>,
     pub log: Option<LogSource>,
     /// SQL for the number of rows that are left out, because their program marked them as deleted.
@@ -391,8 +376,7 @@ impl Layout {
     }
 
     pub fn has_status(&self) -> bool {
-        let mut sources = self.sources.iter();
-        sources.all(|source| source.column(Field::Status).is_some())
+        self.sources.iter().all(|source| source.column(Field::Status).is_some())
     }
 
     /// The same layout with truncated values, for a store whose values would take too much memory.
@@ -411,7 +395,7 @@ impl Layout {
 
     /// One line per source with its table and columns, for `doctor`.
     pub fn describe(&self) -> Vec<String> {
-        let lines = self.sources.iter().map(|source| {
+        let describe = |source: &MemorySource| {
             let fields = Field::ALL.iter().filter_map(|field| {
                 let column = bare(source.column(*field)?);
                 Some(format!("{}={column}", format!("{field:?}").to_lowercase()))
@@ -424,8 +408,8 @@ impl Layout {
                 fields.collect::<Vec<_>>().join(", "),
                 narrative.collect::<Vec<_>>().join("+")
             )
-        });
-        lines.collect()
+        };
+        self.sources.iter().map(describe).collect()
     }
 }
 
@@ -457,6 +441,5 @@ pub fn tables(connection: &Connection) -> rusqlite::Result<Vec<Table>> {
 
 /// Finds a table by name, ignoring case.
 pub fn find<'a>(tables: &'a [Table], name: &str) -> Option<&'a Table> {
-    let mut tables = tables.iter();
-    tables.find(|table| table.name.eq_ignore_ascii_case(name))
+    tables.iter().find(|table| table.name.eq_ignore_ascii_case(name))
 }

@@ -3,8 +3,8 @@
 //! A [`Store`] provides [`Snapshot`]s. Everything read from one snapshot belongs to one state of
 //! the store. Each module has one job:
 //!
-//! - `source` is where records come from: a `database`, or notes in a [`folder`]. `store` joins it
-//!   with people's decisions.
+//! - Records come from a `database`, or from notes in a [`folder`]. `store` joins them with people's
+//!   decisions.
 //! - [`open`] decides how to open a database, [`vfs`] ensures that SQLite cannot write.
 //! - [`copies`] makes private copies of databases that cannot be read in place, `idle_connections`
 //!   keeps connections open between reads, and `parallel_scan` reads a large table on two threads.
@@ -46,7 +46,6 @@ pub mod review_counts;
 mod rows_by_id;
 pub mod sessions;
 mod snapshot;
-mod source;
 mod store;
 pub mod table_version;
 pub mod values;

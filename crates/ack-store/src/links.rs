@@ -33,7 +33,6 @@ const MAX_MISSING: usize = 5;
 /// How many links of a kind are checked for one between allowed memories.
 const MAX_LINKS_PER_KIND: usize = 50;
 
-/// Which links to follow, and how far.
 #[derive(Debug, Clone)]
 pub struct LinkQuery<'a> {
     pub filter: StatusFilter,
@@ -147,9 +146,7 @@ impl Snapshot<'_> {
 
     /// The two ends of each link that says that they contradict each other.
     pub(super) fn contradictory(&self) -> Result<Vec<(String, String)>, StoreError> {
-        let Some(source) = &self.layout.links else {
-            return Ok(Vec::new());
-        };
+        let Some(source) = &self.layout.links else { return Ok(Vec::new()) };
         let clauses = format!(" WHERE lower(trim({})) = ?1", source.columns[2]);
         let links = self.read_links(&clauses, [CONTRADICTS])?.into_iter();
         Ok(links.map(|link| (link.from, link.to)).collect())
@@ -160,9 +157,9 @@ impl Snapshot<'_> {
     pub(super) fn against_approved(&self) -> Result<FxHashSet<String>, StoreError> {
         let mut against = FxHashSet::default();
         for (from, to) in self.contradictory()? {
-            let is_against = [self.decisions.approves(&to), self.decisions.approves(&from)];
-            let ends = [from, to].into_iter().zip(is_against);
-            against.extend(ends.filter_map(|(id, is_against)| is_against.then_some(id)));
+            let approves = [self.decisions.approves(&to), self.decisions.approves(&from)];
+            let ends = [from, to].into_iter().zip(approves);
+            against.extend(ends.filter_map(|(id, approves_other)| approves_other.then_some(id)));
         }
         Ok(against)
     }
@@ -215,9 +212,7 @@ impl Snapshot<'_> {
 
     /// The stored links that `clauses` select; those without an end are left out.
     fn read_links(&self, clauses: &str, parameters: impl Params) -> Result<Vec<Link>, StoreError> {
-        let Some(source) = &self.layout.links else {
-            return Ok(Vec::new());
-        };
+        let Some(source) = &self.layout.links else { return Ok(Vec::new()) };
         let columns = source.columns.join(", ");
         let sql = format!("SELECT {columns} FROM {}{clauses}", source.table);
         let links = self.read_rows(&sql, parameters, link)?;
@@ -226,9 +221,7 @@ impl Snapshot<'_> {
 
     /// The kinds of links beyond [`KINDS`] that exist between allowed memories.
     pub fn other_kinds(&self, filter: StatusFilter) -> Result<BTreeSet<String>, StoreError> {
-        let Some(source) = &self.layout.links else {
-            return Ok(BTreeSet::new());
-        };
+        let Some(source) = &self.layout.links else { return Ok(BTreeSet::new()) };
         let kind = &source.columns[2];
         let sql = format!(
             "SELECT DISTINCT lower(trim({kind})) FROM {} WHERE {} <> '' LIMIT {MAX_OTHER_KINDS}",
@@ -238,9 +231,8 @@ impl Snapshot<'_> {
         let of_kind = format!(" WHERE lower(trim({kind})) = ?1 LIMIT {MAX_LINKS_PER_KIND}");
         let mut titles = Titles::new();
         let mut allowed_kinds = BTreeSet::new();
-        let kinds = self.read_rows(&sql, [], |row| text_of(row, 0))?;
-        let others = kinds.into_iter().flatten();
-        for kind in others.filter(|kind| !KINDS.contains(&kind.as_str())) {
+        let kinds = self.read_rows(&sql, [], |row| text_of(row, 0))?.into_iter().flatten();
+        for kind in kinds.filter(|kind| !KINDS.contains(&kind.as_str())) {
             for link in self.read_links(&of_kind, [&kind])? {
                 if self.title(&link.from, filter, &mut titles)?.is_some()
                     && self.title(&link.to, filter, &mut titles)?.is_some()
@@ -269,7 +261,7 @@ impl Snapshot<'_> {
         Ok(title)
     }
 
-    /// The links of a memory, and whether the list is complete.
+    /// The links of a memory, stored or by succession, and whether the list is complete.
     fn links_of(&self, id: &str, kinds: &[String]) -> Result<(Vec<Link>, bool), StoreError> {
         let (mut links, all) = self.stored_links(id, kinds)?;
         if kinds.is_empty() || kinds.iter().any(|kind| kind == SUPERSEDES) {
@@ -280,9 +272,7 @@ impl Snapshot<'_> {
 
     /// The stored links of an id, and whether the list is complete.
     fn stored_links(&self, id: &str, kinds: &[String]) -> Result<(Vec<Link>, bool), StoreError> {
-        let Some(source) = &self.layout.links else {
-            return Ok((Vec::new(), true));
-        };
+        let Some(source) = &self.layout.links else { return Ok((Vec::new(), true)) };
         let kind = &source.columns[2];
         let [from, to, by_kind, ..] = source.columns.each_ref().map(|column| exact(column));
         let clauses = format!(
@@ -308,9 +298,7 @@ impl Snapshot<'_> {
             add_succession(links, id, older);
         }
         for source in &self.layout.sources {
-            let Some(column) = source.column(Field::SupersededBy) else {
-                continue;
-            };
+            let Some(column) = source.column(Field::SupersededBy) else { continue };
             let id_expression = source.id.expression();
             let (id_column, successor) = (exact(&id_expression), exact(column));
             let sql = format!(
@@ -337,9 +325,7 @@ fn link(row: &Row<'_>) -> rusqlite::Result<Option<Link>> {
     let id = |column| -> rusqlite::Result<Option<String>> {
         Ok(text_of(row, column)?.map(|value| text::id(&value)))
     };
-    let (Some(from), Some(to)) = (id(0)?, id(1)?) else {
-        return Ok(None);
-    };
+    let (Some(from), Some(to)) = (id(0)?, id(1)?) else { return Ok(None) };
     Ok(Some(Link {
         from,
         to,
@@ -351,14 +337,9 @@ fn link(row: &Row<'_>) -> rusqlite::Result<Option<Link>> {
 
 /// Adds that a memory supersedes another one, unless that link exists.
 fn add_succession(links: &mut Vec<Link>, newer: &str, older: &str) {
-    let is_known = |link: &Link| link.from == newer && link.to == older && link.kind == SUPERSEDES;
-    if !links.iter().any(is_known) {
-        links.push(Link {
-            from: newer.to_owned(),
-            to: older.to_owned(),
-            kind: SUPERSEDES.to_owned(),
-            source: None,
-            confidence: None,
-        });
+    let (from, to, kind) = (newer.to_owned(), older.to_owned(), SUPERSEDES.to_owned());
+    let new = Link { from, to, kind, source: None, confidence: None };
+    if !links.iter().any(|link| link.key() == new.key()) {
+        links.push(new);
     }
 }

@@ -23,10 +23,8 @@ impl Snapshot<'_> {
     /// The newest prompts; `None` if the store keeps none. Commands of the client, and what a
     /// program put among them in markup, are left out.
     pub fn prompts(&self, max: u32) -> Result<Option<Vec<Prompt>>, StoreError> {
-        let Some(source) = &self.layout.prompts else {
-            return Ok(None);
-        };
-        let mut prompts = self.read_rows(&source.newest, [max], |row| {
+        let Some(newest) = &self.layout.prompts else { return Ok(None) };
+        let mut prompts = self.read_rows(newest, [max], |row| {
             let (said, _) = values::text_value(row.get_ref(0)?);
             let (session, _) = values::text_value(row.get_ref(1)?);
             Ok(Prompt {

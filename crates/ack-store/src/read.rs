@@ -113,10 +113,9 @@ impl Snapshot<'_> {
             let clauses = format!(" WHERE {} = ?1", table.source.row_number);
             for (key, id) in wanted.iter().filter(|(key, _)| key.source == table.number) {
                 let read = |row: &StoredRow<'_>| Ok(row.memory()?);
-                let memories = self.whole_rows(table, &clauses, [key.rowid], read)?;
+                let memories = self.whole_rows(table, &clauses, [key.rowid], read)?.into_iter();
                 // In the meantime, the row number may have been reused for another memory.
-                let memories = memories.into_iter().filter(|it| it.id == *id);
-                let allowed = memories.filter(|memory| filter.allows(memory.status));
+                let allowed = memories.filter(|it| it.id == *id && filter.allows(it.status));
                 found.extend(allowed.map(|memory| (memory.id.clone(), memory)));
             }
         }
@@ -181,9 +180,7 @@ impl Snapshot<'_> {
 
     /// How many rows are left out, because their program marked them as deleted.
     pub(crate) fn deleted(&self) -> Result<u64, StoreError> {
-        let Some(sql) = &self.layout.deleted else {
-            return Ok(0);
-        };
+        let Some(sql) = &self.layout.deleted else { return Ok(0) };
         let count: i64 = self.connection.query_row(sql, [], |row| row.get(0))?;
         Ok(u64::try_from(count).unwrap_or_default())
     }
@@ -201,17 +198,14 @@ impl Snapshot<'_> {
             None => self.stored_history(id)?,
         };
         for (position, decision) in self.decisions.about(id).iter().enumerate() {
-            let digest = shown.as_ref().map(|shown| &shown.digest);
-            if digest.is_none_or(|digest| *digest == decision.digest) {
+            if shown.as_ref().is_none_or(|shown| shown.digest == decision.digest) {
                 let is_foreign = self.decisions.is_foreign(id, position);
                 entries.push(history_entry(decision, id, is_foreign));
             }
         }
         entries.extend(like.map(|decision| history_entry(decision, id, false)));
         for entry in &mut entries {
-            let Some(into) = entry.into.take() else {
-                continue;
-            };
+            let Some(into) = entry.into.take() else { continue };
             // A memory that is not served is not named either.
             let other = self.by_id(&into)?;
             let is_served = other.is_some_and(|other| other.status.is_served());
@@ -222,17 +216,13 @@ impl Snapshot<'_> {
 
     /// The decision about another memory with the same content, if that determines the status.
     fn decision_about_content(&self, curated: &CuratedMemory) -> Option<&Decision> {
-        let lines = self.decisions.about(curated.decided_as.as_deref()?);
+        let mut lines = self.decisions.about(curated.decided_as.as_deref()?).iter();
         let contents = [Some(&curated.digest), curated.text_digest.as_ref()];
-        lines
-            .iter()
-            .rfind(|line| contents.contains(&Some(line.text.as_ref().unwrap_or(&line.digest))))
+        lines.rfind(|line| contents.contains(&Some(line.text.as_ref().unwrap_or(&line.digest))))
     }
 
     fn stored_history(&self, id: &str) -> Result<Vec<HistoryEntry>, StoreError> {
-        let Some(source) = &self.layout.log else {
-            return Ok(Vec::new());
-        };
+        let Some(source) = &self.layout.log else { return Ok(Vec::new()) };
         let sql = format!(
             "SELECT {} FROM {} WHERE {} = ?1 ORDER BY {}, {} LIMIT 200",
             source.columns.join(", "),

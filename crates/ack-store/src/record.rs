@@ -21,7 +21,7 @@ use ack_api::memory::{Memory, Status, Unreviewed};
 use ack_api::source::{Claim, RowKey};
 use ack_api::text;
 
-/// The largest narrative in bytes. Longer ones are cut, because no answer is that large.
+/// In bytes; no answer is larger.
 const NARRATIVE_CAP: usize = 2 << 20;
 /// What claude-mem writes in place of a title for a memory that a person saved.
 const SAVED_BY_HAND: &str = "Manual memory";
@@ -112,7 +112,7 @@ impl<'a> MemoryTable<'a> {
             && self.holds_back()
             && joined.decision.is_none()
             && joined.status.is_served()
-            && (row.is_withheld_by_author()?
+            && (!values::text_of(row.value(Field::AuthorStatus)?).is_empty()
                 || rule.against_approved.contains(&row.id()?)
                 || flags.is_flagged(row)?)
         {
@@ -143,12 +143,6 @@ pub fn hides(value: &str) -> bool {
 }
 
 impl StoredRow<'_> {
-    /// Whether the header of a note has a status that withholds it.
-    fn is_withheld_by_author(&self) -> rusqlite::Result<bool> {
-        let word = values::text_of(self.value(Field::AuthorStatus)?);
-        Ok(!word.is_empty())
-    }
-
     /// The status that the store records: `Ok(None)` if the table has no status column, `Err` with
     /// an unknown word.
     fn stored_status(&self) -> rusqlite::Result<Result<Option<Status>, String>> {
@@ -213,8 +207,7 @@ impl StoredRow<'_> {
             Some(into) => text::id(into),
             None => self.stored_successor()?,
         };
-        let successor = Some(successor).filter(|id| !id.is_empty() && *id != own);
-        Ok(successor.map(String::into_boxed_str))
+        Ok((!successor.is_empty() && successor != own).then(|| successor.into_boxed_str()))
     }
 
     /// The id that the row itself names as its successor, empty if it names none.
@@ -222,18 +215,11 @@ impl StoredRow<'_> {
         Ok(text::id(&values::text_of(self.value(Field::SupersededBy)?)))
     }
 
-    /// Whether a text contains characters that [`text`] removes.
-    pub fn hides_text(&self) -> rusqlite::Result<bool> {
-        Ok(!self.hiding_texts()?.is_empty())
-    }
-
-    /// The stored texts and entries of lists that contain such characters.
+    /// The stored texts and entries of lists that contain characters that [`text`] removes.
     pub fn hiding_texts(&self) -> rusqlite::Result<Vec<String>> {
         let mut hiding = Vec::new();
         for column in 0..self.row.as_ref().column_count() {
-            let ValueRef::Text(value) = self.row.get_ref(column)? else {
-                continue;
-            };
+            let ValueRef::Text(value) = self.row.get_ref(column)? else { continue };
             let value = String::from_utf8_lossy(value);
             // In a list, JSON may escape them.
             let entries: Vec<String> = Some(&value)
@@ -267,8 +253,7 @@ impl StoredRow<'_> {
             }
             _ => None,
         };
-        let instant = || values::time_value(value).map(|at| at.to_zoned(TimeZone::UTC).date());
-        Ok(date.or_else(instant))
+        Ok(date.or_else(|| Some(values::time_value(value)?.to_zoned(TimeZone::UTC).date())))
     }
 
     /// A 64-bit hash of every value of a whole row, and of a decision's changes to it other than
@@ -418,9 +403,8 @@ impl FieldReader<'_> {
 
     fn narrative(&mut self) -> rusqlite::Result<Option<String>> {
         let mut text = String::new();
-        for (offset, (label, _)) in self.row.source.narrative.iter().enumerate() {
-            let column = 2 + Field::ALL.len() + offset;
-            let (value, is_lossy) = values::text_value(self.row.row.get_ref(column)?);
+        for ((label, _), part) in self.row.source.narrative.iter().zip(self.row.narrative_parts()) {
+            let (value, is_lossy) = values::text_value(part?);
             let value = value.unwrap_or_default();
             let (prefix, is_cut) = text::cut(&value, NARRATIVE_CAP);
             if is_lossy || is_cut {
@@ -458,12 +442,9 @@ fn set_headings(memory: &mut Memory) {
     let narrative = memory.narrative.as_deref();
     let title = Some(std::mem::take(&mut memory.title)).filter(|title| !title.is_empty());
     let subtitle = memory.subtitle.take();
-    let is_by_hand = [&title, &subtitle].map(|text| text.as_deref() == Some(SAVED_BY_HAND));
-    let (title, subtitle) = if is_by_hand.contains(&true) {
-        headings_by_hand(title, subtitle, narrative)
-    } else {
-        (title, subtitle)
-    };
+    let is_by_hand = [&title, &subtitle].map(Option::as_deref).contains(&Some(SAVED_BY_HAND));
+    let (title, subtitle) =
+        if is_by_hand { headings_by_hand(title, subtitle, narrative) } else { (title, subtitle) };
     let first_line = || {
         let mut lines = narrative?.lines();
         let first = lines.find(|line| !line.trim().is_empty())?;
@@ -491,8 +472,7 @@ fn headings_by_hand(
         let beginning = title.strip_suffix("...").or(title.strip_suffix('…'));
         beginning.is_some_and(|beginning| narrative.starts_with(beginning.trim_end()))
     };
-    let title = title.filter(|title| is_own(title) && !is_beginning(title));
-    let title = title.or_else(|| sentence.clone());
+    let title = title.filter(|it| is_own(it) && !is_beginning(it)).or_else(|| sentence.clone());
     let subtitle = subtitle.filter(is_own).or(sentence);
     let subtitle = subtitle.filter(|subtitle| Some(subtitle) != title.as_ref());
     (title, subtitle)
@@ -509,10 +489,6 @@ fn apply(decision: &Decision, memory: &mut Memory) {
     let Some(edit) = &decision.edit else { return };
     let Edit { title, subtitle, facts, concepts, files, narrative, kind, project } = edit;
     let one_line = |value: &str, cap| Some(text::line(value, cap)).filter(|line| !line.is_empty());
-    let entries = |values: &[String]| -> Vec<String> {
-        let entries = values.iter().map(|value| text::line(value, 2_000));
-        entries.filter(|entry| !entry.is_empty()).collect()
-    };
     if let Some(title) = title.as_deref().and_then(|title| one_line(title, 300)) {
         memory.title = title;
     }
@@ -534,7 +510,7 @@ fn apply(decision: &Decision, memory: &mut Memory) {
         [(&mut memory.facts, facts), (&mut memory.concepts, concepts), (&mut memory.files, files)]
     {
         if let Some(edited) = edited {
-            *list = entries(edited);
+            *list = edited.iter().filter_map(|entry| one_line(entry, 2_000)).collect();
         }
     }
 }

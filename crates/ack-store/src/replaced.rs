@@ -78,9 +78,7 @@ impl Snapshot<'_> {
     fn successions(&self) -> Result<Arc<Successions>, StoreError> {
         let mut found = Successions::default();
         for table in self.tables().map(MemoryTable::quick) {
-            let Some(column) = table.source.column(Field::SupersededBy) else {
-                continue;
-            };
+            let Some(column) = table.source.column(Field::SupersededBy) else { continue };
             let named = format!(" WHERE {column} <> ''");
             let sql = table.query(&[Field::SupersededBy], &named);
             table.find(self.connection, &sql, [], |row| {

@@ -59,7 +59,6 @@ pub struct RecentSession {
 }
 
 struct SessionRow {
-    /// Every value by which a memory may name it.
     names: Vec<String>,
     title: Option<String>,
     project: Option<String>,
@@ -94,20 +93,14 @@ impl Snapshot<'_> {
         filter: StatusFilter,
     ) -> Result<Option<SessionContext>, StoreError> {
         let names = sessions_of(memory);
-        let title = match self.may_show_titles(filter)? {
-            true => self.session_title(&names)?,
-            false => None,
-        };
+        let title = if self.may_show_titles(filter)? { self.session_title(&names)? } else { None };
         let overview = self.overview(SessionRef {
             names: &names,
             project: memory.project.as_deref(),
             filter,
         })?;
         // If the overview is the memory itself, it is not repeated.
-        let overview = overview.filter(|overview| {
-            let summary = overview.memory.as_ref();
-            summary.is_none_or(|summary| summary.id != memory.id)
-        });
+        let overview = overview.filter(|it| it.memory.as_ref().is_none_or(|it| it.id != memory.id));
         let context = SessionContext {
             unreviewed: title.is_some() || overview.as_ref().is_some_and(Overview::is_unreviewed),
             title,
@@ -170,12 +163,10 @@ impl Snapshot<'_> {
         wanted: SessionQuery<'_>,
         members: impl FnOnce(&HashSet<&str>) -> Result<Members, StoreError>,
     ) -> Result<Vec<RecentSession>, StoreError> {
-        let sources = self.layout.sessions.iter();
-        let tables = sources.map(|source| self.session_rows(source, wanted));
+        let tables = self.layout.sessions.iter().map(|source| self.session_rows(source, wanted));
         let tables: Vec<Vec<SessionRow>> = tables.collect::<Result<_, _>>()?;
-        let rows = tables.iter().flatten();
-        let names: HashSet<&str> = rows.flat_map(|row| &row.names).map(String::as_str).collect();
-        let members = members(&names)?;
+        let names = tables.iter().flatten().flat_map(|row| &row.names);
+        let members = members(&names.map(String::as_str).collect())?;
         let mut found = Vec::new();
         for rows in tables {
             let before = found.len();
@@ -278,9 +269,8 @@ impl Snapshot<'_> {
         members: &Members,
         filter: StatusFilter,
     ) -> Result<Vec<Memory>, StoreError> {
-        let known = row.names.iter().filter_map(|name| members.get(name));
-        let wanted = known.flatten().map(|(key, id)| (*key, id.as_str()));
-        let wanted: Vec<(RowKey, &str)> = wanted.collect();
+        let known = row.names.iter().filter_map(|name| members.get(name)).flatten();
+        let wanted: Vec<(RowKey, &str)> = known.map(|(key, id)| (*key, id.as_str())).collect();
         let mut memories = self.memories(&wanted, filter)?;
         let memories = wanted.iter().filter_map(|(_, id)| memories.remove(*id));
         // In the meantime, a row number may have been reused, or a memory may have moved to another
@@ -289,7 +279,6 @@ impl Snapshot<'_> {
         Ok(memories.filter(is_here).collect())
     }
 
-    /// The title in a column, if it can be shown.
     fn readable_title(&self, row: &Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
         let (title, _) = values::text_value(row.get_ref(column)?);
         let title = title.filter(|title| !self.holds_back_text(title));
@@ -316,15 +305,12 @@ fn names_of_session(row: &Row<'_>, first: usize) -> rusqlite::Result<Vec<String>
 }
 
 fn sessions_of(memory: &Memory) -> Vec<String> {
-    let names = [&memory.session, &memory.session_id].into_iter();
-    names.flatten().cloned().collect()
+    [&memory.session, &memory.session_id].into_iter().flatten().cloned().collect()
 }
 
 /// Whether a memory has its own title, not a placeholder or the start of its text.
 fn is_heading(memory: &Memory) -> bool {
-    let borrowed = memory
-        .narrative
-        .as_ref()
-        .is_some_and(|text| text.starts_with(memory.title.trim_end_matches('…')));
-    !borrowed && memory.title != record::UNTITLED
+    let beginning = memory.title.trim_end_matches('…');
+    let is_borrowed = memory.narrative.as_ref().is_some_and(|text| text.starts_with(beginning));
+    !is_borrowed && memory.title != record::UNTITLED
 }

@@ -68,7 +68,7 @@ impl Snapshot<'_> {
         Ok(())
     }
 
-    /// What `read` makes of the rows of a table of memories that `clauses` select, each whole.
+    /// What `read` makes of the whole rows that `clauses` select.
     pub(crate) fn whole_rows<T>(
         &self,
         table: MemoryTable<'_>,

@@ -33,7 +33,7 @@ pub fn text_value(value: ValueRef<'_>) -> (Option<String>, bool) {
     }
 }
 
-/// The text of a value, empty if it has none.
+/// Empty if it has none.
 pub fn text_of(value: ValueRef<'_>) -> Cow<'_, str> {
     match value {
         ValueRef::Text(bytes) => String::from_utf8_lossy(bytes),
@@ -132,8 +132,7 @@ fn list_entry(value: &Value) -> Option<String> {
         Value::String(text) => Some(text.clone()),
         Value::Bool(_) | Value::Number(_) => Some(value.to_string()),
         Value::Array(values) => {
-            let entries: Vec<String> = values.iter().filter_map(list_entry).collect();
-            Some(entries.join(", "))
+            Some(values.iter().filter_map(list_entry).collect::<Vec<_>>().join(", "))
         }
         Value::Object(_) => Some(members(value).join(", ")),
     }
@@ -142,8 +141,7 @@ fn list_entry(value: &Value) -> Option<String> {
 /// The members of an object, each as `key: value`.
 fn members(value: &Value) -> Vec<String> {
     let members = value.as_object().into_iter().flatten();
-    let texts = members.filter_map(|(key, value)| Some(format!("{key}: {}", list_entry(value)?)));
-    texts.collect()
+    members.filter_map(|(key, value)| Some(format!("{key}: {}", list_entry(value)?))).collect()
 }
 
 /// The entries of a truncated JSON array: every complete string, and the start of the last one.
@@ -184,10 +182,9 @@ fn split_list(raw: &str, kind: ListKind) -> Vec<String> {
     }
 }
 
-/// Whether every part between commas looks like a path.
 fn are_paths(raw: &str) -> bool {
-    let is_path = |part: &str| part.contains(['/', '.', '\\']) && !part.contains(' ');
-    raw.split(',').all(|part| is_path(part.trim()))
+    let mut parts = raw.split(',').map(str::trim);
+    parts.all(|part| part.contains(['/', '.', '\\']) && !part.contains(' '))
 }
 
 #[cfg(test)]

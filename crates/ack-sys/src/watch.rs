@@ -212,13 +212,9 @@ mod linux {
     impl Drop for Watch {
         fn drop(&mut self) {
             let mut guard = lock();
-            let Some(queue) = guard.as_mut() else {
-                return;
-            };
+            let Some(queue) = guard.as_mut() else { return };
             for descriptor in &self.descriptors {
-                let Some(watches) = queue.watched.get_mut(descriptor) else {
-                    continue;
-                };
+                let Some(watches) = queue.watched.get_mut(descriptor) else { continue };
                 watches.retain(|watch| !Arc::ptr_eq(watch, &self.has_changed));
                 if watches.is_empty() {
                     queue.watched.remove(descriptor);

@@ -310,9 +310,7 @@ fn parallel_filter_map<T: Sync, F: Send>(
         let mut found = Vec::new();
         while Instant::now() < end {
             let start = next.fetch_add(BATCH_SIZE, Ordering::Relaxed);
-            let Some(rest) = items.get(start..).filter(|rest| !rest.is_empty()) else {
-                break;
-            };
+            let Some(rest) = items.get(start..).filter(|rest| !rest.is_empty()) else { break };
             let batch = rest.get(..BATCH_SIZE).unwrap_or(rest);
             found.extend(batch.iter().filter_map(&check));
             checked.fetch_add(batch.len(), Ordering::Relaxed);
@@ -375,9 +373,7 @@ fn verify(changed: &mut Vec<ChangedFile<'_>>, top: &Path, kind: Kind, end: Insta
     changed.sort_by_key(|file| std::cmp::Reverse(file.written));
     let mut read = 0;
     changed.retain(|file| {
-        let Some(entry) = file.unverified else {
-            return true;
-        };
+        let Some(entry) = file.unverified else { return true };
         read += 1;
         if read > MAX_VERIFIED_FILES
             || u64::from(entry.stat.size) > MAX_VERIFIED_BYTES

@@ -30,18 +30,14 @@ pub fn branch_files(
         if base == head {
             return Ok(Vec::new());
         }
-        let Some(found) = merge_base(objects, head, base)? else {
-            continue;
-        };
+        let Some(found) = merge_base(objects, head, base)? else { continue };
         began = match began {
             // The branch began at the later one.
             Some(known) if merge_base(objects, known, found)? == Some(found) => Some(known),
             _ => Some(found),
         };
     }
-    let Some(began) = began.filter(|began| *began != head) else {
-        return Ok(Vec::new());
-    };
+    let Some(began) = began.filter(|began| *began != head) else { return Ok(Vec::new()) };
     let (old, new) = (objects.commit(began)?.tree, objects.commit(head)?.tree);
     let mut changes = TreeChanges::default();
     changes.collect(objects, Some(old), Some(new), "")?;
@@ -165,9 +161,7 @@ pub fn commits_since(
 
 /// The first parent of a commit; `None` of the first one.
 fn first_parent(objects: &mut Objects<'_>, commit: &Commit) -> Result<Option<Commit>, Unknown> {
-    let Some(parent) = commit.parents.first() else {
-        return Ok(None);
-    };
+    let Some(parent) = commit.parents.first() else { return Ok(None) };
     match objects.commit(*parent) {
         Err(Unknown::Unreadable) if objects.is_shallow() => Err(Unknown::Shallow),
         read => read.map(Some),
@@ -277,9 +271,7 @@ fn compare_index<'a>(
         rest.split('/').next().unwrap_or_default().to_owned()
     };
     for run in entries.chunk_by(|a, b| name_of(a.0) == name_of(b.0)) {
-        let Some((path, entry)) = run.first() else {
-            continue;
-        };
+        let Some((path, entry)) = run.first() else { continue };
         let name = name_of(path);
         let item = items.remove(&name);
         if path.len() > folder.len() + name.len() {

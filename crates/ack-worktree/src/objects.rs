@@ -96,9 +96,7 @@ impl<'a> Objects<'a> {
         let mut items = TreeItems::new();
         for entry in TreeRefIter::from_bytes(data, kind) {
             let entry = entry.map_err(|_| Unknown::Unreadable)?;
-            let Ok(name) = str::from_utf8(entry.filename) else {
-                continue;
-            };
+            let Ok(name) = str::from_utf8(entry.filename) else { continue };
             let item = TreeItem {
                 is_folder: entry.mode.is_tree(),
                 is_link: entry.mode.is_link(),

@@ -55,9 +55,7 @@ impl UrlRewrites {
 
     fn add_prefixes(&mut self, config: &File) {
         for section in config.sections_by_name("url").into_iter().flatten() {
-            let Some(base) = section.header().subsection_name() else {
-                continue;
-            };
+            let Some(base) = section.header().subsection_name() else { continue };
             let beginnings = section.values("insteadOf").into_iter();
             self.prefixes
                 .extend(beginnings.map(|beginning| (beginning.to_string(), base.to_string())));

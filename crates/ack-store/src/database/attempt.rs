@@ -10,10 +10,9 @@ use parking_lot::MutexGuard;
 use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
 
-use super::{Database, MAX_EAGER_COPY_BYTES};
+use super::{Access, Database, MAX_EAGER_COPY_BYTES, Origin};
 use crate::copies::{CopyFiles, PrivateCopy};
 use crate::open::{self, FileState, Opening, Sidecars};
-use crate::source::{Access, Origin};
 use crate::{StoreError, StoreProblem, idle_connections};
 
 /// How many disturbed reads without locks are allowed before a copy is made.

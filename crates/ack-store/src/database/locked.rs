@@ -8,9 +8,8 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
-use super::{Database, MAX_EAGER_COPY_BYTES};
+use super::{Database, MAX_EAGER_COPY_BYTES, Origin};
 use crate::open::{FileState, Opening, Sidecars};
-use crate::source::Origin;
 use crate::{StoreError, StoreProblem};
 
 /// How long to wait for a lock while the files under it do not change.

@@ -49,15 +49,18 @@ struct ExcludedContent {
 }
 
 impl Contents {
-    /// What the log says about each content.
     pub(super) fn of(by_id: &HashMap<String, LoggedDecisions>) -> Self {
         let mut contents = Self::default();
         for (id, decided) in by_id {
             for (content, (line, decision)) in newest_of(decided) {
-                let strictness = match strictness(decision.verdict) {
-                    Some(strictness) => strictness,
-                    None if decided.is_unreadable => Strictness::Unreadable,
-                    None => continue,
+                let strictness = match decision.verdict {
+                    Verdict::Reject => Strictness::Rejected,
+                    Verdict::Stage | Verdict::Supersede | Verdict::Merge => Strictness::Waits,
+                    _ if decided.is_unreadable => Strictness::Unreadable,
+                    // It withholds nothing.
+                    Verdict::Approve | Verdict::Promote | Verdict::Edit | Verdict::Withdraw => {
+                        continue;
+                    }
                 };
                 let excluded = contents.by_digest.entry(content.to_owned()).or_default();
                 excluded.push(ExcludedContent {
@@ -72,7 +75,6 @@ impl Contents {
         contents
     }
 
-    /// Whether no content is withheld from agents.
     pub fn is_empty(&self) -> bool {
         self.by_digest.is_empty()
     }
@@ -86,15 +88,6 @@ impl Contents {
             other.id != id && !is_successor
         })?;
         Some(Exclusion { id: &other.id, is_rejection: other.strictness == Strictness::Rejected })
-    }
-}
-
-/// How strictly a decision withholds content; `None` if it does not.
-const fn strictness(verdict: Verdict) -> Option<Strictness> {
-    match verdict {
-        Verdict::Reject => Some(Strictness::Rejected),
-        Verdict::Stage | Verdict::Supersede | Verdict::Merge => Some(Strictness::Waits),
-        Verdict::Approve | Verdict::Promote | Verdict::Edit | Verdict::Withdraw => None,
     }
 }
 

@@ -28,7 +28,6 @@ pub struct DecisionLog {
     loaded: Mutex<Option<LoadedLog>>,
 }
 
-/// The list of those who may decide.
 #[derive(Debug)]
 struct SignersFile {
     path: PathBuf,
@@ -72,16 +71,13 @@ impl FileState {
     fn is_settled(&self, path: &Path) -> bool {
         match self {
             Self::Missing => true,
-            Self::There(state) => {
-                let settled = |state: &QuickState| state.is_settled(SystemTime::now());
-                state.as_ref().is_some_and(settled) && disk::is_local(path)
-            }
+            Self::There(None) => false,
+            Self::There(Some(state)) => state.is_settled(SystemTime::now()) && disk::is_local(path),
         }
     }
 }
 
 impl DecisionLog {
-    /// A log at `path`, which may be missing.
     pub fn new(path: PathBuf) -> Self {
         Self { seal: seal_path(&path), path, signers: None, loaded: Mutex::default() }
     }
@@ -182,9 +178,7 @@ impl DecisionLog {
         &self,
         known: Option<&Arc<Signers>>,
     ) -> Result<Option<Arc<Signers>>, StoreError> {
-        let Some(file) = &self.signers else {
-            return Ok(None);
-        };
+        let Some(file) = &self.signers else { return Ok(None) };
         let content = files::read(&file.path, MAX_SIGNERS_BYTES);
         let content = content.map_err(|error| StoreProblem::Signers(error).at(&file.path))?;
         let signers = Signers::parse(&content, &file.scope);

@@ -16,7 +16,6 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::lines_of;
 
 const MAX_SEAL_BYTES: u64 = 64 << 20;
-/// The length of a hash in hexadecimal.
 const HASH_DIGITS: usize = 16;
 /// The first line of the file.
 const HEAD: &str = "# the lines of decisions.jsonl that must not be lost; written by ack-memory";
@@ -55,14 +54,12 @@ pub fn seal_path(log: &Path) -> PathBuf {
 }
 
 impl Seal {
-    /// Reads a seal; `None` if there is none.
     pub fn load(path: &Path) -> std::io::Result<Option<Self>> {
         let text = Self::text(path)?;
         let seal = text.map(|text| Self::parse(&text)).transpose();
         seal.map_err(|DamagedSeal| ErrorKind::InvalidData.into())
     }
 
-    /// The text of a seal; `None` if there is none.
     pub(super) fn text(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
         match files::read(path, MAX_SEAL_BYTES) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -80,17 +77,16 @@ impl Seal {
         let lines = lines.filter(|line| !line.is_empty() && *line != HEAD);
         let lines = lines.map(|line| {
             let (hash, mark) = line.split_at_checked(HASH_DIGITS).ok_or(DamagedSeal)?;
+            // `from_str_radix` takes a sign too.
             let is_hex = hash.bytes().all(|digit| digit.is_ascii_hexdigit());
             let hash = u64::from_str_radix(hash, 16).ok().filter(|_| is_hex);
-            Ok(SealedLine {
-                hash: hash.ok_or(DamagedSeal)?,
-                origin: match mark {
-                    "" => LineOrigin::Own,
-                    FOREIGN => LineOrigin::Foreign,
-                    PENDING => LineOrigin::Pending,
-                    _ => return Err(DamagedSeal),
-                },
-            })
+            let origin = match mark {
+                "" => LineOrigin::Own,
+                FOREIGN => LineOrigin::Foreign,
+                PENDING => LineOrigin::Pending,
+                _ => return Err(DamagedSeal),
+            };
+            Ok(SealedLine { hash: hash.ok_or(DamagedSeal)?, origin })
         });
         Ok(Self { lines: lines.collect::<Result<_, _>>()? })
     }
@@ -101,12 +97,11 @@ impl Seal {
     pub fn of(log: &[u8], before: Option<&Self>, more: &[u8], origin: LineOrigin) -> Self {
         let mut walk = before.map(Self::walk);
         let there = lines_of(log).map(|(_, line)| {
-            let hash = line_hash(line);
-            let is_foreign = walk.as_mut().is_some_and(|walk| !walk.is_own(hash));
+            let is_foreign = walk.as_mut().is_some_and(|walk| !walk.is_own(line));
             let origin = if is_foreign { LineOrigin::Foreign } else { LineOrigin::Own };
-            SealedLine { hash, origin }
+            SealedLine { hash: xxh3_64(line), origin }
         });
-        let new = lines_of(more).map(|(_, line)| SealedLine { hash: line_hash(line), origin });
+        let new = lines_of(more).map(|(_, line)| SealedLine { hash: xxh3_64(line), origin });
         Self { lines: there.chain(new).collect() }
     }
 
@@ -125,11 +120,9 @@ impl Seal {
 
     /// Whether it fits a log without lines.
     pub(super) fn fits_nothing(&self) -> bool {
-        let mut lines = self.lines.iter();
-        lines.all(|line| line.origin == LineOrigin::Pending)
+        self.lines.iter().all(|line| line.origin == LineOrigin::Pending)
     }
 
-    /// Compares the seal with the lines of a log.
     pub(super) fn walk(&self) -> SealWalk {
         let lines = self.lines.iter();
         let own = lines.clone().filter(|line| line.origin != LineOrigin::Foreign);
@@ -151,7 +144,8 @@ pub(super) struct SealWalk {
 
 impl SealWalk {
     /// Takes the next line of the log. Returns whether this program wrote it.
-    pub(super) fn is_own(&mut self, hash: u64) -> bool {
+    pub(super) fn is_own(&mut self, line: &[u8]) -> bool {
+        let hash = xxh3_64(line);
         self.missing.remove(&hash);
         self.own.contains(&hash)
     }
@@ -160,9 +154,4 @@ impl SealWalk {
     pub(super) fn lost(&self) -> usize {
         self.missing.len()
     }
-}
-
-/// The hash of a line, without the spaces around it.
-pub(super) fn line_hash(line: &[u8]) -> u64 {
-    xxh3_64(line)
 }

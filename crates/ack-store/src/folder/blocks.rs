@@ -136,9 +136,7 @@ impl Splitter {
     }
 
     fn close(&mut self) {
-        let Some(open) = self.open.take() else {
-            return;
-        };
+        let Some(open) = self.open.take() else { return };
         if open.text.trim().is_empty() {
             return;
         }

@@ -94,9 +94,7 @@ pub fn split(note: &str) -> (Header, &str) {
         let rest = rest.strip_prefix('\r').unwrap_or(rest);
         rest.strip_prefix('\n')
     });
-    let Some(rest) = rest else {
-        return (Header::default(), note);
-    };
+    let Some(rest) = rest else { return (Header::default(), note) };
     if let Some((written, text)) = split_at_line(rest, |line| ["---", "..."].contains(&line)) {
         let header = Header::parse(written);
         if header.values.is_empty() && written.lines().any(is_prose) {

@@ -209,9 +209,7 @@ impl FolderVisit<'_> {
             return;
         }
         // A file that has disappeared by now is ignored.
-        let Ok(metadata) = entry.metadata() else {
-            return;
-        };
+        let Ok(metadata) = entry.metadata() else { return };
         if self.listing.files.len() >= MAX_FILES {
             let problem = format!("it holds more than {MAX_FILES} files; the rest was left out");
             self.listing.problems.push(problem.clone());

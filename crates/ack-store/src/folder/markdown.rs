@@ -186,9 +186,7 @@ fn comments(text: &str) -> Vec<Range<usize>> {
                 continue;
             };
             let limit = if inside == indent { text.len() } else { paragraph_end };
-            let Some(until) = unclosed_until.get_mut(kind as usize) else {
-                continue;
-            };
+            let Some(until) = unclosed_until.get_mut(kind as usize) else { continue };
             if limit <= *until {
                 continue;
             }

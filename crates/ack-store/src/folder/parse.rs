@@ -354,9 +354,7 @@ pub const FACTS_HEADING: &str = "## Facts";
 
 /// The text without a last section that contains only statements.
 fn without_facts(text: &str) -> String {
-    let Some(start) = text.rfind(FACTS_HEADING) else {
-        return text.to_owned();
-    };
+    let Some(start) = text.rfind(FACTS_HEADING) else { return text.to_owned() };
     let (before, section) = text.split_at(start);
     let mut lines = section.lines();
     let is_section = (before.is_empty() || before.ends_with('\n'))

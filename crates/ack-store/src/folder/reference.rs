@@ -122,9 +122,7 @@ impl Reference {
 
     /// Whether the reference and everything else that matters in the repository are unchanged.
     pub fn is_current(&self, path: &Path) -> bool {
-        let Some(resolved) = &self.resolved else {
-            return false;
-        };
+        let Some(resolved) = &self.resolved else { return false };
         committed::locate(path).is_some_and(|(repository, folder)| {
             (&resolved.repository, &resolved.folder) == (&repository, &folder)
                 && Tips::read(&repository, &self.name).is_ok_and(|tips| tips == resolved.tips)

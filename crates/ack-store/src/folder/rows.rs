@@ -227,9 +227,7 @@ impl Rows {
     }
 
     fn remove(&mut self, key: &RowKey) -> rusqlite::Result<()> {
-        let Some(row) = self.rows.remove(key) else {
-            return Ok(());
-        };
+        let Some(row) = self.rows.remove(key) else { return Ok(()) };
         for table in ["memories", "note_names", "note_links"] {
             let sql = format!("DELETE FROM {table} WHERE slot = ?1");
             self.connection.prepare_cached(&sql)?.execute([row.slot])?;
@@ -292,9 +290,7 @@ impl Rows {
     /// The lines of an edited file that the reference lacks or has with other content. The latter
     /// get an id of their own.
     fn edited_lines(&self, note_row: &NoteRow, notes: Vec<Note>) -> Vec<Note> {
-        let Some(committed) = self.rows.get(&note_row.key.as_committed()) else {
-            return notes;
-        };
+        let Some(committed) = self.rows.get(&note_row.key.as_committed()) else { return notes };
         let hash_of = |note: &Note| committed.content_hashes.get(&note.id);
         let mut edited = notes;
         edited.retain(|note| hash_of(note) != Some(&content_hash(note)));
@@ -333,9 +329,7 @@ impl Rows {
         let mut owners: FxHashMap<String, OsString> = FxHashMap::default();
         let mut problems = Vec::new();
         for (.., key) in order {
-            let Some(row) = self.rows.get(&key) else {
-                continue;
-            };
+            let Some(row) = self.rows.get(&key) else { continue };
             let (first, second) = if key.is_edited {
                 let main = self.rows.get(&key.as_committed());
                 let main = main.map_or(&row.path_id, |main| &main.id);
@@ -364,9 +358,7 @@ impl Rows {
     }
 
     fn rename(&mut self, key: &RowKey, id: String) -> rusqlite::Result<()> {
-        let Some(row) = self.rows.get_mut(key).filter(|row| row.id != id) else {
-            return Ok(());
-        };
+        let Some(row) = self.rows.get_mut(key).filter(|row| row.id != id) else { return Ok(()) };
         for (table, column) in [("memories", "id"), ("note_names", "id"), ("note_links", "from_id")]
         {
             let sql = format!("UPDATE {table} SET {column} = ?2 WHERE slot = ?1");

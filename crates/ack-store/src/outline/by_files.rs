@@ -66,9 +66,7 @@ impl Snapshot<'_> {
         source: &MemorySource,
         find_words: &dyn FindWords,
     ) -> Result<Vec<i64>, StoreError> {
-        let Some(columns) = source.columns_of_files() else {
-            return Ok(Vec::new());
-        };
+        let Some(columns) = source.columns_of_files() else { return Ok(Vec::new()) };
         self.split_scan(source, |connection: &Connection, clauses: &str| {
             let mut statement = connection.prepare(&source.select(&columns, clauses))?;
             let last = statement.column_count();
@@ -93,9 +91,7 @@ impl Snapshot<'_> {
             edit.is_some_and(|edit| edit.files.is_some())
         });
         for decision in edited {
-            let Some((condition, id)) = source.id.condition(&decision.id) else {
-                continue;
-            };
+            let Some((condition, id)) = source.id.condition(&decision.id) else { continue };
             let sql = source.query_fields(&[], &format!(" WHERE {condition}"));
             found.extend(self.read_rows(&sql, [id], |row| row.get::<_, i64>(0))?);
         }

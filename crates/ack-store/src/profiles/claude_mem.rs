@@ -5,8 +5,8 @@
 
 use super::ack;
 use crate::layout::{
-    Field, IdScheme, Layout, MemorySource, OverviewSource, Profile, PromptSource, SessionSource,
-    Table, exact, find,
+    Field, IdScheme, Layout, MemorySource, OverviewSource, Profile, SessionSource, Table, exact,
+    find,
 };
 
 /// The parts of a session summary, in the order of an answer.
@@ -107,7 +107,7 @@ fn summaries(table: &Table) -> Option<(MemorySource, OverviewSource)> {
 }
 
 /// Prompts name their session as the client does, which the table of sessions translates.
-fn prompts(tables: &[Table]) -> Option<PromptSource> {
+fn prompts(tables: &[Table]) -> Option<String> {
     const OF_CLIENT: &[&str] = &["content_session_id", "claude_session_id"];
     let (table, sessions) = (find(tables, "user_prompts")?, find(tables, "sdk_sessions")?);
     let text = table.column(&["prompt_text"])?;
@@ -119,14 +119,12 @@ fn prompts(tables: &[Table]) -> Option<PromptSource> {
         exact(&format!("s.{}", sessions.column(OF_CLIENT)?)),
         table.column(OF_CLIENT)?
     );
-    Some(PromptSource {
-        newest: format!(
-            "SELECT substr(p.{text}, 1, {}), ({session}), p.{asked} FROM {} p ORDER BY {} DESC LIMIT ?1",
-            crate::prompts::MAX_CHARS,
-            table.quoted(),
-            exact(&format!("p.{asked}"))
-        ),
-    })
+    Some(format!(
+        "SELECT substr(p.{text}, 1, {}), ({session}), p.{asked} FROM {} p ORDER BY {} DESC LIMIT ?1",
+        crate::prompts::MAX_CHARS,
+        table.quoted(),
+        exact(&format!("p.{asked}"))
+    ))
 }
 
 fn columns(table: &Table, wanted: &[(&'static str, &str)]) -> Vec<(&'static str, String)> {
