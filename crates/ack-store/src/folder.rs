@@ -35,7 +35,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use ack_sys::watch::Watch;
-use ack_worktree::committed::ObjectName;
+use ack_worktree::committed::{CommittedFolder, ObjectName};
 use ack_worktree::objects::{MAX_OBJECT_BYTES, Objects};
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -47,7 +47,7 @@ use self::listing::{FileEntry, Listing};
 pub use self::listing::{is_markdown, is_skipped};
 use self::note::Note;
 use self::reference::Reference;
-use self::rows::{Content, FileNotes, NoteRow, Rows, TextOrigin, display_path};
+use self::rows::{Content, FileNotes, NoteRow, Rows, display_path};
 use crate::database::Origin;
 use crate::open::{FileState, Opening};
 use crate::{StoreError, StoreProblem};
@@ -55,7 +55,6 @@ use crate::{StoreError, StoreProblem};
 /// A listing that is at most this old belongs to the same request, which first asks for the state
 /// of the files and then reads them.
 pub(crate) const SAME_REQUEST_WINDOW: Duration = Duration::from_millis(50);
-/// How many files with problems are named.
 const MAX_PROBLEMS: usize = 20;
 /// A watched folder is listed again after this time. Writes through a memory-mapped file, or
 /// through a hard link created since, cause no event.
@@ -70,7 +69,7 @@ pub fn is_notes_path(path: &Path) -> bool {
     let name = Path::new(path.file_name().unwrap_or_default());
     let may_be_added = Dialect::AddedMemories.cut(name).is_some();
     // A folder with the name of a database is not a folder of notes.
-    let is_database = ["db", "sqlite", "sqlite3"].iter().any(|database| extension == *database);
+    let is_database = ["db", "sqlite", "sqlite3"].iter().any(|it| extension == *it);
     extension == "jsonl" || may_be_added || !is_database && path.is_dir()
 }
 
@@ -130,8 +129,7 @@ struct LastListing {
 
 impl LastListing {
     fn now(watch: Watch, folder: Option<(u64, u64)>) -> Self {
-        let at = Instant::now();
-        Self { at, watch, folder }
+        Self { at: Instant::now(), watch, folder }
     }
 
     /// Whether listing the folder again would give the same result.
@@ -213,11 +211,9 @@ impl Notes {
         let kind = loaded.reference.as_ref().and_then(Reference::hash_kind);
         let text =
             files::read_if_unchanged(&path.join(&key.relative), content, kind).or_else(|| {
-                let (Content::Object(name), Some(reference)) = (content, &loaded.reference) else {
-                    return None;
-                };
-                let (_, objects) = reference.objects()?;
-                Some(objects.ok()?.blob(name).ok()?.to_vec())
+                let Content::Object(name) = content else { return None };
+                let (_, mut objects) = loaded.reference.as_ref()?.objects()?;
+                Some(objects.blob(name).ok()?.to_vec())
             });
         String::from_utf8(text?).ok()
     }
@@ -246,7 +242,6 @@ impl LoadedNotes {
         })
     }
 
-    /// Whether an update would change nothing.
     fn is_current(&self, path: &Path, same_request: Duration) -> bool {
         let Some(listed) = &self.last_listing else { return false };
         listed.at.elapsed() < same_request
@@ -259,10 +254,7 @@ impl LoadedNotes {
     fn update(&mut self, path: &Path) -> Result<(), StoreError> {
         let folder = identity(path);
         let dialect = self.dialect;
-        let has_moved = match &mut self.reference {
-            Some(reference) => reference.update(path, dialect),
-            None => false,
-        };
+        let has_moved = self.reference.as_mut().is_some_and(|it| it.update(path, dialect));
         if has_moved {
             // A note that was served from git's objects may now come from a file that was read long
             // ago.
@@ -307,8 +299,7 @@ impl LoadedNotes {
         let listed = listing.files.iter().map(|entry| entry.relative.as_os_str());
         let listed: FxHashSet<&OsStr> = listed.collect();
         self.files.retain(|relative, _| listed.contains(relative.as_os_str()));
-        let plan = self.plan();
-        let problems = self.apply_plan(&plan, fresh)?;
+        let problems = self.update_rows(fresh)?;
         self.report = Arc::new(self.report_of(&listing, problems));
         self.listed_problems = std::mem::take(&mut listing.problems);
         self.bytes = listing.files.iter().map(|entry| entry.length).sum();
@@ -325,14 +316,11 @@ impl LoadedNotes {
         if instructions::is_rule_folder(path) {
             return Err(StoreProblem::Instructions.at(path));
         }
-        let is_committed = self.reference.as_ref().is_some_and(Reference::has_folder);
+        let committed = self.reference.as_ref().and_then(Reference::committed);
+        let is_committed = committed.is_some_and(|committed| committed.has_folder);
         if self.reference.is_some() && !path.exists() {
             // Another branch is checked out.
-            return if is_committed {
-                Ok(Listing::default())
-            } else {
-                Err(StoreProblem::Missing.at(path))
-            };
+            return is_committed.then(Listing::default).ok_or(StoreProblem::Missing.at(path));
         }
         let listing =
             listing::list(path, dialect).map_err(|source| StoreProblem::Io(source).at(path))?;
@@ -343,37 +331,21 @@ impl LoadedNotes {
             !note::is_json_lines(&file.relative)
                 || files::starts_with_memory(&path.join(&file.relative))
         };
-        let is_empty = !listing.files.iter().any(holds_notes);
-        if dialect.is_plain() && is_empty && !is_committed {
+        if dialect.is_plain() && !is_committed && !listing.files.iter().any(holds_notes) {
             return Err(StoreProblem::NoNotes.at(path));
         }
         Ok(listing)
     }
 
-    fn plan(&self) -> Vec<NoteRow> {
-        if let Some(reference) = &self.reference {
-            return reference.plan(&self.files);
-        }
-        let files = self.files.iter();
-        files
-            .filter_map(|(relative, file)| {
-                Some(NoteRow {
-                    key: rows::RowKey { relative: relative.clone(), is_edited: false },
-                    source: TextOrigin::File,
-                    content: file.content()?,
-                    is_committed: false,
-                    committed_as: None,
-                })
-            })
-            .collect()
-    }
-
-    /// Applies the plan to the rows, and returns what could not be read.
-    fn apply_plan(
+    /// Brings the rows up to date with the files that were read, and returns what could not be
+    /// read.
+    fn update_rows(
         &mut self,
-        plan: &[NoteRow],
         mut fresh: FxHashMap<OsString, Vec<Note>>,
     ) -> Result<Vec<String>, StoreError> {
+        let nothing = CommittedFolder::default();
+        let committed = self.reference.as_ref().and_then(Reference::committed);
+        let plan = reference::plan(&self.files, committed.unwrap_or(&nothing));
         let mut committed = CommittedTexts {
             dialect: self.dialect,
             files: &self.files,
@@ -382,15 +354,15 @@ impl LoadedNotes {
             missing: Vec::new(),
             unfit: Vec::new(),
         };
-        let notes = |note_row: &NoteRow| match note_row.source {
-            TextOrigin::File => {
-                let notes = fresh.remove(&note_row.key.relative)?;
-                let file = self.files.get(&note_row.key.relative)?;
+        let notes = |row: &NoteRow| match row.content {
+            Content::Object(id) if row.is_from_git => committed.read(&row.key.relative, id),
+            _ => {
+                let notes = fresh.remove(&row.key.relative)?;
+                let file = self.files.get(&row.key.relative)?;
                 Some(FileNotes { notes, problem: file.partial_problem.clone() })
             }
-            TextOrigin::Object(id) => committed.read(&note_row.key.relative, id),
         };
-        let mut problems = self.rows.update(plan, notes, self.project.as_deref())?;
+        let mut problems = self.rows.update(&plan, notes, self.project.as_deref())?;
         let CommittedTexts { missing, unfit, .. } = committed;
         problems.extend(missing.iter().chain(&unfit).cloned());
         self.missing = missing;
@@ -405,7 +377,7 @@ struct CommittedTexts<'a> {
     dialect: Dialect,
     files: &'a FxHashMap<OsString, ReadFile>,
     reference: Option<&'a Reference>,
-    /// The time of the reference's commit and its objects, once they are needed.
+    /// Once it is needed.
     opened: Option<Option<(SystemTime, Objects<'a>)>>,
     /// What may be readable next time.
     missing: Vec<String>,
@@ -416,11 +388,7 @@ struct CommittedTexts<'a> {
 impl CommittedTexts<'_> {
     /// The notes of a file; `None` if they cannot be served.
     fn read(&mut self, relative: &OsStr, id: ObjectName) -> Option<FileNotes> {
-        let reference = self.reference;
-        let open = || {
-            let (time, objects) = reference?.objects()?;
-            Some((time, objects.ok()?))
-        };
+        let open = || self.reference?.objects();
         let (time, objects) = self.opened.get_or_insert_with(open).as_mut()?;
         let name = display_path(relative);
         if objects.is_too_large(id) {

@@ -64,7 +64,8 @@ impl Splitter {
         } else if let Some((level, title)) = heading(trimmed).filter(|_| indent < 4) {
             self.close();
             self.lead = None;
-            self.open_section(level, title);
+            self.headings.retain(|(other, _)| *other < level);
+            self.headings.push((level, text::line(title, MAX_CONTEXT_CHARS)));
         } else if is_rule(trimmed) {
             self.close();
             self.lead = None;
@@ -128,11 +129,6 @@ impl Splitter {
         let indent = line.len() - line.trim_start().len();
         let indent = line.floor_char_boundary(indent.min(open.indent));
         open.text.push_str(line.get(indent..).unwrap_or(line).trim_end());
-    }
-
-    fn open_section(&mut self, level: usize, title: &str) {
-        self.headings.retain(|(other, _)| *other < level);
-        self.headings.push((level, text::line(title, MAX_CONTEXT_CHARS)));
     }
 
     fn close(&mut self) {
@@ -202,20 +198,9 @@ pub fn item(line: &str) -> Option<Item<'_>> {
 mod tests {
     use super::*;
 
-    fn texts(text: &str) -> Vec<(String, String)> {
-        let blocks = blocks(text).into_iter();
-        blocks
-            .map(|block| {
-                let mut context = block.headings;
-                context.extend(block.lead);
-                (context.join(" > "), block.text)
-            })
-            .collect()
-    }
-
     #[test]
     fn a_text_is_split_into_paragraphs_and_items() {
-        let found = texts(
+        let found = blocks(
             "# Top\nFirst line\nsecond line.\n\n## List\nRules:\n\n- one\n  more\n  - inner\n\n  ```\n  code\n  ```\n- two\nlazy\n\nAfter.\n\n    indented\n\n\
              Steps:\n1. a\n   - b\n2. c\n\n1. alone\n2. other\n***\n# Under\nlast\n```sh\nrun\n\nit\n```\n",
         );
@@ -227,7 +212,11 @@ mod tests {
             ("Top > List", "Steps:\n1. a\n   - b\n2. c\n\n1. alone\n2. other"),
             ("Under", "last\n```sh\nrun\n\nit\n```"),
         ];
+        let found = found.into_iter().map(|block| {
+            let context: Vec<String> = block.headings.into_iter().chain(block.lead).collect();
+            (context.join(" > "), block.text)
+        });
         let expected = expected.map(|(context, text)| (context.to_owned(), text.to_owned()));
-        assert_eq!(found, expected);
+        assert_eq!(found.collect::<Vec<_>>(), expected);
     }
 }

@@ -30,8 +30,8 @@ pub struct ReadFile {
     pub entry: FileEntry,
     /// Whether the file may have changed after the read without a change of its metadata.
     pub is_fresh: bool,
-    /// A hash of its content; 0 if it was left out.
-    pub hash: u64,
+    /// `None` if it was left out.
+    pub content: Option<Content>,
     /// Git's object names for its content, if they are needed.
     pub object_names: Option<ObjectNames>,
     pub problem: Option<String>,
@@ -40,18 +40,6 @@ pub struct ReadFile {
 }
 
 impl ReadFile {
-    fn new(entry: &FileEntry) -> Self {
-        Self {
-            entry: entry.clone(),
-            is_fresh: false,
-            hash: 0,
-            object_names: None,
-            problem: None,
-            partial_problem: None,
-            is_unreadable: false,
-        }
-    }
-
     /// Reads the notes in the file. `fits` tells whether it may be read besides the others.
     ///
     /// # Errors
@@ -66,8 +54,7 @@ impl ReadFile {
         let entry = &self.entry;
         let max_bytes = max_bytes(&entry.relative);
         if entry.length > max_bytes {
-            let max = max_bytes >> 20;
-            return Err(format!("is larger than {max} MB and was left out"));
+            return Err(format!("is larger than {} MB and was left out", max_bytes >> 20));
         }
         if !fits {
             let max = MAX_FOLDER_BYTES >> 20;
@@ -81,25 +68,17 @@ impl ReadFile {
         let content = content.map_err(|error| format!("cannot be read: {error}"))?;
         self.is_unreadable = false;
         self.is_fresh = !entry.is_settled(begun) || content.len() as u64 != entry.length;
-        self.hash = xxh3_64(&content).max(1);
         if let Some(problem) = note::unreadable_reason(&content) {
             return Err(problem.to_owned());
         }
         self.object_names = names.and_then(|kind| ObjectNames::compute(kind, &content));
+        self.content = Some(match self.object_names {
+            Some(names) => Content::Object(names.exact),
+            None => Content::Hash(xxh3_64(&content)),
+        });
         let (notes, problem) = parse::memories(dialect, &entry.relative, &content, entry.modified);
         self.partial_problem = problem;
         Ok(notes)
-    }
-
-    /// Identifies its content; `None` if it was left out.
-    pub fn content(&self) -> Option<Content> {
-        if self.problem.is_some() {
-            return None;
-        }
-        Some(
-            self.object_names
-                .map_or(Content::Hash(self.hash), |names| Content::Object(names.exact)),
-        )
     }
 }
 
@@ -111,7 +90,7 @@ pub fn read_if_unchanged(
 ) -> Option<Vec<u8>> {
     let text = files::read(path, max_bytes(path)).ok()?;
     let is_same = match content {
-        Content::Hash(hash) => xxh3_64(&text).max(1) == hash,
+        Content::Hash(hash) => xxh3_64(&text) == hash,
         Content::Object(name) => {
             ObjectNames::compute(names?, &text).is_some_and(|computed| computed.exact == name)
         }
@@ -124,17 +103,13 @@ pub fn expect_graph(path: &Path) -> Result<(), StoreError> {
     let head =
         files::read_head(path, HEAD_BYTES).map_err(|source| StoreProblem::Io(source).at(path))?;
     let head = String::from_utf8_lossy(&head);
-    let is_graph = head.trim().is_empty()
-        || ["\"entityType\"", "\"relationType\""].iter().any(|member| head.contains(member));
-    if is_graph {
+    if head.trim().is_empty()
+        || ["\"entityType\"", "\"relationType\""].iter().any(|member| head.contains(member))
+    {
         return Ok(());
     }
-    let problem = if lines::are_memories(&head) {
-        StoreProblem::ImportLines
-    } else {
-        StoreProblem::NotAGraph
-    };
-    Err(problem.at(path))
+    let is_import = lines::are_memories(&head);
+    Err(if is_import { StoreProblem::ImportLines } else { StoreProblem::NotAGraph }.at(path))
 }
 
 pub fn max_bytes(path: &Path) -> u64 {
@@ -167,7 +142,15 @@ pub fn read_files(
         .par_iter()
         .with_min_len(MIN_FILES_PER_THREAD)
         .map(|(entry, fits)| {
-            let mut file = ReadFile::new(entry);
+            let mut file = ReadFile {
+                entry: (*entry).clone(),
+                is_fresh: false,
+                content: None,
+                object_names: None,
+                problem: None,
+                partial_problem: None,
+                is_unreadable: false,
+            };
             let read = file.read(dialect, root, *fits, names);
             let notes = read.unwrap_or_else(|problem| {
                 file.problem = Some(problem);

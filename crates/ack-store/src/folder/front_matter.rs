@@ -28,19 +28,13 @@ impl Header {
 
     /// What the value of a key is, if it is not one text: `a list` or `a map`.
     pub fn nested(&self, key: &str) -> Option<&'static str> {
-        let values = self.values.get(key);
-        let has_value = values.is_some_and(|values| !values.is_empty());
-        let is_inner = |known: &String| {
-            let rest = known.strip_prefix(key);
-            rest.is_some_and(|rest| rest.starts_with('.'))
-        };
         if self.lists.contains(key) {
-            Some("a list")
-        } else if !has_value && self.values.keys().any(is_inner) {
-            Some("a map")
-        } else {
-            None
+            return Some("a list");
         }
+        let has_value = self.values.get(key).is_some_and(|values| !values.is_empty());
+        let inner = format!("{key}.");
+        let is_map = !has_value && self.values.keys().any(|known| known.starts_with(&inner));
+        is_map.then_some("a map")
     }
 
     pub fn text(&self, keys: &[&str]) -> Option<String> {
@@ -48,14 +42,11 @@ impl Header {
     }
 
     pub fn list(&self, keys: &[&str]) -> Vec<String> {
-        let found = keys.iter().filter_map(|key| self.values.get(*key));
-        found
-            .map(|values| {
-                let values = values.iter().filter(|value| !value.trim().is_empty());
-                values.cloned().collect::<Vec<_>>()
-            })
-            .find(|values| !values.is_empty())
-            .unwrap_or_default()
+        let mut found = keys.iter().filter_map(|key| self.values.get(*key)).map(|values| {
+            let values = values.iter().filter(|value| !value.trim().is_empty());
+            values.cloned().collect::<Vec<_>>()
+        });
+        found.find(|values| !values.is_empty()).unwrap_or_default()
     }
 
     fn parse(text: &str) -> Self {
@@ -105,9 +96,7 @@ pub fn split(note: &str) -> (Header, &str) {
     let open = split_at_line(rest, str::is_empty);
     let open = open.filter(|(written, _)| written.lines().all(may_be_header));
     let first = rest.lines().next().and_then(key_of);
-    let begins_like_one =
-        first.is_some_and(|key| open.is_some() || USUAL_KEYS.contains(&key.as_str()));
-    if !begins_like_one {
+    if !first.is_some_and(|key| open.is_some() || USUAL_KEYS.contains(&key.as_str())) {
         return (Header::default(), note);
     }
     let (written, text) = open.unwrap_or(("", note));
@@ -202,7 +191,6 @@ struct Open {
     next: Option<String>,
 }
 
-/// Collects the values of a header.
 #[derive(Default)]
 struct YamlReader {
     header: Header,

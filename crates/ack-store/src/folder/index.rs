@@ -19,7 +19,6 @@ use super::markdown::without_code;
 use super::note::{Note, id_from_path};
 use super::statements::statements;
 
-/// The longest part of an id that comes from a title.
 const MAX_SLUG_CHARS: usize = 80;
 const MAX_TITLE_CHARS: usize = 160;
 /// How much of a block is read for its title, in bytes.
@@ -36,10 +35,9 @@ pub fn memories(text: &str, relative: &Path) -> Vec<Note> {
     let mut found = Vec::new();
     add_blocks(blocks(text), MAX_DEPTH, &mut found);
     let mut ids = Ids::of(relative);
-    let notes = found.into_iter();
-    let notes = notes.filter_map(|block| note(block, relative, &mut ids));
     let day = relative.file_stem().and_then(|stem| stem.to_str()?.get(..10));
     let day = day.filter(|day| ack_api::time::parse(day).is_some());
+    let notes = found.into_iter().filter_map(|block| note(block, relative, &mut ids));
     notes.map(|note| Note { created: day.map(str::to_owned), ..note }).collect()
 }
 
@@ -47,8 +45,7 @@ pub fn memories(text: &str, relative: &Path) -> Vec<Note> {
 /// lines may give its tags: `# one two`.
 pub fn parts(text: &str, relative: &Path, between: &str) -> Vec<Note> {
     let mut ids = Ids::of(relative);
-    let parts = split_at(text, between).into_iter();
-    let parts = parts.filter_map(|part| {
+    let parts = split_at(text, between).into_iter().filter_map(|part| {
         let (first, rest) = part.split_once('\n').unwrap_or((&part, ""));
         let tags = first.strip_prefix('#').filter(|_| between.is_empty());
         let text = tags.map_or(&*part, |_| rest).to_owned();
@@ -124,27 +121,20 @@ fn context(block: &Block) -> Vec<String> {
         let heading = heading.to_lowercase();
         words(&heading).any(|word| INDEX_WORDS.contains(&word))
     };
-    let headings = block.headings.iter().enumerate();
-    let headings = headings.filter(|(number, heading)| *number > 0 || !is_title(heading));
-    let headings = headings.map(|(_, heading)| plain(heading));
-    let lead = block.lead.as_ref().map(|lead| {
-        let lead = plain(lead);
-        lead.trim_end_matches([':', '：']).to_owned()
-    });
-    let context = headings.chain(lead);
-    context.filter(|part| !part.is_empty()).collect()
+    let skipped = usize::from(block.headings.first().is_some_and(is_title));
+    let headings = block.headings.iter().skip(skipped).map(|heading| plain(heading));
+    let lead = block.lead.iter().map(|it| plain(it).trim_end_matches([':', '：']).to_owned());
+    headings.chain(lead).filter(|part| !part.is_empty()).collect()
 }
 
 /// The text before the first block of code or list in it.
 fn before_code(text: &str) -> &str {
-    let code = ["```", "~~~"].into_iter();
-    let starts = code.filter_map(|mark| match text.strip_prefix(mark) {
-        Some(_) => Some(0),
-        None => text.find(&format!("\n{mark}")),
-    });
-    let lists = ["\n- ", "\n* ", "\n+ ", "\n1. "].into_iter();
-    let end = starts.chain(lists.filter_map(|mark| text.find(mark))).min();
-    text.get(..end.unwrap_or(text.len())).unwrap_or(text)
+    if text.starts_with("```") || text.starts_with("~~~") {
+        return "";
+    }
+    let marks = ["\n```", "\n~~~", "\n- ", "\n* ", "\n+ ", "\n1. "];
+    let end = marks.iter().filter_map(|mark| text.find(mark)).min();
+    end.and_then(|end| text.get(..end)).unwrap_or(text)
 }
 
 /// Whether a line only points to a file of notes: a link to it with what it is about, or a link
@@ -173,19 +163,15 @@ fn is_entry(line: &str) -> bool {
             (before, rest.split_once(')').map_or("", |(_, after)| after))
         }
     };
-    let mut words = words(before).peekable();
-    match words.peek() {
-        None => begins_description(after),
-        Some(_) => {
-            words.all(|word| ENTRY_WORDS.contains(&word.to_lowercase().as_str()))
-                && self::words(after).next().is_none()
-        }
+    if words(before).next().is_none() {
+        return begins_description(after);
     }
+    words(before).all(|word| ENTRY_WORDS.contains(&word.to_lowercase().as_str()))
+        && words(after).next().is_none()
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
-    let words = text.split(|c: char| !c.is_alphanumeric());
-    words.filter(|word| !word.is_empty())
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
 }
 
 /// The marks around emphasized text and code.
@@ -254,7 +240,9 @@ impl Ids {
         if !self.texts.insert(hash) {
             return None;
         }
-        let slug = slug(title);
+        let lower = title.to_lowercase();
+        let slug = words(&lower).collect::<Vec<_>>().join("-");
+        let slug: String = slug.chars().take(MAX_SLUG_CHARS).collect();
         let short = format!("{}{slug}", self.prefix);
         if !slug.is_empty() && self.taken.insert(short.clone()) {
             return Some(short);
@@ -262,12 +250,6 @@ impl Ids {
         let long = format!("{short}-{:08x}", hash >> 32);
         self.taken.insert(long.clone()).then_some(long)
     }
-}
-
-fn slug(title: &str) -> String {
-    let lower = title.to_lowercase();
-    let words: Vec<&str> = words(&lower).collect();
-    words.join("-").chars().take(MAX_SLUG_CHARS).collect()
 }
 
 #[cfg(test)]

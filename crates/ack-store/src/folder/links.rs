@@ -8,7 +8,6 @@ use super::note::INDEX;
 
 /// How many links to other notes are followed in one note.
 pub const MAX_NOTES: usize = 1_000;
-/// The longest name in a link, in bytes.
 pub const MAX_NAME_BYTES: usize = 200;
 
 /// A link and its line, counted from 1.
@@ -31,8 +30,7 @@ pub fn links(text: &str) -> Vec<MarkdownLink> {
     let mut links = Vec::new();
     for Line { number, text, .. } in lines(text).filter(|line| !line.is_code) {
         let content = without_code(text);
-        let targets = note_names(&content).map(Target::Note);
-        let targets = targets.chain(file_links(&content));
+        let targets = note_names(&content).map(Target::Note).chain(file_links(&content));
         links.extend(targets.map(|target| MarkdownLink { target, line: number }));
     }
     links
@@ -40,8 +38,7 @@ pub fn links(text: &str) -> Vec<MarkdownLink> {
 
 /// The names in all links `[[name]]` and `[[name|shown]]` of a line.
 pub fn note_names(line: &str) -> impl Iterator<Item = String> {
-    let links = line.split("[[").skip(1);
-    links.filter_map(|rest| note_name(rest.split_once("]]")?.0))
+    line.split("[[").skip(1).filter_map(|rest| note_name(rest.split_once("]]")?.0))
 }
 
 pub fn note_name(link: &str) -> Option<String> {
@@ -151,24 +148,18 @@ mod tests {
     #[test]
     fn links_are_found_and_code_is_not() {
         let text = "See [a](./a.md#top) and [[Other note|it]].\n`[b](b.md)` [c](https://x.org/c) [d](<with space.md> \"t\")\n```\n[e](e.md)\n```\n[f](f.md) ` [g](g.md) [[a\\|b]]";
-        let found: Vec<(usize, String)> = links(text)
-            .into_iter()
-            .map(|link| {
-                let name = match link.target {
-                    Target::File(name) | Target::Note(name) => name,
-                };
-                (link.line, name)
-            })
-            .collect();
+        let found = links(text).into_iter().map(|link| (link.line, link.target));
+        let file = |name: &str| Target::File(name.to_owned());
+        let note = |name: &str| Target::Note(name.to_owned());
         let expected = [
-            (1, "Other note"),
-            (1, "./a.md"),
-            (2, "with space.md"),
-            (6, "a"),
-            (6, "f.md"),
-            (6, "g.md"),
+            (1, note("Other note")),
+            (1, file("./a.md")),
+            (2, file("with space.md")),
+            (6, note("a")),
+            (6, file("f.md")),
+            (6, file("g.md")),
         ];
-        assert_eq!(found, expected.map(|(line, name)| (line, name.to_owned())));
+        assert_eq!(found.collect::<Vec<_>>(), expected);
     }
 
     #[test]

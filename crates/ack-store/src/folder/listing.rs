@@ -23,7 +23,6 @@ pub const MAX_ENTRIES: usize = 200_000;
 const UNREAD_EXTENSIONS: [&str; 12] = [
     "adoc", "asciidoc", "docx", "mdown", "mdx", "mkd", "odt", "org", "rst", "rtf", "textile", "txt",
 ];
-/// The deepest folder that is searched.
 const MAX_DEPTH: usize = 32;
 
 /// Whether a folder or file inside a folder of notes is skipped because of its name.
@@ -56,7 +55,6 @@ impl FileEntry {
     }
 }
 
-/// The files of a folder.
 #[derive(Debug, Default)]
 pub struct Listing {
     /// The files, each once, in no particular order.
@@ -75,17 +73,15 @@ pub struct Listing {
 }
 
 pub fn is_markdown(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| {
-        let is = |name: &str| extension.eq_ignore_ascii_case(name);
-        is("md") || is("markdown")
-    })
+    let extension = path.extension().unwrap_or_default();
+    ["md", "markdown"].iter().any(|it| extension.eq_ignore_ascii_case(it))
 }
 
 /// `3 files are not read: 2 .txt, 1 .org`, by how many files have each extension.
 fn unread_problem(unread: &BTreeMap<&'static str, usize>) -> Option<String> {
-    let mut counts: Vec<(&str, usize)> = unread.iter().map(|(name, it)| (*name, *it)).collect();
-    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let total: u64 = counts.iter().map(|(_, count)| *count as u64).sum();
+    let mut counts: Vec<_> = unread.iter().collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    let total: u64 = unread.values().map(|count| *count as u64).sum();
     let listed = counts.iter().map(|(extension, it)| format!("{it} .{extension}"));
     let listed = listed.collect::<Vec<_>>().join(", ");
     (total > 0).then(|| {
@@ -195,8 +191,7 @@ impl FolderVisit<'_> {
         }
         if !self.dialect.holds_memories(relative) {
             let extension = relative.extension().unwrap_or_default();
-            let mut known = UNREAD_EXTENSIONS.into_iter();
-            let known = known.find(|it| extension.eq_ignore_ascii_case(it));
+            let known = UNREAD_EXTENSIONS.iter().find(|it| extension.eq_ignore_ascii_case(it));
             if let Some(known) = known.filter(|_| is_file) {
                 *self.unread.entry(known).or_default() += 1;
             }

@@ -96,7 +96,7 @@ pub struct Note {
 /// Why content is not a note, as the end of a sentence about the file.
 pub fn unreadable_reason(content: &[u8]) -> Option<&'static str> {
     if is_lfs_pointer(content) {
-        Some(LFS_POINTER)
+        Some("is a Git LFS pointer, not the note's text; run `git lfs pull`")
     } else if content.starts_with(b"\xFF\xFE") || content.starts_with(b"\xFE\xFF") {
         Some("is UTF-16 and was left out; save it as UTF-8")
     } else if content.contains(&0) {
@@ -105,9 +105,6 @@ pub fn unreadable_reason(content: &[u8]) -> Option<&'static str> {
         None
     }
 }
-
-/// The problem with a file that Git LFS has in place of the note.
-const LFS_POINTER: &str = "is a Git LFS pointer, not the note's text; run `git lfs pull`";
 
 /// Whether Git LFS keeps the text elsewhere
 /// (<https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md>).
@@ -124,8 +121,7 @@ pub const INDEX: &str = "MEMORY.md";
 
 /// The id of a note: its path without the extension.
 pub fn id_from_path(relative: &Path) -> String {
-    let path = relative.with_extension("");
-    path.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/")
+    relative.with_extension("").to_string_lossy().into_owned()
 }
 
 pub fn is_json_lines(path: &Path) -> bool {

@@ -91,11 +91,11 @@ impl LoadedNotes {
     pub(super) fn broken_lines(&self) -> Vec<String> {
         let committed = self.rows.files().filter(|(_, row)| row.is_committed);
         let lines = committed.filter(|(relative, _)| self.has_lines(Path::new(relative)));
-        let broken = lines.filter_map(|(relative, row)| {
-            let problem = row.problem.as_ref()?;
-            Some(format!("`{}`: {problem}", display_path(relative)))
-        });
-        broken.collect()
+        lines
+            .filter_map(|(relative, row)| {
+                Some(format!("`{}`: {}", display_path(relative), row.problem.as_ref()?))
+            })
+            .collect()
     }
 
     fn has_lines(&self, relative: &Path) -> bool {

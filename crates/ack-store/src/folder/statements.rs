@@ -11,7 +11,6 @@ use super::markdown::{lines, without_code};
 use crate::links::SUPERSEDES;
 
 const MAX_STATEMENTS: usize = 1_000;
-/// The longest kind of a relation, in bytes.
 const MAX_KIND_BYTES: usize = 40;
 /// What Serena writes in front of the name of a memory.
 const MEMORY_PREFIX: &str = "mem:";
@@ -75,12 +74,9 @@ pub fn statements(text: &str, note: &Path) -> (Vec<String>, Vec<NamedLink>) {
             break;
         }
     }
-    let whole = links
-        .iter()
-        .filter(|(_, name)| !name.starts_with('/'))
-        .filter_map(|(kind, name)| Some((kind.clone(), name_alone(name)?.to_owned())))
-        .collect::<Vec<_>>();
-    links.extend(whole);
+    let by_name = links.iter().filter(|(_, name)| !name.starts_with('/'));
+    let whole = by_name.filter_map(|(kind, it)| Some((kind.clone(), name_alone(it)?.to_owned())));
+    links.extend(whole.collect::<Vec<_>>());
     let known: FxHashSet<&str> = names(&links).collect();
     let mut files = linked_notes(text, note);
     files.retain(|file| !known.contains(&**file));
@@ -171,10 +167,8 @@ fn statement(entry: &str) -> Option<&str> {
 /// Whether the brackets mark a task, not a category: `[ ]`, `[x]`, `[-]`.
 fn is_task_mark(category: &str) -> bool {
     let mut chars = category.chars();
-    match (chars.next(), chars.next()) {
-        (Some(only), None) => matches!(only, 'x' | 'X') || !only.is_alphanumeric(),
-        _ => false,
-    }
+    let first = chars.next();
+    chars.next().is_none() && first.is_some_and(|c| "xX".contains(c) || !c.is_alphanumeric())
 }
 
 /// Whether this is a time in a transcript: `00:01:12`.
@@ -188,8 +182,7 @@ fn relation(entry: &str) -> Option<NamedLink> {
     let (kind, rest) = entry.split_once("[[")?;
     let (name, after) = rest.split_once("]]")?;
     let (kind, after) = (kind.trim(), after.trim());
-    let quoted =
-        ['"', '\''].iter().find_map(|quote| kind.strip_prefix(*quote)?.strip_suffix(*quote));
+    let quoted = ['"', '\''].iter().find_map(|it| kind.strip_prefix(*it)?.strip_suffix(*it));
     let kind = match quoted {
         Some(kind) => kind.trim(),
         None if kind.contains(char::is_whitespace) => return None,
@@ -225,8 +218,7 @@ mod tests {
     #[track_caller]
     fn check(text: &str, expected: &[(&str, &str)]) {
         let (_, links) = statements(text, Path::new("ops/note.md"));
-        let expected: Vec<NamedLink> =
-            expected.iter().map(|(kind, name)| ((*kind).to_owned(), (*name).to_owned())).collect();
+        let links: Vec<(&str, &str)> = links.iter().map(|(kind, it)| (&**kind, &**it)).collect();
         assert_eq!(links, expected, "{text}");
     }
 
