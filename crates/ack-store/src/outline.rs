@@ -5,9 +5,6 @@
 //! ends, such as a hook, uses the outline to choose the few records to read.
 
 mod by_files;
-mod row_matches;
-
-pub use self::row_matches::RowMatches;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -49,12 +46,23 @@ const COLUMNS: [Field; 17] = [
     Field::ReviewedAt,
 ];
 
+/// The columns of a row's whole text.
+const TEXT_COLUMNS: [Field; 6] =
+    [Field::Title, Field::Subtitle, Field::Facts, Field::Concepts, Field::Narrative, Field::Status];
+
 /// The words found in a row, one bit each.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WordMatches {
     pub anywhere: u128,
     pub title_or_tags: u128,
     pub type_or_tags: u128,
+}
+
+/// The words found in the whole text of a row.
+#[derive(Debug, Clone, Copy)]
+pub struct RowMatches {
+    pub key: RowKey,
+    pub words: WordMatches,
 }
 
 #[derive(Debug, Clone)]
@@ -157,9 +165,8 @@ impl Outlines {
         self.id_hashes.push(id_hash);
         if outline.status == Status::Staging && !is_put_off {
             self.pending += 1;
-            let oldest = Some(outline.created).filter(|created| *created > i64::MIN);
-            let dates = self.oldest_pending.into_iter().chain(oldest);
-            self.oldest_pending = dates.min();
+            let created = Some(outline.created).filter(|created| *created > i64::MIN);
+            self.oldest_pending = self.oldest_pending.into_iter().chain(created).min();
         }
         if !filter.allows(outline.status) {
             return;
@@ -179,19 +186,18 @@ impl Outlines {
 
     /// The approximate size in bytes.
     pub fn bytes(&self) -> usize {
+        /// The allocator's overhead for a small string.
+        const ALLOCATION: usize = 16;
+        /// The approximate size of an id, including the allocator's overhead.
+        const ID: usize = 48;
         let own = |outline: &Outline| outline.id.len() + size_of_val(&*outline.tags);
         let ids: usize = self.served.iter().map(own).sum();
         let members = self.members.values().map(|members| members.len() + 1);
-        ids + self.served.len() * (size_of::<Outline>() + ALLOCATION_BYTES)
+        ids + self.served.len() * (size_of::<Outline>() + ALLOCATION)
             + size_of_val(&*self.id_hashes)
-            + members.sum::<usize>() * (size_of::<(RowKey, String)>() + ID_BYTES)
+            + members.sum::<usize>() * (size_of::<(RowKey, String)>() + ID)
     }
 }
-
-/// The allocator's overhead for a small string.
-const ALLOCATION_BYTES: usize = 16;
-/// The approximate size of an id, including the allocator's overhead.
-const ID_BYTES: usize = 48;
 
 /// A row before it is known whether it is chosen for its id.
 struct OutlineRow {
@@ -254,8 +260,7 @@ impl Snapshot<'_> {
         }
         let are_unique = chosen.len() == rows.len();
         let is_chosen = |row: &OutlineRow| {
-            let chosen = || chosen.get(&row.id_hash);
-            are_unique || chosen().is_some_and(|chosen| std::ptr::eq(*chosen, row))
+            are_unique || chosen.get(&row.id_hash).is_some_and(|it| std::ptr::eq(*it, row))
         };
         let is_replaced = |row: &OutlineRow| {
             let Outline { id, .. } = &row.outline;
@@ -264,8 +269,8 @@ impl Snapshot<'_> {
                 known.map(|row| (row.outline.status, row.newer.as_deref()))
             })
         };
-        let fates = rows.iter();
-        let fates: Vec<_> = fates.map(|row| is_chosen(row).then(|| is_replaced(row))).collect();
+        let fate = |row: &OutlineRow| is_chosen(row).then(|| is_replaced(row));
+        let fates: Vec<Option<bool>> = rows.iter().map(fate).collect();
         let mut outlines = Outlines { has_status: self.layout.has_status(), ..Outlines::default() };
         for (row, is_replaced) in rows.into_iter().zip(fates) {
             if let Some(is_replaced) = is_replaced {
@@ -273,6 +278,35 @@ impl Snapshot<'_> {
             }
         }
         Ok(outlines)
+    }
+
+    /// The words found in each memory that the filter allows, in stored order. Whether a row is
+    /// still in force is checked when its record is read ([`Snapshot::memory_in_force`]).
+    pub fn word_matches(
+        &self,
+        filter: StatusFilter,
+        find_words: &dyn FindWords,
+    ) -> Result<Vec<RowMatches>, StoreError> {
+        self.scan_in_parallel(Some(&TEXT_COLUMNS), || {
+            |row: &StoredRow<'_>| {
+                if !filter.allows(row.joined.status) {
+                    return Ok(None);
+                }
+                let mut words;
+                if row.is_edited() {
+                    let memory = row.memory()?;
+                    words = matches_in_memory(&memory, find_words);
+                    words.anywhere |= find_words
+                        .in_text(memory.narrative.as_deref().unwrap_or_default().as_bytes());
+                } else {
+                    words = matches(row, find_words)?;
+                    for part in row.narrative_parts() {
+                        words.anywhere |= find_words.in_text(bytes_of(part?));
+                    }
+                }
+                Ok(Some(RowMatches { key: row.key, words }))
+            }
+        })
     }
 }
 
@@ -407,10 +441,8 @@ fn matches_in_memory(memory: &Memory, find_words: &dyn FindWords) -> WordMatches
 
 fn matches(row: &StoredRow<'_>, find_words: &dyn FindWords) -> rusqlite::Result<WordMatches> {
     let text = |field: Field| row.value(field).map(|it| find_words.in_text(bytes_of(it)));
-    let files = |field: Field| {
-        let list = row.value(field);
-        list.map(|list| in_stored_files(find_words, bytes_of(list)))
-    };
+    let files =
+        |field: Field| row.value(field).map(|list| in_stored_files(find_words, bytes_of(list)));
     let tags = text(Field::Concepts)?;
     let title_or_tags = tags | text(Field::Title)?;
     let secondary = text(Field::Subtitle)? | text(Field::Facts)?;

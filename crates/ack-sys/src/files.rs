@@ -44,17 +44,16 @@ pub fn check_tree(folder: &Path) -> Result<()> {
         for entry in entries {
             let entry = entry?;
             let path = entry.path();
-            let kind = match entry.file_type()? {
-                link if link.is_symlink() => match std::fs::metadata(&path) {
-                    Ok(metadata) => metadata.file_type(),
-                    Err(_) => continue,
-                },
-                kind if kind.is_dir() => {
-                    folders.push(path);
-                    continue;
-                }
-                kind => kind,
-            };
+            let mut kind = entry.file_type()?;
+            if kind.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            if kind.is_symlink() {
+                // One to a folder is not followed.
+                let Ok(metadata) = std::fs::metadata(&path) else { continue };
+                kind = metadata.file_type();
+            }
             if let Some(what) = special_kind(kind) {
                 let name = path.strip_prefix(folder).unwrap_or(&path);
                 let message = format!("`{}` is {what}, not a file", name.display());
@@ -65,12 +64,10 @@ pub fn check_tree(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The content of a regular file.
 pub fn read(path: &Path, max_bytes: u64) -> Result<Vec<u8>> {
     read_opened(&open(path)?, max_bytes)
 }
 
-/// The content of an open file.
 pub fn read_opened(file: &File, max_bytes: u64) -> Result<Vec<u8>> {
     // One byte more than the file size, so that one read takes everything and a second one finds
     // the end.
@@ -86,14 +83,12 @@ pub fn read_opened(file: &File, max_bytes: u64) -> Result<Vec<u8>> {
     Ok(content)
 }
 
-/// The beginning of a regular file.
 pub fn read_head(path: &Path, max_bytes: u64) -> Result<Vec<u8>> {
     let mut head = Vec::new();
     open(path)?.take(max_bytes).read_to_end(&mut head)?;
     Ok(head)
 }
 
-/// The text of a regular file.
 pub fn read_text(path: &Path, max_bytes: u64) -> Result<String> {
     String::from_utf8(read(path, max_bytes)?)
         .map_err(|_| Error::new(ErrorKind::InvalidData, "it is not UTF-8 text"))
@@ -191,6 +186,7 @@ mod tests {
         assert!(open(Path::new("/dev/zero")).unwrap_err().to_string().contains("a device"));
         assert!(is_special(&at("pipe")) && !is_special(&at("file")) && !is_special(folder.path()));
     }
+
     #[test]
     fn a_pipe_at_any_depth_of_a_folder_is_reported() {
         let folder = tempfile::tempdir().unwrap();

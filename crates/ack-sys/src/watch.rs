@@ -10,7 +10,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 #[cfg(target_os = "linux")]
@@ -44,8 +44,6 @@ struct WatchState {
     failed: Option<Instant>,
     generation: u64,
     since: Instant,
-    /// Whether it counts towards [`MAX_WATCHED_FOLDERS`].
-    is_watched: bool,
 }
 
 impl FolderWatch {
@@ -57,14 +55,19 @@ impl FolderWatch {
     /// Watches the folder from now on. For a process that looks only once, that costs more than it
     /// saves: when it ends, it waits for the kernel.
     pub fn begin(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.get_or_insert_with(WatchState::begin);
+        let mut state = self.state();
+        if state.is_none() {
+            *state = WatchState::begin();
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, Option<WatchState>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts as changed, for instance because the path may name another folder now.
     pub fn forget(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(counted) = state.as_mut() {
+        if let Some(counted) = self.state().as_mut() {
             counted.watch = None;
         }
     }
@@ -72,10 +75,9 @@ impl FolderWatch {
     /// A number that stays the same as long as nothing in the folder changes, not counting its
     /// subfolders. `None` if it is not watched, or cannot be.
     pub fn generation(&self) -> Option<u64> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         let counted = state.as_mut()?;
-        let has_failed = counted.failed.is_some_and(|failed| failed.elapsed() < RETRY_AFTER);
-        if !counted.is_watched || has_failed {
+        if counted.failed.is_some_and(|failed| failed.elapsed() < RETRY_AFTER) {
             return None;
         }
         if counted.watch.as_ref().is_none_or(Watch::has_changed) {
@@ -99,13 +101,12 @@ impl FolderWatch {
 }
 
 impl WatchState {
-    fn begin() -> Self {
+    /// `None` if enough folders are watched.
+    fn begin() -> Option<Self> {
+        let state = Self { watch: None, failed: None, generation: 0, since: Instant::now() };
+        // Dropping it counts down again.
         let before = WATCHED_FOLDERS.fetch_add(1, Ordering::Relaxed);
-        let is_watched = before < MAX_WATCHED_FOLDERS;
-        if !is_watched {
-            WATCHED_FOLDERS.fetch_sub(1, Ordering::Relaxed);
-        }
-        Self { watch: None, failed: None, generation: 0, since: Instant::now(), is_watched }
+        (before < MAX_WATCHED_FOLDERS).then_some(state)
     }
 
     fn count(&mut self) {
@@ -116,9 +117,7 @@ impl WatchState {
 
 impl Drop for WatchState {
     fn drop(&mut self) {
-        if self.is_watched {
-            WATCHED_FOLDERS.fetch_sub(1, Ordering::Relaxed);
-        }
+        WATCHED_FOLDERS.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -175,10 +174,8 @@ mod linux {
                 return true;
             }
             let mut queue = lock();
-            match queue.as_mut() {
-                Some(queue) => queue.read(),
-                None => return true,
-            }
+            let Some(queue) = queue.as_mut() else { return true };
+            queue.read();
             self.has_changed.load(Ordering::Acquire)
         }
 
@@ -234,24 +231,23 @@ mod linux {
                         for event in events {
                             match self.watched.get(&event.wd) {
                                 Some(watches) => mark_changed(watches),
-                                // Events were lost, or the folder is no longer watched.
-                                None => self.mark_all_if(event.mask),
+                                None if event.mask.contains(AddWatchFlags::IN_Q_OVERFLOW) => {
+                                    self.mark_all();
+                                }
+                                // The folder is no longer watched.
+                                None => {}
                             }
                         }
                     }
                     Err(Errno::EINTR) => {}
                     Err(Errno::EAGAIN) => return,
-                    Err(_) => {
-                        return self.watched.values().for_each(|watches| mark_changed(watches));
-                    }
+                    Err(_) => return self.mark_all(),
                 }
             }
         }
 
-        fn mark_all_if(&self, mask: AddWatchFlags) {
-            if mask.contains(AddWatchFlags::IN_Q_OVERFLOW) {
-                self.watched.values().for_each(|watches| mark_changed(watches));
-            }
+        fn mark_all(&self) {
+            self.watched.values().for_each(|watches| mark_changed(watches));
         }
     }
 

@@ -37,12 +37,6 @@ const MAX_THREADS: usize = 8;
 /// How many files are read to verify their content, and how large they may be.
 const MAX_VERIFIED_FILES: usize = 32;
 const MAX_VERIFIED_BYTES: u64 = 256 << 10;
-/// Checking folders for activity may take this fraction of the budget.
-const FOLDERS_BUDGET_DIVISOR: u32 = 4;
-/// Reading git's objects may take this fraction of the budget.
-const HISTORY_BUDGET_DIVISOR: u32 = 2;
-/// Looking for new files may take this fraction of the budget.
-const UNTRACKED_BUDGET_DIVISOR: u32 = 5;
 /// A folder counts as active if it is newer than its files by more than this.
 const FOLDER_MARGIN_SECS: u64 = 2;
 
@@ -63,7 +57,7 @@ pub struct Changes {
     pub branch_unknown: Option<Unknown>,
 }
 
-/// A tracked file to compare.
+/// A tracked file.
 struct Candidate<'a> {
     path: &'a str,
     entry: &'a Entry,
@@ -111,17 +105,12 @@ impl Changes {
     /// long, and one fifth for verifying content. The user's settings in `home` name ignored files.
     /// If the index cannot be read, there are no changes.
     pub fn read(repository: &Repository, home: Option<&Path>, budget: Duration) -> Self {
-        let end = Instant::now() + budget;
-        Self::read_until(repository, home, end, budget).unwrap_or_default()
+        Self::try_read(repository, home, budget).unwrap_or_default()
     }
 
-    fn read_until(
-        repository: &Repository,
-        home: Option<&Path>,
-        end: Instant,
-        budget: Duration,
-    ) -> Option<Self> {
+    fn try_read(repository: &Repository, home: Option<&Path>, budget: Duration) -> Option<Self> {
         let part = |divisor: u32| Instant::now() + budget / divisor;
+        let end = part(1);
         let top = repository.work_tree.as_path();
         if top == repository.git_dir {
             return None;
@@ -131,11 +120,10 @@ impl Changes {
         let mut candidates: Vec<Candidate<'_>> =
             entries.filter_map(|entry| Candidate::of(entry, &index)).collect();
         let tracked = candidates.len();
-        let history = History::read(repository, &index, part(HISTORY_BUDGET_DIVISOR));
-        let folders = folders(&candidates, top, part(FOLDERS_BUDGET_DIVISOR));
+        let history = History::read(repository, &index, part(2));
+        let folders = folders(&candidates, top, part(4));
         let paths = folders.iter().map(|folder| folder.path);
-        let end_of_search = part(UNTRACKED_BUDGET_DIVISOR);
-        let new = untracked::find(&index, repository, home, paths, end_of_search);
+        let new = untracked::find(&index, repository, home, paths, part(5));
         if tracked > MIN_PARALLEL_FILES {
             prioritize(&mut candidates, &folders);
         }
@@ -143,12 +131,17 @@ impl Changes {
         let (mut changed, compared) = compare(&candidates, top, end.max(part(3)));
         verify(&mut changed, top, index.object_hash(), part(5));
         changed.extend(new.into_iter().map(|file| ChangedFile::new(file.path, Some(file.written))));
-        changed.extend(history.staged.into_iter().map(|file| {
-            let written = file.entry.and_then(recorded_mtime);
-            ChangedFile::new(file.path, written)
-        }));
+        let staged_unknown = history.staged.as_ref().err().copied();
+        changed.extend(
+            history
+                .staged
+                .into_iter()
+                .flatten()
+                .map(|file| ChangedFile::new(file.path, file.entry.and_then(recorded_mtime))),
+        );
         changed.sort_by(ChangedFile::most_urgent_first);
-        let branch = history.branch.into_iter().map(|path| {
+        let branch_unknown = history.branch.as_ref().err().copied();
+        let branch = history.branch.into_iter().flatten().map(|path| {
             let entry = index.entry_by_path(path.as_str().into());
             ChangedFile::new(path, entry.and_then(recorded_mtime))
         });
@@ -160,49 +153,27 @@ impl Changes {
                 files.push(path);
             }
         }
-        Some(Self {
-            files,
-            tracked,
-            compared,
-            staged_unknown: history.staged_unknown,
-            branch_unknown: history.branch_unknown,
-        })
+        Some(Self { files, tracked, compared, staged_unknown, branch_unknown })
     }
 }
 
 /// What git's objects say about the current work.
-#[derive(Default)]
 struct History<'a> {
-    staged: Vec<StagedFile<'a>>,
-    staged_unknown: Option<Unknown>,
-    branch: Vec<String>,
-    branch_unknown: Option<Unknown>,
+    staged: Result<Vec<StagedFile<'a>>, Unknown>,
+    branch: Result<Vec<String>, Unknown>,
 }
 
 impl<'a> History<'a> {
     fn read(repository: &Repository, index: &'a State, end: Instant) -> Self {
-        let mut history = Self::default();
         let opened = Objects::open(repository, end);
-        let (mut objects, head) =
-            match opened.and_then(|objects| objects.head().map(|head| (objects, head))) {
-                Ok(opened) => opened,
-                Err(unknown) => {
-                    history.staged_unknown = Some(unknown);
-                    history.branch_unknown = Some(unknown);
-                    return history;
-                }
-            };
-        match history::staged_files(&mut objects, index, head) {
-            Ok(staged) => history.staged = staged,
-            Err(unknown) => history.staged_unknown = Some(unknown),
-        }
-        let branch = repository.branch.as_deref();
-        match head.map(|head| history::branch_files(&mut objects, head, branch)) {
-            Some(Ok(files)) => history.branch = files,
-            Some(Err(unknown)) => history.branch_unknown = Some(unknown),
-            None => {}
-        }
-        history
+        let (head, mut objects) = match opened.and_then(|objects| Ok((objects.head()?, objects))) {
+            Ok(opened) => opened,
+            Err(unknown) => return Self { staged: Err(unknown), branch: Err(unknown) },
+        };
+        let staged = history::staged_files(&mut objects, index, head);
+        let name = repository.branch.as_deref();
+        let branch = head.map(|head| history::branch_files(&mut objects, head, name));
+        Self { staged, branch: branch.unwrap_or_else(|| Ok(Vec::new())) }
     }
 }
 
@@ -236,10 +207,11 @@ fn index(repository: &Repository) -> Option<gix_index::File> {
 
 /// Whether a part of a split index, which would be read too, is not a regular file.
 fn is_shared_elsewhere(repository: &Repository) -> bool {
-    let entries = std::fs::read_dir(&repository.git_dir).into_iter().flatten().flatten();
-    let mut shared =
-        entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("sharedindex."));
-    shared.any(|entry| files::check(&entry.path()).is_err())
+    let mut entries = std::fs::read_dir(&repository.git_dir).into_iter().flatten().flatten();
+    entries.any(|entry| {
+        entry.file_name().to_string_lossy().starts_with("sharedindex.")
+            && files::check(&entry.path()).is_err()
+    })
 }
 
 /// A folder that contains tracked files, directly or in its folders.

@@ -20,7 +20,6 @@ use crate::repository::Repository;
 pub use gix_index::hash::ObjectId as ObjectName;
 
 const MAX_FILES: usize = 100_000;
-/// The deepest folder that is searched.
 pub(crate) const MAX_DEPTH: usize = 32;
 
 /// Files by their paths from the folder, with `/`, and their object names.
@@ -37,7 +36,6 @@ pub struct Tips {
 }
 
 impl Tips {
-    /// Reads where a reference and `HEAD` point now.
     pub fn read(repository: &Repository, name: &str) -> Result<Self, ResolveError> {
         let (reference, target) = references::resolve(repository, name)?;
         Ok(Self {
@@ -176,12 +174,9 @@ pub fn locate(folder: &Path) -> Option<(Repository, String)> {
         return None;
     }
     let inside = real.strip_prefix(&repository.work_tree).ok()?.join(rest);
-    let parts: Option<Vec<&str>> = inside
-        .components()
-        .map(|part| match part {
-            std::path::Component::Normal(name) => name.to_str(),
-            _ => None,
-        })
-        .collect();
-    Some((repository, parts?.join("/")))
+    let parts = inside.components().map(|part| match part {
+        std::path::Component::Normal(name) => name.to_str(),
+        _ => None,
+    });
+    Some((repository, parts.collect::<Option<Vec<&str>>>()?.join("/")))
 }

@@ -39,9 +39,9 @@ pub fn branch_files(
     }
     let Some(began) = began.filter(|began| *began != head) else { return Ok(Vec::new()) };
     let (old, new) = (objects.commit(began)?.tree, objects.commit(head)?.tree);
-    let mut changes = TreeChanges::default();
-    changes.collect(objects, Some(old), Some(new), "")?;
-    Ok(changes.0)
+    let mut found = Vec::new();
+    add_changes(objects, Some(old), Some(new), "", &mut found)?;
+    Ok(found)
 }
 
 /// The tips of the default branch, remote and local.
@@ -52,12 +52,12 @@ fn bases(objects: &Objects<'_>, branch: Option<&str>) -> Vec<ObjectId> {
         .into_iter()
         .chain(remote_name("origin"))
         .chain(remote_name("upstream"));
+    let remote = remote.find_map(|name| objects.reference(&name));
     let local = DEFAULT_BRANCHES
         .into_iter()
         .find_map(|name| Some((name, objects.reference(&format!("refs/heads/{name}"))?)))
         // The default branch itself is compared with the remote's.
         .filter(|(name, _)| branch != Some(*name));
-    let remote = remote.find_map(|name| objects.reference(&name));
     let mut bases: Vec<ObjectId> = remote.into_iter().chain(local.map(|(_, id)| id)).collect();
     bases.dedup();
     bases
@@ -189,42 +189,34 @@ fn differs(
     Ok(old != new)
 }
 
-/// The paths of files that differ between two trees.
-#[derive(Default)]
-struct TreeChanges(Vec<String>);
-
-impl TreeChanges {
-    /// Adds what differs below a folder, whose path ends with `/`.
-    fn collect(
-        &mut self,
-        objects: &mut Objects<'_>,
-        old: Option<ObjectId>,
-        new: Option<ObjectId>,
-        folder: &str,
-    ) -> Result<(), Unknown> {
-        let depth = folder.matches('/').count();
-        if old == new || self.0.len() >= MAX_FILES || depth > MAX_DEPTH {
-            return Ok(());
-        }
-        let mut read =
-            |id: Option<ObjectId>| id.map_or(Ok(TreeItems::new()), |id| objects.tree(id));
-        let (old, new) = (read(old)?, read(new)?);
-        let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
-        for name in names {
-            let (before, after) = (old.get(name).copied(), new.get(name).copied());
-            if before == after {
-                continue;
-            }
-            let path = format!("{folder}{name}");
-            let tree = |item: Option<TreeItem>| Some(item.filter(|item| item.is_folder)?.id);
-            let below = format!("{path}/");
-            if before.iter().chain(&after).any(|item| !item.is_folder) {
-                self.0.push(path);
-            }
-            self.collect(objects, tree(before), tree(after), &below)?;
-        }
-        Ok(())
+/// Adds the files that differ between two trees of a folder, whose path ends with `/`.
+fn add_changes(
+    objects: &mut Objects<'_>,
+    old: Option<ObjectId>,
+    new: Option<ObjectId>,
+    folder: &str,
+    found: &mut Vec<String>,
+) -> Result<(), Unknown> {
+    if old == new || found.len() >= MAX_FILES || folder.matches('/').count() > MAX_DEPTH {
+        return Ok(());
     }
+    let mut read = |id: Option<ObjectId>| id.map_or(Ok(TreeItems::new()), |id| objects.tree(id));
+    let (old, new) = (read(old)?, read(new)?);
+    let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    for name in names {
+        let (before, after) = (old.get(name).copied(), new.get(name).copied());
+        if before == after {
+            continue;
+        }
+        let path = format!("{folder}{name}");
+        let tree = |item: Option<TreeItem>| Some(item.filter(|item| item.is_folder)?.id);
+        let below = format!("{path}/");
+        if before.iter().chain(&after).any(|item| !item.is_folder) {
+            found.push(path);
+        }
+        add_changes(objects, tree(before), tree(after), &below, found)?;
+    }
+    Ok(())
 }
 
 /// A file whose index entry differs from the last commit.
@@ -241,14 +233,12 @@ pub fn staged_files<'a>(
     index: &'a State,
     head: Option<ObjectId>,
 ) -> Result<Vec<StagedFile<'a>>, Unknown> {
-    let head = head.map(|head| objects.commit(head)).transpose()?;
-    let tree = head.map(|commit| commit.tree);
+    let tree = head.map(|head| Ok(objects.commit(head)?.tree)).transpose()?;
     let entries = index.entries().iter();
-    let entries: Vec<(&str, &Entry)> = entries
-        .filter_map(|entry| Some((str::from_utf8(entry.path(index)).ok()?, entry)))
-        .collect();
+    let entries =
+        entries.filter_map(|entry| Some((str::from_utf8(entry.path(index)).ok()?, entry)));
     let mut found = Vec::new();
-    compare_index(objects, tree, index.tree(), &entries, "", &mut found)?;
+    compare_index(objects, tree, index.tree(), &entries.collect::<Vec<_>>(), "", &mut found)?;
     Ok(found)
 }
 
@@ -288,14 +278,13 @@ fn compare_index<'a>(
     }
     for (name, item) in items {
         let path = format!("{folder}{name}");
-        let mut deleted = TreeChanges::default();
+        let mut deleted = Vec::new();
         if item.is_folder {
-            deleted.collect(objects, Some(item.id), None, &format!("{path}/"))?;
+            add_changes(objects, Some(item.id), None, &format!("{path}/"), &mut deleted)?;
         } else {
-            deleted.0.push(path);
+            deleted.push(path);
         }
-        let deleted = deleted.0.into_iter();
-        found.extend(deleted.map(|path| StagedFile { path, entry: None }));
+        found.extend(deleted.into_iter().map(|path| StagedFile { path, entry: None }));
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
-use gix_index::hash::{Kind, ObjectId};
+use gix_index::hash::ObjectId;
 use gix_object::{CommitRef, Data, Find, TagRefIter, TreeRefIter};
 use gix_odb::Header as _;
 
@@ -51,7 +51,6 @@ pub type TreeItems = BTreeMap<String, TreeItem>;
 pub struct Objects<'a> {
     repository: &'a Repository,
     handle: gix_odb::Handle,
-    kind: Kind,
     buffer: Vec<u8>,
     end: Instant,
     reads: usize,
@@ -64,18 +63,17 @@ impl<'a> Objects<'a> {
         if has_special_files(&folder) {
             return Err(Unknown::Unreadable);
         }
-        let kind = repository.hash;
         let options = gix_odb::store::init::Options {
             alloc_limit_bytes: Some(MAX_OBJECT_BYTES),
             ..Default::default()
         };
-        let handle =
-            gix_odb::at_opts(folder, kind, None, options).map_err(|_| Unknown::Unreadable)?;
-        Ok(Self { repository, handle, kind, buffer: Vec::new(), end, reads: 0 })
+        let handle = gix_odb::at_opts(folder, repository.hash, None, options)
+            .map_err(|_| Unknown::Unreadable)?;
+        Ok(Self { repository, handle, buffer: Vec::new(), end, reads: 0 })
     }
 
     pub fn commit(&mut self, id: ObjectId) -> Result<Commit, Unknown> {
-        let kind = self.kind;
+        let kind = self.repository.hash;
         let data = self.find(id)?.data;
         let commit = CommitRef::from_bytes(data, kind).map_err(|_| Unknown::Unreadable)?;
         Ok(Commit {
@@ -91,7 +89,7 @@ impl<'a> Objects<'a> {
     /// It is missing or damaged, or the time is up. A tree with two entries for one path is damaged:
     /// programs disagree about which of them counts.
     pub fn tree(&mut self, id: ObjectId) -> Result<TreeItems, Unknown> {
-        let kind = self.kind;
+        let kind = self.repository.hash;
         let data = self.find(id)?.data;
         let mut items = TreeItems::new();
         for entry in TreeRefIter::from_bytes(data, kind) {
@@ -146,15 +144,13 @@ impl<'a> Objects<'a> {
         references::head(self.repository)
     }
 
-    /// What a reference points to.
     pub fn reference(&self, name: &str) -> Option<ObjectId> {
         references::read(self.repository, name)
     }
 
     /// The commit of an object: the object itself, or what a tag points to.
-    pub fn peel(&mut self, id: ObjectId) -> Result<ObjectId, Unknown> {
-        let hash = self.kind;
-        let mut id = id;
+    pub fn peel(&mut self, mut id: ObjectId) -> Result<ObjectId, Unknown> {
+        let hash = self.repository.hash;
         for _ in 0..MAX_NESTED_TAGS {
             let object = self.find(id)?;
             match object.kind {
@@ -179,7 +175,6 @@ impl<'a> Objects<'a> {
             )
     }
 
-    /// The content of a file.
     pub fn blob(&mut self, id: ObjectId) -> Result<&[u8], Unknown> {
         let object = self.find(id)?;
         match object.kind {
@@ -191,9 +186,7 @@ impl<'a> Objects<'a> {
 
 /// Whether a file that the library opens on start is a pipe or the like, which would block it.
 fn has_special_files(objects: &Path) -> bool {
-    let alternates = objects.join("info/alternates");
-    let packs = std::fs::read_dir(objects.join("pack"));
-    let packs = packs.into_iter().flatten().flatten();
-    files::is_special(&alternates)
-        || packs.into_iter().any(|entry| files::is_special(&entry.path()))
+    let mut packs = std::fs::read_dir(objects.join("pack")).into_iter().flatten().flatten();
+    files::is_special(&objects.join("info/alternates"))
+        || packs.any(|entry| files::is_special(&entry.path()))
 }

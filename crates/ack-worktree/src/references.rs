@@ -10,9 +10,7 @@ use ack_sys::files;
 
 /// The largest `packed-refs` that is read: about a hundred thousand references.
 const MAX_REFS_BYTES: u64 = 8 << 20;
-/// How many symbolic references are followed.
 const MAX_SYMBOLIC_REFS: usize = 5;
-/// The longest name of a reference that a user may give.
 const MAX_NAME_BYTES: usize = 250;
 
 /// Why a name does not resolve to a commit.
@@ -44,23 +42,26 @@ pub fn resolve(repository: &Repository, name: &str) -> Result<(String, ObjectId)
     if name.len() > MAX_NAME_BYTES || !is_name(name) {
         return Err(ResolveError::NotAName);
     }
-    let full: Vec<String> = if name.starts_with("refs/") {
+    let candidates = if name.starts_with("refs/") {
         vec![name.to_owned()]
     } else {
-        ["tags", "heads", "remotes"]
-            .map(|kind| format!("refs/{kind}/{name}"))
-            .into_iter()
+        vec![
+            format!("refs/tags/{name}"),
+            format!("refs/heads/{name}"),
+            format!("refs/remotes/{name}"),
             // A remote's name alone means its default branch.
-            .chain([format!("refs/remotes/{name}/HEAD")])
-            .collect()
+            format!("refs/remotes/{name}/HEAD"),
+        ]
     };
-    let mut found: Vec<(String, ObjectId)> = full
-        .into_iter()
-        .filter_map(|full| Some((read(repository, &full)?, full)))
-        .map(|(id, full)| (full, id))
-        .collect();
+    let mut found = Vec::new();
+    for full in candidates {
+        found.extend(read(repository, &full).map(|id| (full, id)));
+    }
     match found.len() {
-        0 if is_hash(name) => Err(ResolveError::Hash),
+        // The name of a commit, abbreviated or not.
+        0 if (7..=64).contains(&name.len()) && name.bytes().all(|it| it.is_ascii_hexdigit()) => {
+            Err(ResolveError::Hash)
+        }
         0 => Err(ResolveError::Missing),
         1 => Ok(found.remove(0)),
         _ => Err(ResolveError::Ambiguous(found.into_iter().map(|(full, _)| full).collect())),
@@ -131,11 +132,6 @@ fn is_name(name: &str) -> bool {
         && !name.contains([' ', '~', '^', ':', '?', '*', '['])
         && !name.contains("@{")
         && !name.contains("..")
-}
-
-/// Whether a name looks like that of a commit.
-fn is_hash(name: &str) -> bool {
-    (7..=64).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Whether a reference's name stays inside git's folder.

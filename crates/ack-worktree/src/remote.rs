@@ -57,8 +57,7 @@ impl UrlRewrites {
         for section in config.sections_by_name("url").into_iter().flatten() {
             let Some(base) = section.header().subsection_name() else { continue };
             let beginnings = section.values("insteadOf").into_iter();
-            self.prefixes
-                .extend(beginnings.map(|beginning| (beginning.to_string(), base.to_string())));
+            self.prefixes.extend(beginnings.map(|it| (it.to_string(), base.to_string())));
         }
     }
 
@@ -97,9 +96,8 @@ impl UrlRewrites {
         let matches =
             |pattern: &str| wildmatch(pattern.into(), host.into(), wildmatch::Mode::empty());
         let found = self.hosts.iter().find(|known| {
-            let refused =
-                known.patterns.iter().filter_map(|pattern| pattern.strip_prefix('!')).any(matches);
-            !refused && known.patterns.iter().any(|pattern| matches(pattern))
+            let mut refused = known.patterns.iter().filter_map(|it| it.strip_prefix('!'));
+            !refused.any(matches) && known.patterns.iter().any(|pattern| matches(pattern))
         })?;
         Some(found.name.replace("%h", host).replace("%%", "%"))
     }

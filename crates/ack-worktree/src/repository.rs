@@ -55,11 +55,8 @@ impl Repository {
             _ if common == git_dir => work_tree.clone(),
             _ => common.clone(),
         };
-        let branch = files::read_text(&git_dir.join("HEAD"), MAX_GIT_FILE_BYTES).ok();
-        let branch = branch
-            .as_deref()
-            .and_then(|head| head.trim().strip_prefix("ref: refs/heads/"))
-            .map(str::to_owned);
+        let head = files::read_text(&git_dir.join("HEAD"), MAX_GIT_FILE_BYTES).unwrap_or_default();
+        let branch = head.trim().strip_prefix("ref: refs/heads/").map(str::to_owned);
         let config = settings_file(&common.join("config"), gix_config::Source::Local);
         let text = |key: &str| config.as_ref().and_then(|config| config.string(key));
         let ignore_case =
@@ -109,12 +106,7 @@ pub fn user_settings(home: Option<&Path>) -> impl Iterator<Item = gix_config::Fi
 pub fn settings_file(path: &Path, source: gix_config::Source) -> Option<gix_config::File> {
     let text = files::read(path, MAX_GIT_FILE_BYTES).ok()?;
     let origin = gix_config::file::Metadata::from(source).at(path);
-    gix_config::File::from_bytes_no_includes(
-        &text,
-        origin,
-        gix_config::file::init::Options::default(),
-    )
-    .ok()
+    gix_config::File::from_bytes_no_includes(&text, origin, Default::default()).ok()
 }
 
 /// Whether discovery can start at a folder. On the way up, the library opens git's files without

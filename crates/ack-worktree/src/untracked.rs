@@ -18,7 +18,6 @@ use rustc_hash::FxHashMap as HashMap;
 
 use crate::repository::{Repository, user_settings};
 use ack_sys::files;
-use ack_sys::files::expand_home;
 
 const MAX_FILES: usize = 8;
 /// How many entries of new folders are checked. Some downloads and build folders are not ignored.
@@ -215,13 +214,8 @@ impl<'a> IgnoreRules<'a> {
         self.is_ignored_folder(folder);
         let name = path.rfind('/').map(|slash| slash + 1);
         let decision = |list: &List<Ignore>| {
-            let found = pattern_matching_relative_path(
-                list,
-                path.into(),
-                name,
-                Some(is_folder),
-                self.case,
-            )?;
+            let (path, is_folder) = (path.into(), Some(is_folder));
+            let found = pattern_matching_relative_path(list, path, name, is_folder, self.case)?;
             Some(!found.pattern.is_negative())
         };
         let ends = std::iter::successors(Some(folder), |folder| match folder.rsplit_once('/') {
@@ -247,13 +241,11 @@ fn patterns(file: &Path, top: Option<&Path>) -> Option<List<Ignore>> {
 /// The user's ignore file: `core.excludesFile`, or git's default.
 fn excludes_file(repository: &Repository, home: Option<&Path>) -> Option<PathBuf> {
     let path = repository.excludes_file.clone().or_else(|| {
-        user_settings(home).find_map(|config| {
-            let path = config.string("core.excludesFile")?;
-            Some(PathBuf::from(path.to_string()))
-        })
+        let path = user_settings(home).find_map(|config| config.string("core.excludesFile"));
+        path.map(|path| PathBuf::from(path.to_string()))
     });
     match path {
-        Some(path) => Some(expand_home(&path, home)),
+        Some(path) => Some(files::expand_home(&path, home)),
         None => home.map(|home| home.join(".config/git/ignore")),
     }
 }

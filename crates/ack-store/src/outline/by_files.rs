@@ -86,14 +86,14 @@ impl Snapshot<'_> {
     /// The rows whose files a curator changed.
     fn rows_with_edited_files(&self, source: &MemorySource) -> Result<Vec<i64>, StoreError> {
         let mut found = Vec::new();
-        let edited = self.decisions.newest().filter(|decision| {
-            let edit = decision.edit.as_ref();
-            edit.is_some_and(|edit| edit.files.is_some())
-        });
-        for decision in edited {
-            let Some((condition, id)) = source.id.condition(&decision.id) else { continue };
-            let sql = source.query_fields(&[], &format!(" WHERE {condition}"));
-            found.extend(self.read_rows(&sql, [id], |row| row.get::<_, i64>(0))?);
+        for decision in self.decisions.newest() {
+            let edited_files = decision.edit.as_ref().and_then(|edit| edit.files.as_ref());
+            if edited_files.is_some()
+                && let Some((condition, id)) = source.id.condition(&decision.id)
+            {
+                let sql = source.query_fields(&[], &format!(" WHERE {condition}"));
+                found.extend(self.read_rows(&sql, [id], |row| row.get::<_, i64>(0))?);
+            }
         }
         Ok(found)
     }
