@@ -65,7 +65,6 @@ fn folder() -> Result<Arc<TempDir>> {
 #[derive(Debug)]
 pub struct CopyFiles {
     main: PathBuf,
-    /// Whether a log or a journal has to be merged.
     needs_recovery: bool,
     /// Declared after the files, so that it is dropped after them.
     _folder: Arc<TempDir>,
@@ -130,7 +129,6 @@ impl Drop for CopyFiles {
 pub struct PrivateCopy(Mutex<Connection>);
 
 impl PrivateCopy {
-    /// Whether it may be kept for the next read.
     pub fn may_be_kept() -> bool {
         LIVE_COPIES.load(Ordering::Relaxed) <= MAX_KEPT_COPIES
     }

@@ -17,21 +17,18 @@ use crate::replaced::Standing;
 use crate::rows_by_id::RowsById;
 use crate::{Snapshot, StoreError};
 
-/// A memory with the data for a decision about it.
 #[derive(Debug, Clone)]
 pub struct CuratedMemory {
     pub memory: Memory,
     pub digest: String,
     /// The digest without the title, if that comes from the name of its file.
     pub text_digest: Option<String>,
-    /// Whether the newest decision about it applies.
     pub is_decided: bool,
     /// Whether it changed after the newest decision, or that decision cannot be read.
     pub is_outdated: bool,
     /// The id of another memory with this content, if the decision about that one determines the
     /// status.
     pub decided_as: Option<String>,
-    /// It is out of the review queue until this day.
     pub put_off_until: Option<Date>,
     /// Its stored texts that contain characters that are not shown: control characters, or
     /// characters that hide text from a reader.
@@ -85,18 +82,15 @@ impl CuratedMemory {
         })
     }
 
-    /// Whether a person has to look at it before it is approved.
     pub fn is_flagged(&self) -> bool {
         self.contradicts.is_some() || self.warnings().into_iter().any(Warning::is_flag)
     }
 
-    /// Whether it is out of the review queue on a day.
     pub fn is_put_off(&self, today: Date) -> bool {
         self.put_off_until.is_some_and(|until| today < until)
     }
 }
 
-/// What the statistics of the review queue need to know about a memory.
 #[derive(Debug, Clone, Copy)]
 pub struct ReviewDates {
     pub status: Status,
@@ -104,14 +98,12 @@ pub struct ReviewDates {
     pub reviewed: Option<Timestamp>,
 }
 
-/// The review queue of a store.
 #[derive(Debug, Default)]
 pub struct QueueRows {
     /// The dates of every memory, with the day until which it is snoozed.
     pub dates: Vec<(ReviewDates, Option<Date>)>,
     /// The memories that wait, in stored order.
     pub waiting: Vec<CuratedMemory>,
-    /// The ids that several rows have.
     pub duplicate_ids: HashSet<String>,
     /// Memories that agents see only until they see a newer one: the newer one's id and the older
     /// one's.
@@ -282,7 +274,6 @@ impl Snapshot<'_> {
         Ok(named.collect())
     }
 
-    /// Reads the chosen row of each id.
     fn strongest_rows<T>(
         &self,
         read: impl Fn(&StoredRow<'_>) -> Result<T, StoreError>,

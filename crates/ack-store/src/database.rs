@@ -23,7 +23,6 @@ use crate::{StoreError, idle_connections};
 /// The largest database that is copied after one slow read, or because of a lock.
 const MAX_EAGER_COPY_BYTES: u64 = 256 << 20;
 
-/// How much of a source is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     Rows,

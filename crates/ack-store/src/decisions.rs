@@ -33,7 +33,6 @@ use self::signers::{Signers, signature_line};
 use crate::flags::Flags;
 use crate::layout::{Field, MemorySource};
 
-/// How many damaged lines are reported.
 const MAX_DAMAGED: usize = 100;
 
 /// The fields that make up a memory's content, in the order in which they are hashed.
@@ -70,7 +69,6 @@ pub struct Decisions {
     /// The decisions about each content, for memories with another id.
     contents: Contents,
     damaged: Vec<DamagedLine>,
-    /// The numbers of the lines that another program wrote, as far as the seal tells.
     foreign: HashSet<usize>,
     /// How many decisions do not count because they lack the signature of a listed signer; `None`
     /// if signatures are not required.
@@ -243,7 +241,6 @@ impl Decisions {
         decided.lines.last()?.time.parse().ok()
     }
 
-    /// Sorts the decisions by the memories and by the contents that they are about.
     fn sort_by_target(&mut self) {
         self.replaced.clear();
         for (id, decided) in &self.by_id {
@@ -284,7 +281,6 @@ impl Decisions {
         &self.damaged
     }
 
-    /// Every decision about a memory, oldest first.
     pub fn about(&self, id: &str) -> &[Decision] {
         self.by_id.get(id).map_or(&[], |decided| &decided.lines)
     }
@@ -295,7 +291,6 @@ impl Decisions {
         self.by_id.values().filter_map(LoggedDecisions::last)
     }
 
-    /// Whether the newest decision about a memory approved it.
     pub fn approves(&self, id: &str) -> bool {
         let last = self.by_id.get(id).and_then(LoggedDecisions::last);
         last.and_then(Decision::status).is_some_and(Status::is_served)
@@ -336,7 +331,6 @@ pub fn foreign_lines(content: &[u8], seal: Option<&Seal>) -> Vec<String> {
     foreign.map(|(_, line)| String::from_utf8_lossy(line).into_owned()).collect()
 }
 
-/// What determines the status of a store's rows.
 #[derive(Debug, Clone, Copy)]
 pub struct StatusRule<'a> {
     /// The status of rows without one.
@@ -352,7 +346,6 @@ pub struct StatusRule<'a> {
     pub against_approved: &'a FxHashSet<String>,
 }
 
-/// A row's status with the decision about it.
 #[derive(Debug, Clone, Copy)]
 pub struct JoinedStatus<'a> {
     pub status: Status,
@@ -366,7 +359,6 @@ pub struct JoinedStatus<'a> {
 }
 
 impl JoinedStatus<'_> {
-    /// The day until which the row is out of the review queue.
     pub fn put_off_until(&self) -> Option<Date> {
         self.decision.and_then(Decision::put_off_until)
     }
@@ -500,7 +492,6 @@ fn lines_of(content: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     lines.filter(|(_, line)| !line.is_empty())
 }
 
-/// A number that says which log was read, and who may have signed it. 0 stands for none.
 fn version_of(content: &[u8], signers: Option<&Signers>) -> u64 {
     let signers = signers.map_or(0, Signers::version);
     (xxh3_64(content) ^ signers.rotate_left(1)).max(1)

@@ -30,7 +30,6 @@ pub struct StoreError {
     named: NamedBy,
 }
 
-/// What is wrong with a store, or with a file beside it.
 #[derive(Debug)]
 pub enum StoreProblem {
     Missing,
@@ -195,7 +194,6 @@ impl StoreError {
         use StoreProblem as Problem;
         const WAIT: &str = "wait until its program has written to it, or remove the empty file";
         const RESTORE: &str = "restore the file from a backup";
-        /// The hint for a single database.
         const CHECK_DB: &str = "check the path that `--db` or `ACK_MEM_DB` names";
         const TABLES: &str = "`schemas/scope.sql` describes the tables that this program reads";
         let advice = match (&self.problem, &self.named) {

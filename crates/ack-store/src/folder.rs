@@ -73,7 +73,6 @@ pub fn is_notes_path(path: &Path) -> bool {
     extension == "jsonl" || may_be_added || !is_database && path.is_dir()
 }
 
-/// Notes in files, as last read.
 #[derive(Debug, Default)]
 pub struct Notes {
     /// The name of the reference whose files are approved.
@@ -101,18 +100,15 @@ pub struct NotesReport {
 struct LoadedNotes {
     dialect: Dialect,
     files: FxHashMap<OsString, ReadFile>,
-    /// The total length of all files.
     bytes: u64,
     rows: Rows,
     reference: Option<Reference>,
     /// Committed notes that could not be read and may be readable next time.
     missing: Vec<String>,
-    /// The project of notes that name none.
     project: Option<String>,
     report: Arc<NotesReport>,
     /// Committed notes with content that is not served.
     unfit: Vec<String>,
-    /// A hash of all contents.
     version: u64,
     last_listing: Option<LastListing>,
     listed_problems: Vec<String>,
@@ -144,7 +140,6 @@ fn too_many_files(path: &Path) -> StoreError {
     StoreProblem::TooManyFiles(listing::MAX_ENTRIES).at(path)
 }
 
-/// Device and inode of a folder.
 fn identity(path: &Path) -> Option<(u64, u64)> {
     let metadata = std::fs::metadata(path).ok()?;
     metadata.is_dir().then(|| (metadata.dev(), metadata.ino()))
@@ -372,12 +367,10 @@ impl LoadedNotes {
     }
 }
 
-/// Reads the notes whose committed text is served.
 struct CommittedTexts<'a> {
     dialect: Dialect,
     files: &'a FxHashMap<OsString, ReadFile>,
     reference: Option<&'a Reference>,
-    /// Once it is needed.
     opened: Option<Option<(SystemTime, Objects<'a>)>>,
     /// What may be readable next time.
     missing: Vec<String>,

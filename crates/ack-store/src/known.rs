@@ -14,7 +14,6 @@ use crate::{Snapshot, StoreError};
 
 #[derive(Debug, Default)]
 pub(crate) struct Known {
-    /// The state of the files in which the rest was found.
     state: Option<FileState>,
     pub overviews_shown: Option<bool>,
     pub counts: Option<Counts>,

@@ -6,7 +6,6 @@
 
 use rusqlite::Connection;
 
-/// Which program wrote a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Profile {
     /// The native schema, `schemas/scope.sql`.
@@ -20,7 +19,6 @@ pub enum Profile {
 }
 
 impl Profile {
-    /// The name that answers show.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Ack => "ack",
@@ -103,7 +101,6 @@ impl Field {
     }
 }
 
-/// How the public id of a row is built.
 #[derive(Debug, Clone)]
 pub struct IdScheme {
     /// The column that holds it, quoted.
@@ -158,7 +155,6 @@ impl IdScheme {
     }
 }
 
-/// A quoted column without its quotes.
 fn bare(column: &str) -> &str {
     column.trim_matches('"')
 }
@@ -169,7 +165,6 @@ pub struct MemorySource {
     pub name: String,
     /// The table, or a query for some of its rows.
     pub table: String,
-    /// The name that reads the row number.
     pub row_number: &'static str,
     pub id: IdScheme,
     pub columns: [Option<String>; Field::ALL.len()],
@@ -203,7 +198,6 @@ impl MemorySource {
         })
     }
 
-    /// Reads only the rows that meet a condition.
     pub fn keep_rows(&mut self, condition: &str) {
         const ROW_NUMBER: &str = "ack_row_number";
         let Self { table, row_number, .. } = self;
@@ -308,7 +302,6 @@ pub struct SessionSource {
     pub started: Option<String>,
 }
 
-/// A table of session overviews.
 #[derive(Debug, Clone)]
 pub struct OverviewSource {
     pub table: String,
@@ -325,7 +318,6 @@ pub struct OverviewSource {
     pub memories: Option<usize>,
 }
 
-/// The table `memory_links`.
 #[derive(Debug, Clone)]
 pub struct LinkSource {
     pub table: String,
@@ -333,7 +325,6 @@ pub struct LinkSource {
     pub columns: [String; 5],
 }
 
-/// The table `curation_log`.
 #[derive(Debug, Clone)]
 pub struct LogSource {
     pub table: String,
@@ -361,7 +352,6 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// A layout with nothing but memories.
     pub const fn new(profile: Profile, sources: Vec<MemorySource>) -> Self {
         Self {
             profile,
@@ -439,7 +429,6 @@ pub fn tables(connection: &Connection) -> rusqlite::Result<Vec<Table>> {
     tables.collect()
 }
 
-/// Finds a table by name, ignoring case.
 pub fn find<'a>(tables: &'a [Table], name: &str) -> Option<&'a Table> {
     tables.iter().find(|table| table.name.eq_ignore_ascii_case(name))
 }

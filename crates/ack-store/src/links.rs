@@ -18,7 +18,6 @@ use serde::{Deserialize, Serialize};
 const CONTRADICTS: &str = "contradicts";
 /// The kind of a link from a memory to one that it replaces.
 pub(crate) const SUPERSEDES: &str = "supersedes";
-/// How many contradictions of a memory are reported.
 const MAX_CONTRADICTIONS: usize = 5;
 
 /// The kinds of links in the native schema. Stores may contain others.
@@ -26,9 +25,7 @@ pub const KINDS: [&str; 4] = [CONTRADICTS, "derived_from", "related", SUPERSEDES
 
 const MAX_LINKS: usize = 100;
 const MAX_LINKS_PER_MEMORY: usize = 1_000;
-/// The largest number of kinds beyond [`KINDS`].
 const MAX_OTHER_KINDS: usize = 50;
-/// How many ids that no row has are named.
 const MAX_MISSING: usize = 5;
 /// How many links of a kind are checked for one between allowed memories.
 const MAX_LINKS_PER_KIND: usize = 50;
@@ -36,7 +33,6 @@ const MAX_LINKS_PER_KIND: usize = 50;
 #[derive(Debug, Clone)]
 pub struct LinkQuery<'a> {
     pub filter: StatusFilter,
-    /// Steps from the first memory.
     pub depth: u32,
     /// The kinds of links in lower case. Empty means all.
     pub kinds: &'a [String],
@@ -46,9 +42,7 @@ pub struct LinkQuery<'a> {
 pub struct LinkWalk {
     /// The links in the order they were found, nearest first.
     pub links: Vec<LinkEntry>,
-    /// Whether there are more links beyond `depth`.
     pub has_deeper_links: bool,
-    /// Whether there are more links than the limits allow.
     pub is_truncated: bool,
     /// Ids that links lead to and no row has, at most `MAX_MISSING`.
     pub missing: Vec<String>,
@@ -62,7 +56,6 @@ pub struct Link {
     pub kind: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Its confidence, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
 }
@@ -270,7 +263,6 @@ impl Snapshot<'_> {
         Ok((links, all))
     }
 
-    /// The stored links of an id, and whether the list is complete.
     fn stored_links(&self, id: &str, kinds: &[String]) -> Result<(Vec<Link>, bool), StoreError> {
         let Some(source) = &self.layout.links else { return Ok((Vec::new(), true)) };
         let kind = &source.columns[2];
@@ -288,7 +280,6 @@ impl Snapshot<'_> {
         Ok((links, all))
     }
 
-    /// Adds the links that are only recorded in `superseded_by`.
     fn add_successions(&self, id: &str, links: &mut Vec<Link>) -> Result<(), StoreError> {
         let decided = self.decisions.about(id).last();
         if let Some(newer) = decided.and_then(|last| last.into.as_deref()) {

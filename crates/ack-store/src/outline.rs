@@ -46,7 +46,6 @@ const COLUMNS: [Field; 17] = [
     Field::ReviewedAt,
 ];
 
-/// The columns of a row's whole text.
 const TEXT_COLUMNS: [Field; 6] =
     [Field::Title, Field::Subtitle, Field::Facts, Field::Concepts, Field::Narrative, Field::Status];
 
@@ -58,7 +57,6 @@ pub struct WordMatches {
     pub type_or_tags: u128,
 }
 
-/// The words found in the whole text of a row.
 #[derive(Debug, Clone, Copy)]
 pub struct RowMatches {
     pub key: RowKey,
@@ -77,7 +75,6 @@ pub struct Outline {
     /// When it was written, in milliseconds since 1970; `i64::MIN` if unknown.
     pub created: i64,
     pub matches: WordMatches,
-    /// The hashes of its tags ([`tag_hash`]).
     pub tags: Box<[u64]>,
 }
 
@@ -135,27 +132,22 @@ fn hashes_in_list(list: &[u8]) -> Box<[u64]> {
 pub struct Outlines {
     /// The memories that the filter allows and no newer one replaces, in stored order.
     pub served: Vec<Outline>,
-    /// Whether the store records which memories were reviewed.
     pub has_status: bool,
-    /// How many memories wait for review.
     pub pending: u64,
     /// When the oldest of those was written, in milliseconds since 1970.
     pub oldest_pending: Option<i64>,
     /// What recently entered the review queue and left it.
     pub flow: Flow,
-    /// The memories of each wanted session that the filter allows.
     pub members: Members,
     /// The hashes of the ids of every memory that is not rejected. Few are looked up.
     id_hashes: Vec<u64>,
 }
 
 impl Outlines {
-    /// Whether the store contains a memory with this id that is not rejected.
     pub fn contains(&self, id: &str) -> bool {
         self.id_hashes.contains(&xxh3_64(id.as_bytes()))
     }
 
-    /// Adds the chosen row of an id.
     fn add(&mut self, row: OutlineRow, filter: StatusFilter, is_replaced: bool) {
         let OutlineRow { outline, id_hash, flow, is_put_off, sessions, .. } = row;
         self.flow = [self.flow, flow].into_iter().sum();
@@ -184,7 +176,6 @@ impl Outlines {
         }
     }
 
-    /// The approximate size in bytes.
     pub fn bytes(&self) -> usize {
         /// The allocator's overhead for a small string.
         const ALLOCATION: usize = 16;
@@ -203,12 +194,10 @@ impl Outlines {
 struct OutlineRow {
     outline: Outline,
     id_hash: u64,
-    /// The id of the memory that replaces it.
     newer: Option<Box<str>>,
     /// What it alone adds to the statistics of the review queue.
     flow: Flow,
     is_put_off: bool,
-    /// The wanted names of its session.
     sessions: Vec<String>,
 }
 
@@ -218,13 +207,11 @@ impl OutlineRow {
     }
 }
 
-/// What an outline is for.
 #[derive(Clone, Copy)]
 pub struct OutlineQuery<'a> {
     pub filter: StatusFilter,
     /// Sees the fields of each memory that the filter allows.
     pub find_words: &'a dyn FindWords,
-    /// The names of the sessions whose memories are wanted.
     pub sessions: &'a HashSet<&'a str>,
     /// Memories that are snoozed until later do not count as pending.
     pub now: Timestamp,
@@ -314,7 +301,6 @@ impl Snapshot<'_> {
 struct OutlineScan<'a> {
     query: OutlineQuery<'a>,
     today: Date,
-    /// The start of the period that the statistics of the review queue are about.
     began: Timestamp,
 }
 
@@ -371,7 +357,6 @@ impl<'a> OutlineScan<'a> {
         Ok(Some(found))
     }
 
-    /// Reads what an outline says about the text of a memory.
     fn read_words(
         self,
         row: &StoredRow<'_>,

@@ -23,7 +23,6 @@ pub struct QuickState {
     log: Option<FileMetadata>,
 }
 
-/// The metadata that change with a file's content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileMetadata {
     device: u64,
@@ -72,7 +71,6 @@ impl FileMetadata {
         }
     }
 
-    /// Whether equal metadata later prove that nothing was written in between.
     pub fn is_settled(&self, now: SystemTime) -> bool {
         let bound = now.checked_sub(SETTLED_AFTER);
         let bound = bound.and_then(|bound| bound.duration_since(SystemTime::UNIX_EPOCH).ok());

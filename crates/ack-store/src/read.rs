@@ -128,7 +128,6 @@ impl Snapshot<'_> {
         Ok(self.claimed_by_id(id)?.map(|(_, memory)| memory))
     }
 
-    /// Like [`Snapshot::by_id`], with the claim of its row.
     pub(crate) fn claimed_by_id(&self, id: &str) -> Result<Option<(Claim, Memory)>, StoreError> {
         let rows = self.rows_with_id(id, |row| Ok(row.memory()?))?;
         Ok(strongest(rows))
@@ -178,7 +177,6 @@ impl Snapshot<'_> {
         Ok(counts)
     }
 
-    /// How many rows are left out, because their program marked them as deleted.
     pub(crate) fn deleted(&self) -> Result<u64, StoreError> {
         let Some(sql) = &self.layout.deleted else { return Ok(0) };
         let count: i64 = self.connection.query_row(sql, [], |row| row.get(0))?;

@@ -25,7 +25,6 @@ use ack_api::text;
 const NARRATIVE_CAP: usize = 2 << 20;
 /// What claude-mem writes in place of a title for a memory that a person saved.
 const SAVED_BY_HAND: &str = "Manual memory";
-/// The longest title that is the first sentence of a text.
 const SENTENCE_CHARS: usize = 200;
 /// The fields that may say when a memory was written, the most exact first.
 const CREATED: [Field; 3] = [Field::CreatedEpoch, Field::Created, Field::Date];
@@ -34,7 +33,6 @@ pub const UNTITLED: &str = "(untitled)";
 
 #[derive(Clone, Copy)]
 pub(crate) struct MemoryTable<'a> {
-    /// Its index in [`crate::layout::Layout::sources`].
     pub number: u8,
     pub source: &'a MemorySource,
     pub rule: StatusRule<'a>,
@@ -128,7 +126,6 @@ pub(crate) struct StoredRow<'a> {
     pub source: &'a MemorySource,
     pub key: RowKey,
     pub joined: JoinedStatus<'a>,
-    /// What is hashed.
     buffer: &'a RefCell<Vec<u8>>,
 }
 
@@ -174,7 +171,6 @@ impl StoredRow<'_> {
         Claim::new(self.joined.status, self.key)
     }
 
-    /// Whether a decision changed what it says.
     pub fn is_edited(&self) -> bool {
         self.joined.decision.is_some_and(|it| it.edit.is_some())
     }
@@ -186,7 +182,6 @@ impl StoredRow<'_> {
             || self.stored_status()?.is_ok())
     }
 
-    /// What the statistics of the review queue need to know.
     pub fn review_dates(&self) -> rusqlite::Result<ReviewDates> {
         let reviewed = match self.joined.decision {
             Some(decision) => decision.time.parse().ok(),
@@ -297,7 +292,6 @@ impl StoredRow<'_> {
         Ok(xxh3_64(&bytes))
     }
 
-    /// The stored values of its narrative's columns.
     pub fn narrative_parts(&self) -> impl Iterator<Item = rusqlite::Result<ValueRef<'_>>> {
         let first = 2 + Field::ALL.len();
         (first..first + self.source.narrative.len()).map(|column| self.row.get_ref(column))
@@ -312,7 +306,6 @@ impl StoredRow<'_> {
         Ok(memory)
     }
 
-    /// Decodes the row without what was decided about it.
     pub fn content(&self) -> rusqlite::Result<Memory> {
         let mut fields = FieldReader { row: self, repaired: Vec::new() };
         let mut memory = Memory {
@@ -356,7 +349,6 @@ impl StoredRow<'_> {
 
 struct FieldReader<'a> {
     row: &'a StoredRow<'a>,
-    /// The names of the fields that could not be read as they are stored.
     repaired: Vec<&'static str>,
 }
 
@@ -390,7 +382,6 @@ impl FieldReader<'_> {
         Ok(entries)
     }
 
-    /// Both lists of files as one.
     fn files(&mut self) -> rusqlite::Result<Vec<String>> {
         let mut files = self.list(Field::Files, "files", ListKind::Files)?;
         for file in self.list(Field::FilesMore, "files", ListKind::Files)? {
@@ -478,7 +469,6 @@ fn headings_by_hand(
     (title, subtitle)
 }
 
-/// Applies what a decision says besides the status.
 fn apply(decision: &Decision, memory: &mut Memory) {
     memory.reviewed_by = Some(text::line(&decision.actor, 200)).filter(|actor| !actor.is_empty());
     memory.reviewed_at = decision.time.parse().ok();

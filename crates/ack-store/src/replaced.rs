@@ -11,12 +11,10 @@ use crate::layout::Field;
 use crate::record::{self, MemoryTable, StoredRow};
 use crate::{Snapshot, StoreError};
 
-/// What decides whether a newer memory replaces one.
 #[derive(Debug)]
 pub(crate) struct Standing {
     pub id: String,
     pub status: Status,
-    /// The id of the memory that it names as its successor.
     pub newer: Option<Box<str>>,
 }
 
@@ -89,7 +87,6 @@ impl Snapshot<'_> {
         Ok(Arc::new(found))
     }
 
-    /// The ids of all rows, in no particular order.
     pub fn ids(&self) -> Result<Vec<String>, StoreError> {
         let mut ids = Vec::new();
         for source in &self.layout.sources {

@@ -37,9 +37,7 @@ pub type Members = HashMap<String, Vec<(RowKey, String)>>;
 
 #[derive(Debug, Clone, Copy)]
 pub struct SessionQuery<'a> {
-    /// The folded names of the projects.
     pub projects: &'a [String],
-    /// Whether sessions without a project are included.
     pub unnamed: bool,
     pub filter: StatusFilter,
     pub limit: usize,
@@ -50,11 +48,9 @@ pub struct SessionQuery<'a> {
 pub struct RecentSession {
     /// Every value by which a memory may name it.
     pub names: Vec<String>,
-    /// The session, with its own title only.
     entry: SessionEntry,
     /// The ids and titles of its memories, its summary first.
     headings: Vec<(String, String)>,
-    /// Whether it has an overview that is not shown, as [`Snapshot::withholds_overview`] says.
     pub withholds_overview: bool,
 }
 
@@ -127,7 +123,6 @@ impl Snapshot<'_> {
         self.session_title(&sessions_of(memory))
     }
 
-    /// Whether the titles of sessions may be shown as they are recorded.
     fn may_show_titles(&self, filter: StatusFilter) -> Result<bool, StoreError> {
         if filter.allows(Status::Staging) {
             return Ok(true);

@@ -19,7 +19,6 @@ pub struct Snapshot<'a> {
     pub(crate) store: &'a Store,
     pub(crate) connection: &'a Connection,
     pub layout: Arc<Layout>,
-    /// The state of the files before the snapshot began.
     pub file_state: FileState,
     pub opening: Opening,
     pub decisions: Arc<Decisions>,
@@ -85,7 +84,6 @@ impl Snapshot<'_> {
         Ok(found)
     }
 
-    /// What `read` makes of each row of a query.
     pub(crate) fn read_rows<T>(
         &self,
         sql: &str,

@@ -30,9 +30,7 @@ use crate::{NamedBy, Snapshot, StoreError, StoreProblem};
 
 /// How long a read retries while the store changes.
 pub const READ_TIMEOUT: Duration = Duration::from_secs(4);
-/// The largest value that is read whole.
 const MAX_VALUE_BYTES: i32 = 8 << 20;
-/// The largest value that SQLite itself allows.
 const SQLITE_MAX_VALUE_BYTES: i32 = 1_000_000_000;
 
 #[derive(Debug)]
@@ -82,7 +80,6 @@ impl Store {
         }
     }
 
-    /// How the store was named, for hints.
     #[must_use]
     pub fn named_by(mut self, named: NamedBy) -> Self {
         self.named = named;
@@ -111,7 +108,6 @@ impl Store {
         self
     }
 
-    /// Who may decide, if that is limited.
     pub fn signers(&self) -> Result<Option<Arc<Signers>>, StoreError> {
         self.decisions.as_ref().map_or(Ok(None), DecisionLog::signers)
     }
@@ -131,7 +127,6 @@ impl Store {
         self
     }
 
-    /// People's decisions about its memories.
     pub fn decisions(&self) -> Result<Arc<Decisions>, StoreError> {
         self.decisions.as_ref().map_or_else(|| Ok(Arc::default()), DecisionLog::read)
     }
@@ -156,7 +151,6 @@ impl Store {
         &self.path
     }
 
-    /// The status of rows without one.
     pub const fn unreviewed(&self) -> Unreviewed {
         self.unreviewed
     }
@@ -213,7 +207,6 @@ impl Store {
         self.read_snapshot(READ_TIMEOUT, Access::Rows, read)
     }
 
-    /// Like [`Store::snapshot`], with a time limit for retries.
     pub fn snapshot_with_timeout<T>(
         &self,
         timeout: Duration,

@@ -74,7 +74,6 @@ pub fn time_value(value: ValueRef<'_>) -> Option<Timestamp> {
     }
 }
 
-/// A value as a number between 0 and 1, or `None`.
 pub fn share_value(value: ValueRef<'_>) -> Option<f64> {
     #[expect(clippy::cast_precision_loss, reason = "a fraction between 0 and 1")]
     let number = match value {
@@ -86,7 +85,6 @@ pub fn share_value(value: ValueRef<'_>) -> Option<f64> {
     (number.is_finite() && (0.0..=1.0).contains(&number)).then_some(number)
 }
 
-/// How a list that is not JSON is separated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ListKind {
     /// Sentences: separated by lines or ` | `, never by commas.
@@ -138,7 +136,6 @@ fn list_entry(value: &Value) -> Option<String> {
     }
 }
 
-/// The members of an object, each as `key: value`.
 fn members(value: &Value) -> Vec<String> {
     let members = value.as_object().into_iter().flatten();
     members.filter_map(|(key, value)| Some(format!("{key}: {}", list_entry(value)?))).collect()

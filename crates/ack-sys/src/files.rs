@@ -109,7 +109,6 @@ pub fn make_private(folder: &Path) -> Result<()> {
     builder.recursive(true).mode(0o700).create(folder)
 }
 
-/// Creates a file that only its owner can read.
 pub fn create_private(path: &Path) -> Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(0o600).open(path)
@@ -151,7 +150,6 @@ fn expect_file(kind: FileType) -> Result<()> {
     })
 }
 
-/// The kind of a file that is neither a regular file nor a folder.
 fn special_kind(kind: FileType) -> Option<&'static str> {
     if kind.is_file() || kind.is_dir() {
         None

@@ -8,7 +8,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long an unused entry stays open.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A pool of open resources of one kind, with a limit on their number.
@@ -20,12 +19,10 @@ pub struct IdlePool<T> {
 struct PoolState<T> {
     /// The least recently used entry comes first.
     entries: Vec<(Instant, T)>,
-    /// Whether the thread that closes entries is running.
     has_sweeper: bool,
 }
 
 impl<T: Send + 'static> IdlePool<T> {
-    /// An empty pool for at most `max` entries.
     pub const fn new(max: usize) -> Self {
         let state = PoolState { entries: Vec::new(), has_sweeper: false };
         Self { max, state: Mutex::new(state) }
@@ -35,7 +32,6 @@ impl<T: Send + 'static> IdlePool<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the newest matching entry out of the pool.
     pub fn take(&self, matches: impl Fn(&T) -> bool) -> Option<T> {
         let mut state = self.state();
         let index = state.entries.iter().rposition(|(_, entry)| matches(entry))?;
@@ -61,7 +57,6 @@ impl<T: Send + 'static> IdlePool<T> {
         Some(found)
     }
 
-    /// Adds a resource to the pool.
     pub fn keep(&'static self, value: T) {
         let mut state = self.state();
         state.entries.push((Instant::now(), value));
@@ -85,7 +80,6 @@ impl<T: Send + 'static> IdlePool<T> {
         self.state().entries.retain(|(_, entry)| keep(entry));
     }
 
-    /// Closes unused entries until none is left.
     fn sweep(&self) {
         loop {
             thread::sleep(IDLE_TIMEOUT / 4);

@@ -26,7 +26,6 @@ const MAX_WATCHED_FOLDERS: usize = 2_000;
 const MAX_UNVERIFIED: Duration = Duration::from_secs(5);
 /// How long to wait before trying again to watch a folder that could not be watched.
 const RETRY_AFTER: Duration = Duration::from_secs(30);
-/// The folders that are watched now.
 static WATCHED_FOLDERS: AtomicUsize = AtomicUsize::new(0);
 
 /// One folder whose changes are counted, so that what was read from it can be reused as long as the
@@ -40,7 +39,6 @@ pub struct FolderWatch {
 #[derive(Debug)]
 struct WatchState {
     watch: Option<Watch>,
-    /// When it last could not be watched.
     failed: Option<Instant>,
     generation: u64,
     since: Instant,
@@ -137,7 +135,6 @@ mod linux {
     /// thousand.
     const MAX_FOLDERS: usize = 2_000;
 
-    /// Folders that are watched.
     #[derive(Debug, Default)]
     pub struct Watch {
         has_changed: Arc<AtomicBool>,
@@ -145,7 +142,6 @@ mod linux {
         is_incomplete: bool,
     }
 
-    /// The queue of the process.
     struct Queue {
         inotify: Inotify,
         /// The watches of each folder; two watches may share one.
@@ -223,7 +219,6 @@ mod linux {
     }
 
     impl Queue {
-        /// Reads all events and marks the affected watches.
         fn read(&mut self) {
             loop {
                 match self.inotify.read_events() {
@@ -271,13 +266,10 @@ mod other {
     pub struct Watch;
 
     impl Watch {
-        /// Does nothing.
         pub fn add(&mut self, _folder: &Path) {}
 
-        /// Does nothing.
         pub fn stop(&mut self) {}
 
-        /// Always true.
         pub fn has_changed(&self) -> bool {
             true
         }

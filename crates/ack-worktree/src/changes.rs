@@ -29,7 +29,6 @@ use ack_sys::files;
 /// The largest index that is read: about two hundred thousand files.
 const MAX_INDEX_BYTES: u64 = 24 << 20;
 const MAX_FILES: usize = 24;
-/// How many files a thread takes at a time.
 const BATCH_SIZE: usize = 64;
 /// Below this number of files, one thread is faster than starting several.
 const MIN_PARALLEL_FILES: usize = 512;
@@ -48,16 +47,12 @@ pub struct Changes {
     /// first, then by modification time with the newest first, then deleted files, then those of
     /// the branch's commits.
     pub files: Vec<String>,
-    /// How many files git tracks here.
     pub tracked: usize,
     pub compared: usize,
-    /// Why staged files are missing.
     pub staged_unknown: Option<Unknown>,
-    /// Why files of the branch's commits are missing.
     pub branch_unknown: Option<Unknown>,
 }
 
-/// A tracked file.
 struct Candidate<'a> {
     path: &'a str,
     entry: &'a Entry,
@@ -177,7 +172,6 @@ impl<'a> History<'a> {
     }
 }
 
-/// When the file of an entry was written, as the index recorded it.
 fn recorded_mtime(entry: &Entry) -> Option<SystemTime> {
     let time = &entry.stat.mtime;
     let since = Duration::new(u64::from(time.secs), time.nsecs.min(999_999_999));
@@ -219,7 +213,6 @@ fn is_shared_elsewhere(repository: &Repository) -> bool {
 struct Folder<'a> {
     /// Something changed in it after git recorded its files.
     active: bool,
-    /// When it last changed, in seconds.
     written: u64,
     path: &'a str,
 }
@@ -304,7 +297,6 @@ fn parallel_filter_map<T: Sync, F: Send>(
     (found, checked.into_inner())
 }
 
-/// Compares files with their index entries until the time is up.
 fn compare<'a>(
     candidates: &[Candidate<'a>],
     top: &Path,

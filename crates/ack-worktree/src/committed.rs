@@ -123,10 +123,8 @@ fn files_below(
     Ok(Some(files))
 }
 
-/// Git's object names for a file's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ObjectNames {
-    /// Of the content as it is.
     pub exact: ObjectId,
     /// Of the content with Unix line endings, if it has others.
     pub plain: Option<ObjectId>,
@@ -149,7 +147,6 @@ impl ObjectNames {
         Some(Self { exact: name(content)?, plain: plain.as_deref().and_then(name) })
     }
 
-    /// Whether a tree names this content.
     pub fn include(&self, committed: Option<&ObjectId>) -> bool {
         committed.is_some_and(|id| *id == self.exact || Some(*id) == self.plain)
     }

@@ -12,7 +12,6 @@ use rustc_hash::FxHashMap as HashMap;
 use crate::committed::MAX_DEPTH;
 use crate::objects::{Commit, Objects, TreeItem, TreeItems, Unknown};
 
-/// How many commits are read to find where the branch began.
 const MAX_COMMITS: usize = 5_000;
 /// How many files are collected. A branch that changed more has no clear subject.
 const MAX_FILES: usize = 1_000;
@@ -44,7 +43,6 @@ pub fn branch_files(
     Ok(found)
 }
 
-/// The tips of the default branch, remote and local.
 fn bases(objects: &Objects<'_>, branch: Option<&str>) -> Vec<ObjectId> {
     let remote_name =
         |remote: &str| DEFAULT_BRANCHES.map(|name| format!("refs/remotes/{remote}/{name}"));
@@ -159,7 +157,6 @@ pub fn commits_since(
     Err(Unknown::OutOfTime)
 }
 
-/// The first parent of a commit; `None` of the first one.
 fn first_parent(objects: &mut Objects<'_>, commit: &Commit) -> Result<Option<Commit>, Unknown> {
     let Some(parent) = commit.parents.first() else { return Ok(None) };
     match objects.commit(*parent) {
@@ -168,7 +165,6 @@ fn first_parent(objects: &mut Objects<'_>, commit: &Commit) -> Result<Option<Com
     }
 }
 
-/// Whether a file differs between two trees.
 fn differs(
     objects: &mut Objects<'_>,
     old: Option<ObjectId>,
@@ -242,7 +238,6 @@ pub fn staged_files<'a>(
     Ok(found)
 }
 
-/// Compares the entries of the index below `folder` with its tree.
 fn compare_index<'a>(
     objects: &mut Objects<'_>,
     tree: Option<ObjectId>,

@@ -16,10 +16,8 @@ pub const MAX_OBJECT_BYTES: usize = 8 << 20;
 /// How many objects are read whatever the time, so that a short history is known even on a slow
 /// machine.
 const MIN_READS: usize = 64;
-/// How many tags of tags are followed.
 const MAX_NESTED_TAGS: usize = 5;
 
-/// Why a part of the history is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unknown {
     OutOfTime,
@@ -139,7 +137,6 @@ impl<'a> Objects<'a> {
         }
     }
 
-    /// The commit that is checked out; `None` on a branch without commits.
     pub fn head(&self) -> Result<Option<ObjectId>, Unknown> {
         references::head(self.repository)
     }
@@ -166,7 +163,6 @@ impl<'a> Objects<'a> {
         Err(Unknown::Unreadable)
     }
 
-    /// Whether an object exists and is larger than what is read.
     pub fn is_too_large(&self, id: ObjectId) -> bool {
         !self.is_special(id)
             && matches!(

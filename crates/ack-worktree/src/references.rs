@@ -20,11 +20,9 @@ pub enum ResolveError {
     /// It is the name of a commit, not of a reference.
     Hash,
     Missing,
-    /// Several references have this short name.
     Ambiguous(Vec<String>),
     /// The repository keeps its references in a format that is not read here (reftable).
     OtherFormat,
-    /// Objects cannot be read.
     Unreadable(Unknown),
 }
 

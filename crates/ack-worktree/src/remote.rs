@@ -26,7 +26,6 @@ const SSH_OVER_HTTPS: [(&str, &str); 3] = [
 pub struct UrlRewrites {
     /// The start of a URL, and what git replaces it with.
     prefixes: Vec<(String, String)>,
-    /// The hosts of the user's ssh configuration, in order.
     hosts: Vec<SshHost>,
 }
 
@@ -189,7 +188,6 @@ fn without_git(path: &str) -> &str {
     path.strip_suffix(".git").unwrap_or(path).trim_end_matches('/')
 }
 
-/// The main host behind an alias.
 fn canonical_host(host: &str) -> &str {
     let host = host.trim_end_matches('.');
     let host = host.strip_prefix("www.").unwrap_or(host);

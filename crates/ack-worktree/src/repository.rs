@@ -9,7 +9,6 @@ use ack_sys::files;
 
 const MAX_GIT_FILE_BYTES: u64 = 1 << 20;
 
-/// The repository that contains a folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Repository {
     /// The folder of the main working tree, even if the folder is in a linked worktree.
@@ -102,7 +101,6 @@ pub fn user_settings(home: Option<&Path>) -> impl Iterator<Item = gix_config::Fi
     files.filter_map(move |file| settings_file(&home?.join(file), gix_config::Source::User))
 }
 
-/// Reads a git configuration file, without its includes.
 pub fn settings_file(path: &Path, source: gix_config::Source) -> Option<gix_config::File> {
     let text = files::read(path, MAX_GIT_FILE_BYTES).ok()?;
     let origin = gix_config::file::Metadata::from(source).at(path);
@@ -130,7 +128,6 @@ fn is_safe_to_discover(folder: &Path) -> bool {
     true
 }
 
-/// The git folder that a `.git` file names.
 fn linked_git_dir(folder: &Path, file: &Path) -> Option<PathBuf> {
     let text = files::read_text(file, MAX_GIT_FILE_BYTES).ok()?;
     Some(folder.join(text.strip_prefix("gitdir:")?.trim()))

@@ -50,7 +50,6 @@ const MARKER_FILES: [&str; 3] = ["CACHEDIR.TAG", "pyvenv.cfg", ".git"];
 /// Suffixes of backups, logs and temporary files.
 const JUNK_SUFFIXES: [&str; 8] = ["~", ".bak", ".log", ".orig", ".pyc", ".rej", ".swp", ".tmp"];
 
-/// A file that git does not track.
 #[derive(Debug)]
 pub struct UntrackedFile {
     /// Its path from the top of the working tree.
@@ -106,10 +105,8 @@ struct UntrackedSearch<'a> {
     index: &'a State,
     top: &'a Path,
     rules: IgnoreRules<'a>,
-    /// Files older than this are left out.
     oldest: Option<SystemTime>,
     end: Instant,
-    /// How many entries of new folders may still be checked.
     entries: usize,
     found: Vec<UntrackedFile>,
 }
@@ -151,7 +148,6 @@ impl UntrackedSearch<'_> {
             && !self.rules.is_ignored_folder(path)
     }
 
-    /// Adds a file, if it is new.
     fn add_file(&mut self, folder: &str, entry: &DirEntry, path: String) {
         let is_tracked = self.index.entry_index_by_path(path.as_str().into()).is_ok();
         let is_junk = JUNK_SUFFIXES.iter().any(|end| path.ends_with(end));
@@ -176,7 +172,6 @@ struct IgnoreRules<'a> {
 }
 
 struct FolderRules {
-    /// Its `.gitignore`.
     patterns: Option<List<Ignore>>,
     ignored: bool,
 }

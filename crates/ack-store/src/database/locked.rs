@@ -20,12 +20,9 @@ const MAX_LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 /// A lock that was last observed longer ago than this may be a different one.
 const LOCK_OBSERVATION_TTL: Duration = Duration::from_secs(10);
 
-/// What is known about a writer that holds its lock.
 #[derive(Debug, Default)]
 pub(super) struct LockState {
-    /// The files under the lock.
     observed: Option<LockObservation>,
-    /// The last state that was read while no lock was held.
     unlocked: Option<FileState>,
     /// When the store was last read while locked, unless it has been read unlocked since.
     read_while_locked: Option<Timestamp>,

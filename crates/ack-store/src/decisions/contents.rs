@@ -15,10 +15,8 @@ use ack_api::text;
 
 use super::LoggedDecisions;
 
-/// The contents that agents must not see under another id.
 #[derive(Debug, Default, Clone)]
 pub struct Contents {
-    /// What hides each of them, the strictest first.
     by_digest: HashMap<String, Vec<ExcludedContent>>,
 }
 
@@ -44,7 +42,6 @@ struct ExcludedContent {
     strictness: Strictness,
     line: Reverse<usize>,
     id: String,
-    /// The memory that took its place.
     successor: Option<String>,
 }
 

@@ -45,7 +45,6 @@ struct LoadedLog {
     decisions: Result<Arc<Decisions>, LogProblem>,
 }
 
-/// What metadata say about a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum FileState {
     Missing,
@@ -67,7 +66,6 @@ impl FileState {
         }
     }
 
-    /// Whether an equal state later proves that nothing was written in between.
     fn is_settled(&self, path: &Path) -> bool {
         match self {
             Self::Missing => true,
@@ -168,7 +166,6 @@ impl DecisionLog {
         decisions.map_err(|problem| self.lost(problem))
     }
 
-    /// Who may decide, if that is limited.
     pub fn signers(&self) -> Result<Option<Arc<Signers>>, StoreError> {
         self.read_signers(None)
     }

@@ -17,7 +17,6 @@ use super::lines_of;
 
 const MAX_SEAL_BYTES: u64 = 64 << 20;
 const HASH_DIGITS: usize = 16;
-/// The first line of the file.
 const HEAD: &str = "# the lines of decisions.jsonl that must not be lost; written by ack-memory";
 /// What marks a line that another program wrote.
 const FOREIGN: &str = " ?";
@@ -35,12 +34,9 @@ struct SealedLine {
     origin: LineOrigin,
 }
 
-/// How a line came into the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineOrigin {
-    /// This program wrote it.
     Own,
-    /// Another program wrote it.
     Foreign,
     /// This program is about to write it. If it is killed, the line may be missing.
     Pending,
@@ -136,7 +132,6 @@ impl Seal {
 
 /// A comparison of a seal with a log, whose lines come one by one.
 pub(super) struct SealWalk {
-    /// The hashes of the lines that this program wrote.
     own: FxHashSet<u64>,
     /// The hashes of the lines that the log must have and that did not come yet.
     missing: FxHashSet<u64>,
@@ -150,7 +145,6 @@ impl SealWalk {
         self.own.contains(&hash)
     }
 
-    /// How many lines of the seal the log does not have.
     pub(super) fn lost(&self) -> usize {
         self.missing.len()
     }

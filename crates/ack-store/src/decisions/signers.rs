@@ -24,13 +24,10 @@ use super::lines_of;
 pub const NAMESPACE: &str = "ack-memory";
 /// Security keys end their signatures with a byte of flags and a counter of four bytes.
 const SK_TRAILER_BYTES: usize = 5;
-/// The flag that says that somebody touched the key.
 const SK_TOUCHED: u8 = 1;
 
-/// A SHA-256 in hexadecimal digits.
 type LineDigest = String;
 
-/// Who may decide about a scope.
 #[derive(Debug)]
 pub struct Signers {
     scope: String,
@@ -177,7 +174,6 @@ pub(super) fn signature_line(line: &[u8]) -> Option<SignatureLine> {
     serde_json::from_slice(line).ok()
 }
 
-/// Whether the person touched the key, if it is one that can tell.
 fn is_touched(signature: &SshSig) -> bool {
     let key = signature.public_key();
     if !key.is_sk_ed25519() && !key.is_sk_ecdsa_p256() {

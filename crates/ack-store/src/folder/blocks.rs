@@ -11,9 +11,7 @@ const MAX_CONTEXT_CHARS: usize = 200;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Block {
     pub headings: Vec<String>,
-    /// The paragraph that introduces the list, ending with a colon.
     pub lead: Option<String>,
-    /// Its text, without the mark of the list.
     pub text: String,
     pub is_item: bool,
 }
@@ -32,11 +30,9 @@ pub fn blocks(text: &str) -> Vec<Block> {
 #[derive(Default)]
 struct Splitter {
     blocks: Vec<Block>,
-    /// The headings above, with their levels.
     headings: Vec<(usize, String)>,
     lead: Option<String>,
     open: Option<OpenBlock>,
-    /// How many empty lines came since the last line with text.
     blank_lines: usize,
 }
 
@@ -45,9 +41,7 @@ struct OpenBlock {
     text: String,
     /// The indentation of an item's mark; `None` for a paragraph.
     item: Option<usize>,
-    /// How far its text is indented.
     indent: usize,
-    /// Whether the steps of a numbered list are part of it.
     has_steps: bool,
 }
 
@@ -162,7 +156,6 @@ fn is_rule(line: &str) -> bool {
         && line.chars().all(|c| Some(c) == mark || c == ' ')
 }
 
-/// Whether a paragraph introduces what follows.
 fn is_lead(text: &str) -> bool {
     let text = text.trim_end().trim_end_matches(['*', '_']);
     text.ends_with([':', '：']) && !text.contains("\n\n")
@@ -170,7 +163,6 @@ fn is_lead(text: &str) -> bool {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Item<'t> {
-    /// How far its mark is indented.
     pub indent: usize,
     text_indent: usize,
     pub is_numbered: bool,

@@ -82,7 +82,6 @@ impl ReadFile {
     }
 }
 
-/// The content of a file, if it is still the same.
 pub fn read_if_unchanged(
     path: &Path,
     content: Content,
@@ -116,7 +115,6 @@ pub fn max_bytes(path: &Path) -> u64 {
     if note::is_json_lines(path) { MAX_LINES_BYTES } else { MAX_FILE_BYTES }
 }
 
-/// Whether a file of JSON lines begins with a memory.
 pub fn starts_with_memory(path: &Path) -> bool {
     files::read_head(path, HEAD_BYTES)
         .is_ok_and(|head| lines::are_memories(&String::from_utf8_lossy(&head)))

@@ -15,7 +15,6 @@ const MAX_HEADER_BYTES: usize = 256 << 10;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Header {
     values: BTreeMap<String, Vec<String>>,
-    /// The keys whose values are written as a list.
     lists: BTreeSet<String>,
     is_never_closed: bool,
 }
@@ -104,7 +103,6 @@ pub fn split(note: &str) -> (Header, &str) {
     (header, text)
 }
 
-/// The text before and after the first line that `ends` it.
 fn split_at_line(text: &str, ends: impl Fn(&str) -> bool) -> Option<(&str, &str)> {
     let mut position = 0;
     for line in text.split_inclusive('\n') {
@@ -117,7 +115,6 @@ fn split_at_line(text: &str, ends: impl Fn(&str) -> bool) -> Option<(&str, &str)
     None
 }
 
-/// Keys with which a header often begins.
 const USUAL_KEYS: [&str; 10] =
     ["title", "name", "id", "type", "description", "summary", "date", "created", "tags", "status"];
 
@@ -126,7 +123,6 @@ fn may_be_header(line: &str) -> bool {
     line.starts_with([' ', '\t', '-', '#']) || key_of(line).is_some_and(|key| !key.contains(' '))
 }
 
-/// Whether a line is neither empty nor a comment.
 fn is_prose(line: &str) -> bool {
     let line = line.trim();
     !line.is_empty() && !line.starts_with('#')
@@ -180,14 +176,12 @@ fn unquoted(value: &str) -> String {
     inner.unwrap_or(value).to_owned()
 }
 
-/// A map or a list that is being read.
 struct Open {
     /// The key whose value it is; empty for the whole header.
     key: String,
     /// Whether it is a list, or a map in one: then its values are added to those of others.
     is_in_list: bool,
     is_map: bool,
-    /// The key in a map whose value comes next.
     next: Option<String>,
 }
 

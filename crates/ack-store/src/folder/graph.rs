@@ -63,7 +63,6 @@ fn entity_note(name: String, value: &Value) -> Note {
     }
 }
 
-/// Adds each relation to the first entity that has its name.
 fn add_relations(notes: &mut [Note], relations: Vec<Relation>) {
     let mut positions: FxHashMap<String, usize> = FxHashMap::default();
     for (position, note) in notes.iter().enumerate() {

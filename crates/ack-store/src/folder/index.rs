@@ -25,7 +25,6 @@ const MAX_TITLE_CHARS: usize = 160;
 const TITLE_BYTES: usize = 4 << 10;
 /// The words that may stand before the link of an entry: `See`, `Details in`.
 const ENTRY_WORDS: [&str; 8] = ["see", "also", "more", "details", "read", "in", "at", "and"];
-/// How deep the lists below entries are read.
 const MAX_DEPTH: usize = 4;
 /// Words that name the whole index in its first heading.
 const INDEX_WORDS: [&str; 4] = ["memory", "memories", "index", "notes"];
@@ -127,7 +126,6 @@ fn context(block: &Block) -> Vec<String> {
     headings.chain(lead).filter(|part| !part.is_empty()).collect()
 }
 
-/// The text before the first block of code or list in it.
 fn before_code(text: &str) -> &str {
     if text.starts_with("```") || text.starts_with("~~~") {
         return "";
@@ -174,7 +172,6 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
 }
 
-/// The marks around emphasized text and code.
 const EMPHASIS: [char; 5] = ['*', '_', '`', '~', ' '];
 
 /// Whether what follows a link describes its target: nothing, or a text after a dash or the like.
@@ -186,7 +183,6 @@ fn begins_description(after: &str) -> bool {
         || is_apart && text.starts_with(['-', '(', '→', '|'])
 }
 
-/// A text without the marks of emphasis and links.
 fn plain(text: &str) -> String {
     let text = text.replace("**", "");
     let mut plain = String::with_capacity(text.len());

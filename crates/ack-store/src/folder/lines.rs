@@ -6,7 +6,6 @@ use jiff::Timestamp;
 use super::note::{Note, NoteStatus};
 use super::statements::SUPERSEDED_BY;
 
-/// How many lines are examined to find out what a file contains.
 const SAMPLE_LINES: usize = 20;
 
 /// Passes each line that is not blank to `read`. Returns the reason for the first one that it

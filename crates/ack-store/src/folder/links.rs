@@ -6,7 +6,6 @@ use super::listing::is_markdown;
 use super::markdown::{Line, lines, without_code};
 use super::note::INDEX;
 
-/// How many links to other notes are followed in one note.
 pub const MAX_NOTES: usize = 1_000;
 pub const MAX_NAME_BYTES: usize = 200;
 
@@ -126,7 +125,6 @@ pub fn target_paths(target: &str, note: &Path, folder: &Path, top: Option<&Path>
     }
 }
 
-/// A path without `.` and `..`.
 fn normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for part in path.components() {

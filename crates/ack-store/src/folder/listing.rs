@@ -25,7 +25,6 @@ const UNREAD_EXTENSIONS: [&str; 12] = [
 ];
 const MAX_DEPTH: usize = 32;
 
-/// Whether a folder or file inside a folder of notes is skipped because of its name.
 pub fn is_skipped(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b".") || name == "node_modules"
 }
@@ -59,14 +58,11 @@ impl FileEntry {
 pub struct Listing {
     /// The files, each once, in no particular order.
     pub files: Vec<FileEntry>,
-    /// What could not be read.
     pub problems: Vec<String>,
     /// Those of the problems that may hide notes: folders that cannot be opened, and special files
     /// with the name of a note.
     pub hidden: Vec<String>,
-    /// That there are more files than are read.
     pub cut: Option<String>,
-    /// Whether there is more than is visited.
     pub is_too_large: bool,
     /// A watch of the folders that began before they were listed.
     pub watch: Watch,
@@ -90,7 +86,6 @@ fn unread_problem(unread: &BTreeMap<&'static str, usize>) -> Option<String> {
     })
 }
 
-/// A path in a folder for a message.
 fn shown(path: &Path) -> String {
     ack_api::text::line(&path.display().to_string(), 100)
 }
@@ -149,7 +144,6 @@ struct FolderVisit<'a> {
     dialect: Dialect,
     listing: Listing,
     instructions: Vec<String>,
-    /// How many files may be notes and are not read, by their extensions.
     unread: BTreeMap<&'static str, usize>,
 }
 

@@ -34,7 +34,6 @@ struct Fence {
 }
 
 impl Fence {
-    /// Whether the next line belongs to a block of code.
     fn holds(&mut self, line: &str) -> bool {
         let line = line.trim();
         let mark = line.chars().next().filter(|c| "`~".contains(*c));
@@ -210,7 +209,6 @@ enum CommentKind {
     Obsidian,
 }
 
-/// The kind of comment that a mark opens.
 fn opened_comment(text: &str, start: usize) -> Option<CommentKind> {
     let (before, rest) = text.split_at_checked(start)?;
     if rest.starts_with("<!--") {
@@ -223,7 +221,6 @@ fn opened_comment(text: &str, start: usize) -> Option<CommentKind> {
     is_opened.then_some(CommentKind::Obsidian)
 }
 
-/// Where the comment ends that begins at a position.
 fn comment_end(text: &str, kind: CommentKind, start: usize) -> Option<usize> {
     // `<!-->` is a whole comment.
     let from = start + 2;

@@ -12,7 +12,6 @@ pub enum NoteStatus {
     Plain,
     /// It is not finished, or it is not clear what its status means.
     Draft,
-    /// It is no longer valid.
     Withdrawn,
     /// It matters beyond its own project.
     Promoted,
@@ -54,7 +53,6 @@ impl NoteStatus {
     }
 }
 
-/// A memory as read from a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Note {
     pub id: String,
@@ -70,7 +68,6 @@ pub struct Note {
     pub title: String,
     /// Whether it has no title of its own, no text and no facts.
     pub says_nothing: bool,
-    /// Whether the title comes from the file's name.
     pub is_named_by_file: bool,
     pub subtitle: Option<String>,
     pub kind: Option<String>,

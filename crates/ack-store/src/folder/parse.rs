@@ -63,7 +63,6 @@ pub fn read(
     (notes, problem)
 }
 
-/// The memories of a text, as its file is cut.
 fn cut(dialect: Dialect, relative: &Path, text: &str) -> (Vec<Note>, Option<String>) {
     let body = || without_comments(split(text).1);
     let notes = match dialect.cut(relative) {
@@ -96,7 +95,6 @@ fn cut(dialect: Dialect, relative: &Path, text: &str) -> (Vec<Note>, Option<Stri
 /// The beginning of a file in which OpenClaw keeps what was said in a session.
 const SESSION_HEADING: &str = "# Session:";
 
-/// Notes whose file says what kind they are.
 fn named_by_file(mut notes: Vec<Note>, relative: &Path) -> Vec<Note> {
     for note in &mut notes {
         note.kind = Some(stem(relative));
@@ -118,7 +116,6 @@ fn rollout(relative: &Path, content: &str) -> Note {
     }
 }
 
-/// The memory in a Markdown note, and what is wrong with a part of it.
 fn markdown(dialect: Dialect, relative: &Path, content: &str) -> (Note, Option<String>) {
     let (header, text) = split(content);
     let text = &*without_comments(text);
@@ -178,7 +175,6 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> (Note, Option<S
 struct Headings {
     title: String,
     subtitle: Option<String>,
-    /// Whether the title comes from the name of the file.
     are_from_file: bool,
 }
 
@@ -262,7 +258,6 @@ fn stem(relative: &Path) -> String {
     relative.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Other names of a note, as Obsidian keeps them.
 fn aliases(header: &Header) -> Vec<String> {
     let written = header.list(&["aliases", "alias"]).into_iter();
     let mut aliases: Vec<String> = Vec::new();

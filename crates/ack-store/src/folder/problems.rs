@@ -87,7 +87,6 @@ impl LoadedNotes {
         unserved
     }
 
-    /// The committed files of which lines could not be read.
     pub(super) fn broken_lines(&self) -> Vec<String> {
         let committed = self.rows.files().filter(|(_, row)| row.is_committed);
         let lines = committed.filter(|(relative, _)| self.has_lines(Path::new(relative)));

@@ -21,7 +21,6 @@ use super::files::ReadFile;
 use super::listing::is_skipped;
 use super::rows::{Content, NoteRow, RowKey};
 
-/// How long reading git's objects may take.
 const MAX_TIME: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
@@ -96,7 +95,6 @@ struct ResolvedReference {
 }
 
 impl Reference {
-    /// Nothing is read yet.
     pub const fn new(name: String) -> Self {
         Self { name, resolved: None, problem: None }
     }

@@ -68,7 +68,6 @@ pub enum Content {
     Object(ObjectName),
 }
 
-/// Identifies a note.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RowKey {
     /// The path of its file in the folder. Paths are compared byte by byte, which is faster than by
@@ -97,7 +96,6 @@ pub struct NoteRow {
     pub committed_as: Option<ObjectName>,
 }
 
-/// The notes of a file that are served.
 #[derive(Debug, Clone)]
 pub struct StoredFile {
     slot: i64,
@@ -118,7 +116,6 @@ pub struct StoredFile {
     pub problem: Option<String>,
 }
 
-/// The notes of a file, and what is wrong with a part of it.
 #[derive(Debug)]
 pub struct FileNotes {
     pub notes: Vec<Note>,
@@ -126,7 +123,6 @@ pub struct FileNotes {
     pub problem: Option<String>,
 }
 
-/// The rows, and the database that holds them.
 #[derive(Debug)]
 pub struct Rows {
     pub connection: Connection,

@@ -27,7 +27,6 @@ const REPLACEMENTS: [(&str, &str); 6] = [
     ("superseded by", SUPERSEDED_BY),
     ("superceded by", SUPERSEDED_BY),
 ];
-/// What may stand between such a phrase and its links.
 const MARKS: [char; 12] = [' ', '\t', ':', '*', '_', '-', '–', '—', '→', ',', '&', '"'];
 
 const MAX_LINK_BYTES: usize = 1_000;
@@ -35,7 +34,6 @@ const MAX_LINK_BYTES: usize = 1_000;
 /// The kind of a link and the name of its target, or `/` and the path of its file.
 type NamedLink = (String, String);
 
-/// Whether a line is a statement `- [category] text`.
 pub fn is_statement(line: &str) -> bool {
     item(line).and_then(|item| statement(item.text)).is_some()
 }

@@ -18,7 +18,6 @@ use crate::{Snapshot, StoreError};
 use ack_api::memory::{MAX_SUCCESSORS, Memory, StatusFilter};
 use ack_api::source::{Claim, Records, RowKey};
 
-/// How many rows one statement reads.
 const ROWS_PER_STATEMENT: usize = 500;
 
 impl Snapshot<'_> {
@@ -60,7 +59,6 @@ impl Snapshot<'_> {
         Ok(outlines)
     }
 
-    /// The rows whose stored files match.
     fn rows_naming_files(
         &self,
         source: &MemorySource,
@@ -83,7 +81,6 @@ impl Snapshot<'_> {
         })
     }
 
-    /// The rows whose files a curator changed.
     fn rows_with_edited_files(&self, source: &MemorySource) -> Result<Vec<i64>, StoreError> {
         let mut found = Vec::new();
         for decision in self.decisions.newest() {

@@ -171,7 +171,6 @@ pub fn recognise_v3(tables: &[Table]) -> Option<Layout> {
     })
 }
 
-/// SQL for the project of which a row's project is a worktree.
 fn parent_project(project: &str) -> String {
     format!("nullif(substr({project}, 1, instr({project}, '/') - 1), '')")
 }

@@ -7,13 +7,11 @@ use crate::{Snapshot, StoreError, values};
 use ack_api::memory::{Memory, Overviews, StatusFilter};
 use ack_api::text;
 
-/// The largest overview in bytes.
 const OVERVIEW_CAP: usize = 1_500;
 
 #[derive(Clone, Copy)]
 pub(super) struct SessionRef<'a> {
     pub names: &'a [String],
-    /// The project whose overviews come first.
     pub project: Option<&'a str>,
     pub filter: StatusFilter,
 }
