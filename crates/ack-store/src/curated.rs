@@ -26,12 +26,10 @@ pub struct CuratedMemory {
     pub is_decided: bool,
     /// Whether it changed after the newest decision, or that decision cannot be read.
     pub is_outdated: bool,
-    /// The id of another memory with this content, if the decision about that one determines the
-    /// status.
+    /// The memory with the same content whose decision determines the status.
     pub decided_as: Option<String>,
     pub put_off_until: Option<Date>,
-    /// Its stored texts that contain characters that are not shown: control characters, or
-    /// characters that hide text from a reader.
+    /// Its stored texts with control characters, or characters that hide text from a reader.
     pub hiding_texts: Vec<String>,
     /// An approved memory that it is known to contradict: a link says so.
     pub contradicts: Option<String>,
@@ -105,8 +103,7 @@ pub struct QueueRows {
     /// The memories that wait, in stored order.
     pub waiting: Vec<CuratedMemory>,
     pub duplicate_ids: HashSet<String>,
-    /// Memories that agents see only until they see a newer one: the newer one's id and the older
-    /// one's.
+    /// Memories that agents see until they see a newer one: the newer id and the older one.
     pub replaced: Vec<(String, String)>,
     /// How many of those that wait, and are not snoozed, a newer memory replaces.
     pub waiting_replaced: u64,
@@ -120,16 +117,15 @@ struct QueueRow {
 }
 
 impl Snapshot<'_> {
-    /// The memory with this id, with the data for a decision about it. Of several rows with the id,
-    /// the one with the strongest claim is used.
+    /// Of several rows with the id, the one with the strongest claim is used.
     pub fn curated(&self, id: &str) -> Result<Option<CuratedMemory>, StoreError> {
         let rows = self.rows_with_id(id, CuratedMemory::of)?;
         let has_duplicate_id = rows.len() > 1;
         Ok(strongest(rows).map(|(_, curated)| CuratedMemory { has_duplicate_id, ..curated }))
     }
 
-    /// Visits the memories of some statuses with the data for a decision about each, in stored
-    /// order. Of several rows with the same id, only the one with the strongest claim is visited.
+    /// Visits memories in stored order; of several rows with an id, the one with the strongest
+    /// claim.
     pub fn visit_curated(
         &self,
         has_status: &dyn Fn(Status) -> bool,
@@ -140,8 +136,7 @@ impl Snapshot<'_> {
         Ok(())
     }
 
-    /// The memories whose status a decision about one of `ids` determines, because they have its
-    /// content. The ids are in order.
+    /// The ids of memories whose status a decision about one of `ids` determines by its content.
     pub fn decided_as(
         &self,
         ids: &std::collections::HashSet<&str>,
@@ -156,8 +151,7 @@ impl Snapshot<'_> {
         Ok(found)
     }
 
-    /// The memories that wait for review, and the data for the queue's statistics on a given day.
-    /// Of several with the same id, only the one with the strongest claim counts.
+    /// Of several rows with the same id, only the one with the strongest claim counts.
     pub fn queue(&self, today: Date) -> Result<QueueRows, StoreError> {
         let waits = |status| status == Status::Staging;
         let chosen = self.strongest_rows(|row| {
@@ -210,8 +204,7 @@ impl Snapshot<'_> {
         Ok(found)
     }
 
-    /// How many memories have each effective status. Of several rows with the same id, only the one
-    /// with the strongest claim counts, and a row without an id does not.
+    /// How many memories have each effective status. Only the row that owns an id counts.
     pub fn counts_by_id(&self) -> Result<Counts, StoreError> {
         self.known_or(|it| &mut it.counts_by_id, || self.count_ids())
     }

@@ -1,5 +1,4 @@
-//! A database of another program or of `import`, as a source of records: how changes are detected,
-//! and how it is read while others write to it.
+//! A database as a source of records: how changes are detected, and how it is read meanwhile.
 
 mod attempt;
 mod locked;

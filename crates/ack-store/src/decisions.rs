@@ -70,8 +70,7 @@ pub struct Decisions {
     contents: Contents,
     damaged: Vec<DamagedLine>,
     foreign: HashSet<usize>,
-    /// How many decisions do not count because they lack the signature of a listed signer; `None`
-    /// if signatures are not required.
+    /// How many lack the signature of a listed signer; `None` if none is required.
     unsigned: Option<usize>,
     /// The lines of the list of signers that cannot be used.
     signer_problems: Vec<String>,
@@ -113,8 +112,7 @@ struct LoggedDecisions {
 }
 
 impl Decisions {
-    /// Reads a whole log. `seal` is what it had when it was last written. With `signers`, only what
-    /// they signed counts.
+    /// `seal` is what the log had when it was last written. Only what `signers` signed counts.
     pub fn read(
         content: &[u8],
         seal: Option<&Seal>,
@@ -189,8 +187,7 @@ impl Decisions {
         }
     }
 
-    /// Keeps unsigned rejections of memories about which nobody signed a decision. Agents see none
-    /// of these anyway; it keeps them out of the review queue.
+    /// Keeps unsigned rejections out of the review queue. Agents see none of these memories anyway.
     fn keep_rejected(&mut self, unsigned: HashMap<String, (usize, Decision)>) {
         for (id, (number, decision)) in unsigned {
             let is_signed = self.by_id.contains_key(&id);
@@ -254,8 +251,7 @@ impl Decisions {
         self.contents = Contents::of(&self.by_id);
     }
 
-    /// Whether the statuses in the store are what counts: nothing was decided, and no decision is
-    /// required.
+    /// Whether the store's statuses count: nothing was decided, and nothing has to be.
     pub fn is_empty(&self) -> bool {
         self.by_id.is_empty() && self.unsigned.is_none()
     }
@@ -285,8 +281,7 @@ impl Decisions {
         self.by_id.get(id).map_or(&[], |decided| &decided.lines)
     }
 
-    /// The newest decision about each memory, in no particular order. A decision that a damaged
-    /// line follows is left out.
+    /// In no particular order. A decision that a damaged line follows is left out.
     pub fn newest(&self) -> impl Iterator<Item = &Decision> {
         self.by_id.values().filter_map(LoggedDecisions::last)
     }
@@ -306,8 +301,7 @@ impl Decisions {
         self.foreign.len()
     }
 
-    /// Whether another program wrote a line about a memory. `position` is its place in
-    /// [`Decisions::about`].
+    /// `position` is that of the line in [`Decisions::about`].
     pub fn is_foreign(&self, id: &str, position: usize) -> bool {
         let number = self.by_id.get(id).and_then(|decided| decided.numbers.get(position));
         number.is_some_and(|number| self.foreign.contains(number))
@@ -339,8 +333,8 @@ pub struct StatusRule<'a> {
     /// Whether the rows are notes. A note's id comes from its file, so a decision that hides a note
     /// also applies to the same content under any other id.
     pub are_notes: bool,
-    /// Which rows the status of rows without one does not approve. `None` for a scan whose rows are
-    /// read again before they are shown.
+    /// What holds rows back from approval by default. `None` if they are read again before they are
+    /// shown.
     pub flags: Option<&'a Flags>,
     /// The ids of memories that contradict one that a person approved.
     pub against_approved: &'a FxHashSet<String>,
@@ -351,8 +345,7 @@ pub struct JoinedStatus<'a> {
     pub status: Status,
     /// The newest decision about this content. Its other effects apply too.
     pub decision: Option<&'a Decision>,
-    /// Whether there is a decision that does not apply: it is about other content, or cannot be
-    /// read.
+    /// Whether a decision does not apply: it is about other content, or cannot be read.
     pub is_outdated: bool,
     /// The decision about another memory with this content, if it determines the status.
     pub exclusion: Option<Exclusion<'a>>,
@@ -484,8 +477,7 @@ fn digest(row: &Row<'_>, source: &MemorySource, with_title: bool) -> rusqlite::R
     Ok(format!("sha256:{}", signers::hex(&hash.finalize())))
 }
 
-/// The lines of a log that are not blank, with their numbers from 1 and without the spaces around
-/// them.
+/// The lines that are not blank, trimmed, with their numbers from 1.
 fn lines_of(content: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let content = content.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(content);
     let lines = (1..).zip(content.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii));

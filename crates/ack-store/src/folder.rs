@@ -52,8 +52,7 @@ use crate::database::Origin;
 use crate::open::{FileState, Opening};
 use crate::{StoreError, StoreProblem};
 
-/// A listing that is at most this old belongs to the same request, which first asks for the state
-/// of the files and then reads them.
+/// A request asks for the state of the files and then reads them; the folder is listed once.
 pub(crate) const SAME_REQUEST_WINDOW: Duration = Duration::from_millis(50);
 const MAX_PROBLEMS: usize = 20;
 /// A watched folder is listed again after this time. Writes through a memory-mapped file, or
@@ -88,11 +87,9 @@ pub struct NotesReport {
     pub problems: Vec<String>,
     /// Existing notes that could not be read.
     pub hidden: Vec<String>,
-    /// Existing notes that are not served, or not completely, for whatever reason: what publishing
-    /// would remove.
+    /// Existing notes that are not served completely: what publishing would remove.
     pub unserved: Vec<String>,
-    /// Why it is not known which notes are approved, in a few words and without a path: the
-    /// reference cannot be read, so every note waits for review.
+    /// Why the reference cannot be read, in a few words and without a path.
     pub unknown_reference: Option<&'static str>,
 }
 
@@ -151,15 +148,13 @@ impl Notes {
         Self { reference, ..Self::default() }
     }
 
-    /// Whether a store's path names files of notes and not a database. With a reference, the folder
-    /// itself may be missing.
+    /// With a reference, the folder itself may be missing.
     pub fn are_at(&self, path: &Path) -> bool {
         is_notes_path(path) || self.reference.is_some() && !path.exists()
     }
 
-    /// Reads what changed, and passes the current state to `read`. The folder is not listed again
-    /// if that happened less than `same_request` ago, or if it is watched and nothing changed in
-    /// it.
+    /// Passes the current state to `read`. The folder is not listed again within `same_request`, or
+    /// if it is watched and nothing changed in it.
     pub(crate) fn read<T>(
         &self,
         path: &Path,
@@ -332,8 +327,7 @@ impl LoadedNotes {
         Ok(listing)
     }
 
-    /// Brings the rows up to date with the files that were read, and returns what could not be
-    /// read.
+    /// Brings the rows up to date, and returns what could not be read.
     fn update_rows(
         &mut self,
         mut fresh: FxHashMap<OsString, Vec<Note>>,

@@ -17,12 +17,10 @@ struct IdleConnection {
     connection: Connection,
 }
 
-/// The idle connections of all stores. One answer may have memories of as many scopes as it has
-/// results.
+/// One answer may have memories of as many scopes as it has results.
 static POOL: IdlePool<IdleConnection> = IdlePool::new(32);
 
-/// Takes a connection to a database in this state. If there is none, connections to its other
-/// states are closed.
+/// Without one in this state, connections to other states of the database are closed.
 pub fn take(path: &Path, state: &FileState) -> Option<Connection> {
     let matches = |idle: &IdleConnection| idle.path == path && idle.state == *state;
     let taken = POOL.take(matches);

@@ -73,8 +73,7 @@ pub fn exact(expression: &str) -> String {
 
 macro_rules! fields {
     ($($name:ident),+) => {
-        /// The fields of a record that come from one column each, in the order in which they are
-        /// selected.
+        /// The fields of a record with a column of their own, in the order of selection.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Field {
             $($name),+
@@ -313,8 +312,7 @@ pub struct OverviewSource {
     pub order: String,
     /// A row that is not approved is never shown.
     pub status: Option<String>,
-    /// If its rows are memories themselves: their source, an index into [`Layout::sources`]. The
-    /// status of each row decides.
+    /// If its rows are memories, whose status decides: an index into [`Layout::sources`].
     pub memories: Option<usize>,
 }
 

@@ -1,5 +1,4 @@
-//! Provenance: follows the links between memories. Only memories that a filter allows are shown or
-//! followed.
+//! Provenance: links between memories, of those that a filter allows.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
@@ -145,8 +144,7 @@ impl Snapshot<'_> {
         Ok(links.map(|link| (link.from, link.to)).collect())
     }
 
-    /// The memories that a person's decision approved a memory against: each is linked to one as its
-    /// contradiction.
+    /// The memories that contradict one that a person's decision approved.
     pub(super) fn against_approved(&self) -> Result<FxHashSet<String>, StoreError> {
         let mut against = FxHashSet::default();
         for (from, to) in self.contradictory()? {
@@ -157,8 +155,7 @@ impl Snapshot<'_> {
         Ok(against)
     }
 
-    /// The allowed memories that are known to contradict a memory. Either of the two may name the
-    /// other.
+    /// Either of the two memories may name the other.
     pub fn contradictions(
         &self,
         id: &str,
@@ -179,8 +176,7 @@ impl Snapshot<'_> {
         Ok(others)
     }
 
-    /// Whether a memory was written before or after another one. A newer one counts only if it was
-    /// approved.
+    /// A newer memory counts only if it was approved.
     fn age(&self, id: &str, other: &str) -> Result<Option<RelativeAge>, StoreError> {
         let (Some(one), Some(other)) = (self.by_id(id)?, self.by_id(other)?) else {
             return Ok(None);

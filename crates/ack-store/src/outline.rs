@@ -1,5 +1,5 @@
-//! Scans a store in outline: the status and age of every row and the words found in it, without its
-//! long text.
+//! Scans a store in outline: status and age of every row and the words in it, without its long
+//! text.
 //!
 //! One pass over SQLite is much cheaper than an index. A process that answers one question and
 //! ends, such as a hook, uses the outline to choose the few records to read.

@@ -51,8 +51,7 @@ impl NameCounts {
 }
 
 impl Snapshot<'_> {
-    /// The projects of all memories that are not rejected. A project's alias counts as a separate
-    /// project.
+    /// The projects of memories that are not rejected. An alias counts separately.
     pub fn projects(&self) -> Result<RecordedProjects, StoreError> {
         let mut projects = RecordedProjects::default();
         for table in self.tables().map(MemoryTable::quick) {

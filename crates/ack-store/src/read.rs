@@ -81,8 +81,8 @@ impl Snapshot<'_> {
         self.store.path()
     }
 
-    /// The row, the hash and the status of every memory that may be served, in stored order. Of
-    /// several rows with the same id, the one with the strongest [`Claim`] is returned.
+    /// Every memory that may be served, in stored order: its row, hash and status. Of several rows
+    /// with an id, the one with the strongest [`Claim`].
     pub fn fingerprints(&self) -> Result<Vec<(RowKey, u64, Status)>, StoreError> {
         let rows = self.scan_in_parallel(None, || {
             |row: &StoredRow<'_>| {
@@ -101,8 +101,7 @@ impl Snapshot<'_> {
         Ok(chosen.into_rows().collect())
     }
 
-    /// Reads the memories with the given keys, in any order. Rows that are gone, or whose status is
-    /// not allowed now, are left out.
+    /// Rows that are gone, or whose status is not allowed now, are left out.
     pub fn memories(
         &self,
         wanted: &[(RowKey, &str)],
@@ -183,8 +182,7 @@ impl Snapshot<'_> {
         Ok(u64::try_from(count).unwrap_or_default())
     }
 
-    /// The decisions about a memory, oldest first: from the store's own log, then from the decision
-    /// log.
+    /// Oldest first: from the store's own log, then from the decision log.
     pub fn history(&self, id: &str) -> Result<Vec<HistoryEntry>, StoreError> {
         // If several memories have this id, the history is that of the one that is shown.
         let curated = self.curated(id)?;

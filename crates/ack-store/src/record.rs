@@ -39,8 +39,7 @@ pub(crate) struct MemoryTable<'a> {
 }
 
 impl<'a> MemoryTable<'a> {
-    /// The same for a scan whose rows are read again before they are shown: a row that is held back
-    /// has the status of others.
+    /// For a scan whose rows are read again before they are shown: none is held back.
     pub const fn quick(mut self) -> Self {
         self.rule.flags = None;
         self
@@ -63,8 +62,7 @@ impl<'a> MemoryTable<'a> {
         }
     }
 
-    /// The first thing that `find` finds in the rows of a query by [`MemorySource`]. The rows after
-    /// it are not read.
+    /// The first thing that `find` finds in the rows of a query by [`MemorySource`].
     pub fn find<T>(
         self,
         connection: &Connection,
@@ -140,8 +138,7 @@ pub fn hides(value: &str) -> bool {
 }
 
 impl StoredRow<'_> {
-    /// The status that the store records: `Ok(None)` if the table has no status column, `Err` with
-    /// an unknown word.
+    /// `Ok(None)` if the table has no status column, `Err` with an unknown word.
     fn stored_status(&self) -> rusqlite::Result<Result<Option<Status>, String>> {
         if self.source.column(Field::Status).is_none() {
             return Ok(Ok(None));
@@ -194,8 +191,7 @@ impl StoredRow<'_> {
         })
     }
 
-    /// The id of the memory that replaces this one, which has the id `own`: by the decision about
-    /// it, or else by the row itself.
+    /// The memory that replaces this one, whose id is `own`: by its decision, or else by the row.
     pub fn successor(&self, own: &str) -> rusqlite::Result<Option<Box<str>>> {
         let decision = self.joined.decision;
         let successor = match decision.and_then(|decision| decision.into.as_deref()) {

@@ -28,8 +28,7 @@ use ack_api::{SessionContext, SessionEntry};
 /// How many sessions of the wanted projects are considered, newest first.
 const MAX_PROJECT_SESSIONS: usize = 500;
 const MAX_SESSIONS: usize = 20_000;
-/// How many memories of a session are kept: one that may be shown, and a few that can provide its
-/// title.
+/// One memory that may be shown, and a few that can provide its session's title.
 pub const MAX_MEMBERS: usize = 8;
 
 /// Memories by the name or the id of their session, at most [`MAX_MEMBERS`] each, in stored order.
@@ -105,8 +104,7 @@ impl Snapshot<'_> {
         Ok((context != SessionContext::default()).then_some(context))
     }
 
-    /// Whether the session of a memory has an overview that is not shown, because the owner has not
-    /// decided about overviews and some row of the store is not approved.
+    /// See [`Snapshot::has_withheld_overview`].
     pub fn withholds_overview(
         &self,
         memory: &Memory,
@@ -281,8 +279,7 @@ impl Snapshot<'_> {
         Ok(title.filter(|title| !title.is_empty()))
     }
 
-    /// Whether the text of a session is flagged, in a store whose memories nobody reviewed one by
-    /// one.
+    /// Whether a session's text is flagged, in a store that was not reviewed one by one.
     fn holds_back_text(&self, text: &str) -> bool {
         self.holds_back() && (record::hides(text) || ack_flags::is_flagged(text))
     }

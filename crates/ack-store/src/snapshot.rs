@@ -26,8 +26,7 @@ pub struct Snapshot<'a> {
     pub(crate) against_approved: FxHashSet<String>,
     /// What was found out about this state; `None` if its decisions are not those of the store.
     pub(crate) known: Option<&'a Mutex<Known>>,
-    /// If a writer has a log: another connection that sees the same state, see
-    /// [`crate::parallel_scan`].
+    /// See [`crate::parallel_scan`].
     pub(crate) second_connection: RefCell<Option<Connection>>,
 }
 

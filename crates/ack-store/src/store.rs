@@ -55,8 +55,7 @@ pub struct Store {
     truncate_values: AtomicBool,
 }
 
-/// Identifies a schema: the database file, SQLite's schema cookie, and whether values are
-/// truncated, which changes the layout too.
+/// The database file, SQLite's schema cookie, and whether values are truncated.
 type LayoutKey = (u64, i64, bool);
 
 impl Store {

@@ -25,8 +25,7 @@ pub fn check(path: &Path) -> Result<()> {
     expect_file(std::fs::metadata(path)?.file_type())
 }
 
-/// Whether a path exists and is neither a regular file nor a folder. `false` if it cannot be
-/// inspected.
+/// Whether a path names neither a file nor a folder. `false` if it cannot be inspected.
 pub fn is_special(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
 }
@@ -102,8 +101,7 @@ pub fn is_only_name(path: &Path) -> bool {
     metadata.is_ok_and(|metadata| metadata.is_file() && metadata.nlink() == 1)
 }
 
-/// Creates a folder and its missing parents, accessible only to the owner, because memories are
-/// private unless their owner decides otherwise.
+/// Creates a folder for its owner alone: memories are private unless they decide otherwise.
 pub fn make_private(folder: &Path) -> Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true).mode(0o700).create(folder)
@@ -114,8 +112,7 @@ pub fn create_private(path: &Path) -> Result<File> {
     options.write(true).create_new(true).mode(0o600).open(path)
 }
 
-/// Takes the lock that a file stands for, which ends with the process. `None` if another process
-/// holds it.
+/// The lock ends with the process. `None` if another process holds it.
 pub fn try_lock(path: &Path) -> Result<Option<File>> {
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).write(true).mode(0o600);

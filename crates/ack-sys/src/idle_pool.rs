@@ -38,8 +38,7 @@ impl<T: Send + 'static> IdlePool<T> {
         Some(state.entries.remove(index).1)
     }
 
-    /// Returns the newest result of `select` that is not `None`, and extends the lifetime of its
-    /// entry.
+    /// The newest result of `select` that is not `None`. Its entry lives longer.
     pub fn find<R>(&self, select: impl Fn(&T) -> Option<R>) -> Option<R> {
         let mut state = self.state();
         let (index, found) = state

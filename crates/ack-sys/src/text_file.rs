@@ -1,5 +1,4 @@
-//! Text files that a person edits too: a change keeps their line endings, and replaces them
-//! atomically.
+//! Text files that a person edits too: changes keep line endings and are atomic.
 
 use std::io::Write;
 use std::path::Path;
@@ -29,8 +28,7 @@ pub fn with_line_ends_of(before: &str, after: &str) -> String {
         .collect()
 }
 
-/// Writes a file atomically. An existing file keeps its permissions, a link stays a link, and only
-/// the owner can read a new file.
+/// An existing file keeps its permissions, a link stays one, only the owner can read a new file.
 pub fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let folder = real.parent().unwrap_or(Path::new("."));

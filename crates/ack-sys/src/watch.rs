@@ -131,8 +131,7 @@ mod linux {
     use super::Path;
     use crate::disk::is_local;
 
-    /// How many folders one watch may have. All processes of a user share a limit of some ten
-    /// thousand.
+    /// All processes of a user share a limit of some ten thousand.
     const MAX_FOLDERS: usize = 2_000;
 
     #[derive(Debug, Default)]

@@ -39,8 +39,7 @@ const MAX_VERIFIED_BYTES: u64 = 256 << 10;
 /// A folder counts as active if it is newer than its files by more than this.
 const FOLDER_MARGIN_SECS: u64 = 2;
 
-/// The files that the current work changed: in the working tree, staged, and in the commits of the
-/// branch.
+/// What the current work changed: in the working tree, staged, and in the branch's commits.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changes {
     /// Their paths from the top of the working tree, with `/`, including new files: conflicts
@@ -217,8 +216,7 @@ struct Folder<'a> {
     path: &'a str,
 }
 
-/// The folders of these files, as many as can be checked in time, most likely to hold changes
-/// first.
+/// As many folders as can be checked in time, those most likely to hold changes first.
 fn folders<'a>(candidates: &[Candidate<'a>], top: &Path, end: Instant) -> Vec<Folder<'a>> {
     // Neighbours mostly share a folder, so the map is accessed once per run.
     let mut newest: HashMap<&str, u64> = HashMap::default();
@@ -263,8 +261,7 @@ fn prioritize(candidates: &mut [Candidate<'_>], folders: &[Folder<'_>]) {
     });
 }
 
-/// Filters and maps items in order, on a few threads, until the time is up. Returns the results and
-/// how many items were checked.
+/// Filters and maps items on a few threads until the time is up, and counts those checked.
 fn parallel_filter_map<T: Sync, F: Send>(
     items: &[T],
     end: Instant,

@@ -160,8 +160,8 @@ pub fn is_bare(folder: &Path) -> bool {
         .is_some_and(|repository| repository.work_tree == repository.git_dir)
 }
 
-/// The repository whose working tree contains a folder, and the folder's path from its top. The
-/// folder itself may be missing: another branch may be checked out.
+/// The repository of a folder and its path there. The folder may be missing: another branch may be
+/// checked out.
 pub fn locate(folder: &Path) -> Option<(Repository, String)> {
     let existing = folder.ancestors().find(|folder| folder.is_dir())?;
     let real = existing.canonicalize().ok()?;

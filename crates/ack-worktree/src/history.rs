@@ -61,8 +61,7 @@ fn bases(objects: &Objects<'_>, branch: Option<&str>) -> Vec<ObjectId> {
     bases
 }
 
-/// Bit flags: from which of two commits another one is reachable, and whether it is reachable from
-/// a common one.
+/// Bit flags: from which of two commits one is reachable, and whether from a common one.
 const FROM_HEAD: u8 = 1;
 const FROM_BASE: u8 = 2;
 const FROM_BOTH: u8 = FROM_HEAD | FROM_BASE;

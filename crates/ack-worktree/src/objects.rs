@@ -13,8 +13,7 @@ use crate::repository::Repository;
 use ack_sys::files;
 
 pub const MAX_OBJECT_BYTES: usize = 8 << 20;
-/// How many objects are read whatever the time, so that a short history is known even on a slow
-/// machine.
+/// Read whatever the time, so that a slow machine knows a short history.
 const MIN_READS: usize = 64;
 const MAX_NESTED_TAGS: usize = 5;
 

@@ -66,8 +66,7 @@ pub fn resolve(repository: &Repository, name: &str) -> Result<(String, ObjectId)
     }
 }
 
-/// The default branch of the remote `origin`, such as `origin/main`. `None` if there is none, or it
-/// was never fetched.
+/// Of the remote `origin`, such as `origin/main`. `None` if it was never fetched.
 pub fn default_branch(repository: &Repository) -> Option<String> {
     let head = repository.common_dir.join("refs/remotes/origin/HEAD");
     let text = files::read_text(&head, MAX_REFS_BYTES).ok()?;

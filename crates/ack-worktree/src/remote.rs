@@ -1,5 +1,4 @@
-//! Normalises git remotes: one repository has many URLs, which differ by protocol, host and user
-//! settings.
+//! Normalises git remotes: the URLs of one repository differ by protocol, host and settings.
 //!
 //! Two remotes are compared as `host/path`, after the replacements that git
 //! (`url.<base>.insteadOf`) and ssh (`HostName` of an alias) would make. The original URL counts
@@ -60,8 +59,7 @@ impl UrlRewrites {
         }
     }
 
-    /// A remote as `host/path` in every form to compare: with the user's settings applied, then as
-    /// written.
+    /// A remote as `host/path`: with the user's settings applied, then as written.
     pub fn spellings(&self, url: &str) -> Vec<String> {
         let url = url.trim();
         let matching = self

@@ -32,8 +32,7 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// Finds the repository that contains `folder`, if there is one. The user's settings are in
-    /// `home`.
+    /// The user's settings are in `home`.
     pub fn discover(folder: &Path, home: Option<&Path>) -> Option<Self> {
         if !is_safe_to_discover(folder) {
             return None;
@@ -133,8 +132,7 @@ fn linked_git_dir(folder: &Path, file: &Path) -> Option<PathBuf> {
     Some(folder.join(text.strip_prefix("gitdir:")?.trim()))
 }
 
-/// The folder that a linked worktree shares with its main repository (`commondir`,
-/// gitrepository-layout(5)).
+/// What a linked worktree shares with its main repository (gitrepository-layout(5)).
 fn common_dir(git_dir: &Path) -> PathBuf {
     match files::read_text(&git_dir.join("commondir"), MAX_GIT_FILE_BYTES) {
         Ok(text) => canonical(&git_dir.join(text.trim())),

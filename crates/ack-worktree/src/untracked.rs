@@ -112,8 +112,7 @@ struct UntrackedSearch<'a> {
 }
 
 impl UntrackedSearch<'_> {
-    /// Collects the new files of a folder and returns its new folders; none if it is a new folder
-    /// that a file marks.
+    /// Collects new files, and returns new folders; none if a file marks this new folder.
     fn read(&mut self, folder: &str, is_new: bool) -> Vec<String> {
         let (known, mut folders) = (self.found.len(), Vec::new());
         let entries = std::fs::read_dir(self.top.join(folder));
@@ -202,8 +201,7 @@ impl<'a> IgnoreRules<'a> {
         ignored
     }
 
-    /// Whether an entry of a folder that is not ignored is ignored. The nearest file with a
-    /// matching rule decides.
+    /// The nearest file with a matching rule decides. The folder itself is not ignored.
     fn ignores(&mut self, folder: &str, path: &str, is_folder: bool) -> bool {
         // This reads the rules of all parent folders.
         self.is_ignored_folder(folder);

@@ -1,5 +1,4 @@
-//! How a store is read while others write it: in place, through SQLite's log, or from a private
-//! copy.
+//! Reads a store that others write: in place, through SQLite's log, or from a private copy.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,8 +16,7 @@ use crate::{StoreError, StoreProblem, idle_connections};
 
 /// How many disturbed reads without locks are allowed before a copy is made.
 const MAX_DISTURBED_READS: u32 = 3;
-/// If a read takes longer than this and is disturbed, the next attempt makes a copy: the same
-/// writer would disturb it again.
+/// After a longer disturbed read a copy is made: the same writer would disturb it again.
 const SLOW_READ: Duration = Duration::from_millis(250);
 /// The largest database with a log that is copied into memory before it is scanned: a reader of a log
 /// holds back checkpoints for as long as it reads, and the log of many readers may never be merged.
@@ -188,8 +186,7 @@ impl Database {
         copy.read(|connection| read(Origin::of(connection, Opening::Copied, state)))?
     }
 
-    /// A private copy of `state`, or `None` if the files changed during the copy. The caller holds
-    /// the gate.
+    /// A private copy; `None` if the files changed meanwhile. The caller holds the gate.
     pub(super) fn private_copy(
         &self,
         path: &Path,

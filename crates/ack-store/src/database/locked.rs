@@ -37,8 +37,7 @@ struct LockObservation {
 }
 
 impl Database {
-    /// When this store was last read while a writer held its lock, unless it has been read unlocked
-    /// since. Such an answer lacks what the writer has not committed.
+    /// When it was last read while a writer held its lock, unless it was read unlocked since.
     pub fn read_while_locked(&self) -> Option<Timestamp> {
         self.lock.lock().read_while_locked
     }
@@ -48,8 +47,7 @@ impl Database {
         *self.lock.lock() = LockState { unlocked: unlocked.cloned(), ..LockState::default() };
     }
 
-    /// Reads a locked database if the last commit can be read despite the lock. `None` means that
-    /// the caller should wait and try again.
+    /// Reads the last commit if that is possible. `None` means to wait and try again.
     pub(super) fn try_while_locked<T>(
         &self,
         path: &Path,

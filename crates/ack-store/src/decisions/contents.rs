@@ -88,8 +88,7 @@ impl Contents {
     }
 }
 
-/// The newest decision about each content that a memory had, with its line in the log. A `withdraw`
-/// cancels all earlier ones.
+/// The newest decision about each content of a memory, with its line; a `withdraw` cancels them.
 fn newest_of(decided: &LoggedDecisions) -> HashMap<&str, (usize, &Decision)> {
     let mut newest = HashMap::new();
     for (decision, line) in decided.lines.iter().zip(&decided.numbers) {

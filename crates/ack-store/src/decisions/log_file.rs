@@ -192,8 +192,7 @@ impl DecisionLog {
     }
 }
 
-/// Whether a file holds something other than a log: no line of it begins like one, so every
-/// rejection in it is lost.
+/// Whether no line begins like one of a log, so that every rejection is lost.
 fn is_not_a_log(content: &[u8]) -> bool {
     let begins_an_object = |line: &[u8]| {
         let rest = line.strip_prefix(b"{").map(<[u8]>::trim_ascii_start);

@@ -87,8 +87,8 @@ impl Seal {
         Ok(Self { lines: lines.collect::<Result<_, _>>()? })
     }
 
-    /// The seal of a log that gets more lines of this program at its end. Lines that an earlier
-    /// seal does not know are another program's; without an earlier seal, nobody knows.
+    /// The seal of a log with more lines at its end. Lines that an earlier seal does not know are
+    /// another program's; without one, nobody knows.
     #[must_use]
     pub fn of(log: &[u8], before: Option<&Self>, more: &[u8], origin: LineOrigin) -> Self {
         let mut walk = before.map(Self::walk);

@@ -34,8 +34,7 @@ pub struct Signers {
     keys: Vec<AllowedKey>,
     problems: Vec<String>,
     version: u64,
-    /// The keys that made the signatures that were seen, by the digest of their lines. Checking one
-    /// takes longer than reading a hundred lines.
+    /// The key of each signature that was seen: checking one takes as long as a hundred lines.
     checked: Mutex<HashMap<LineDigest, Option<usize>>>,
 }
 
@@ -109,8 +108,7 @@ impl Signers {
         message
     }
 
-    /// The line that follows the lines of a batch; `None` if nobody who may sign made the
-    /// signature.
+    /// The line that follows a batch; `None` if nobody who may sign made the signature.
     pub fn signature_line(&self, lines: &str, signature: &str) -> Option<String> {
         let line = SignatureLine { signature: signature.to_owned(), lines: digests_of(lines) };
         self.signer(&line).map(|_| line.to_line())

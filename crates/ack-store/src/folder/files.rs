@@ -21,8 +21,7 @@ pub const MAX_FILE_BYTES: u64 = 8 << 20;
 const MAX_LINES_BYTES: u64 = 64 << 20;
 const MAX_FOLDER_BYTES: u64 = 512 << 20;
 const MIN_FILES_PER_THREAD: usize = 64;
-/// How much of a file of JSON lines is read to find out what it holds, or of a session to find the
-/// folder in which it ran.
+/// How much shows what a file of JSON lines holds, or in which folder a session ran.
 const HEAD_BYTES: u64 = 64 << 10;
 
 #[derive(Debug, Clone)]

@@ -151,8 +151,7 @@ fn keys_with_lines(header: &str) -> Vec<(String, String)> {
     found
 }
 
-/// The values in the lines of a key that are not YAML: what follows the colon, or the entries of a
-/// list.
+/// The values of a key that are not YAML: what follows the colon, or the entries of a list.
 fn broken_values(lines: &str) -> Vec<String> {
     let (first, below) = lines.split_once('\n').unwrap_or((lines, ""));
     let value = first.split_once(':').map_or("", |(_, value)| value.trim());
@@ -206,8 +205,7 @@ impl YamlReader {
         }
     }
 
-    /// The key of the value that comes next, and whether it is one of several. `None` if a key of a
-    /// map comes next.
+    /// The key of the next value, and whether it is one of several. `None` if a key comes next.
     fn place(&mut self) -> Option<(String, bool)> {
         match self.open.last_mut() {
             None => Some((String::new(), false)),

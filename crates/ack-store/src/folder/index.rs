@@ -135,8 +135,7 @@ fn before_code(text: &str) -> &str {
     end.and_then(|end| text.get(..end)).unwrap_or(text)
 }
 
-/// Whether a line only points to a file of notes: a link to it with what it is about, or a link
-/// with a word before it.
+/// Whether a line only points to a note: a link with what it is about, or a word before it.
 fn is_entry(line: &str) -> bool {
     let line = line.get(..line.floor_char_boundary(TITLE_BYTES)).unwrap_or(line);
     let points_to_note = links(line).into_iter().any(|link| match link.target {

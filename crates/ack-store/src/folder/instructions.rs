@@ -24,8 +24,7 @@ const RULE_FOLDERS: [&str; 6] = [
     ".windsurf/rules",
 ];
 
-/// Whether a file has the name of instructions. A note about agents may be called `agents.md`, so
-/// case counts.
+/// Case counts: a note about agents may be called `agents.md`.
 pub fn is_instructions(path: &Path) -> bool {
     path.file_name().is_some_and(|name| INSTRUCTIONS.iter().any(|it| name == *it))
 }

@@ -31,8 +31,7 @@ pub fn are_memories(text: &str) -> bool {
     })
 }
 
-/// What is wrong with a file in which no line is JSON, as the end of a sentence about the file: it
-/// may be a broken file of memories.
+/// What is wrong with a file without JSON: it may be a broken file of memories.
 pub fn problem_without_json(text: &str) -> Option<String> {
     let parse = |line: &str| serde_json::from_str::<serde_json::Value>(line).map(drop);
     if text.lines().any(|line| parse(line).is_ok()) {
@@ -41,8 +40,7 @@ pub fn problem_without_json(text: &str) -> Option<String> {
     read_lines(text, |line| parse(line).map_err(|error| ack_api::text::json_line_problem(&error)))
 }
 
-/// Reads a file of memories, and what is wrong with lines that hold none: a line that is broken, or
-/// has the id of an earlier one, is left out.
+/// Reads a file of memories. A line that is broken, or repeats an id, is left out.
 pub fn read(text: &str) -> (Vec<Note>, Option<String>) {
     let mut notes = Vec::new();
     let mut ids = rustc_hash::FxHashSet::default();

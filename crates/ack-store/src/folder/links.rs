@@ -79,8 +79,7 @@ fn is_address(target: &str) -> bool {
     })
 }
 
-/// The note that a link points to: `/` and its path from the folder. `None` if it points to no
-/// note, or out of the folder.
+/// `/` and the path of the note from the folder. `None` if it is no note, or outside.
 pub fn resolve_note(target: &str, note: &Path) -> Option<String> {
     let decoded = percent_encoding::percent_decode_str(target).decode_utf8_lossy();
     let (start, path) = match decoded.strip_prefix('/') {

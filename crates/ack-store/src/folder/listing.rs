@@ -59,8 +59,7 @@ pub struct Listing {
     /// The files, each once, in no particular order.
     pub files: Vec<FileEntry>,
     pub problems: Vec<String>,
-    /// Those of the problems that may hide notes: folders that cannot be opened, and special files
-    /// with the name of a note.
+    /// The problems that may hide notes: unreadable folders, and special files named like a note.
     pub hidden: Vec<String>,
     pub cut: Option<String>,
     pub is_too_large: bool,
@@ -90,8 +89,7 @@ fn shown(path: &Path) -> String {
     ack_api::text::line(&path.display().to_string(), 100)
 }
 
-/// Lists the files with memories in a folder, or the one file that the path names. Hidden folders
-/// and links are skipped.
+/// The files with memories in a folder, or the one file. Hidden folders and links are skipped.
 pub fn list(path: &Path, dialect: Dialect) -> io::Result<Listing> {
     let metadata = std::fs::metadata(path)?;
     if !metadata.is_dir() {

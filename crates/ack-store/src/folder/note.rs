@@ -18,8 +18,7 @@ pub enum NoteStatus {
 }
 
 impl NoteStatus {
-    /// What a status in a header means, by its first word (`superseded by …`); `None` if that is
-    /// not known.
+    /// What a status in a header means, by its first word; `None` if that is not known.
     pub fn parse(status: &str) -> Option<Self> {
         let status = status.trim().to_lowercase();
         let end = status.find(|c: char| !c.is_alphanumeric());
@@ -84,8 +83,7 @@ pub struct Note {
     pub modified: Option<String>,
     /// The day after which its author expects it to be out of date.
     pub stale_after: Option<String>,
-    /// The notes that it links to: the kind of each link, and the name, or `/` and the path of the
-    /// file.
+    /// The kind of each link, and the name of the note, or `/` and the path of its file.
     pub links: Vec<(String, String)>,
     pub names: Vec<String>,
 }

@@ -1,5 +1,4 @@
-//! Turns a file into memories: a Markdown note is one memory, and an index or a graph holds
-//! several.
+//! Turns a file into memories: a note is one, and an index or a graph holds several.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -299,8 +298,7 @@ pub fn unknown_status(status: &str) -> String {
     )
 }
 
-/// The text without a heading that only repeats the title, and without the sections for statements
-/// and links.
+/// The text without a heading that only repeats the title.
 fn without_title(text: &str, title: &str) -> String {
     let text = text.trim_start_matches(['\n', '\r', ' ']);
     let rest = text.strip_prefix("# ").and_then(|rest| {

@@ -99,8 +99,7 @@ impl Reference {
         Self { name, resolved: None, problem: None }
     }
 
-    /// Reads where the reference points now, and the committed files if that is new. Returns
-    /// whether anything changed.
+    /// Reads where the reference points, and its files. Returns whether anything changed.
     pub fn update(&mut self, path: &Path, dialect: Dialect) -> bool {
         match self.read(path, dialect) {
             Ok(None) => false,

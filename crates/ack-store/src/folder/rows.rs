@@ -70,8 +70,7 @@ pub enum Content {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RowKey {
-    /// The path of its file in the folder. Paths are compared byte by byte, which is faster than by
-    /// components.
+    /// Compared byte by byte, which is faster than by components.
     pub relative: OsString,
     /// Whether it is the working tree's text of a file whose committed text differs.
     pub is_edited: bool,
@@ -275,8 +274,8 @@ impl Rows {
         Ok(())
     }
 
-    /// Keeps the lines of an edited file that the reference lacks or has with other content. The
-    /// latter get an id of their own.
+    /// Keeps the lines of an edited file that the reference lacks, or, with an id of their own, has
+    /// with other content.
     fn keep_edited_lines(&self, note_row: &NoteRow, notes: &mut Vec<Note>) {
         let Some(committed) = self.rows.get(&note_row.key.as_committed()) else { return };
         notes.retain_mut(|note| {

@@ -174,8 +174,7 @@ fn is_time(category: &str) -> bool {
     category.contains(':') && category.chars().all(|c| c.is_ascii_digit() || ":.,- ".contains(c))
 }
 
-/// A relation `kind [[name]]` or `"some kind" [[name]] (context)`. A sentence with a link is not a
-/// relation.
+/// A relation `kind [[name]]` or `"some kind" [[name]] (context)`, not a sentence with a link.
 fn relation(entry: &str) -> Option<NamedLink> {
     let (kind, rest) = entry.split_once("[[")?;
     let (name, after) = rest.split_once("]]")?;

@@ -21,8 +21,7 @@ use ack_api::source::{Claim, Records, RowKey};
 const ROWS_PER_STATEMENT: usize = 500;
 
 impl Snapshot<'_> {
-    /// The memories that the filter allows and in whose files `find_words` finds something. A newer
-    /// memory may replace some of them.
+    /// Newer memories may replace some of them.
     pub fn outlines_by_files(
         &self,
         filter: StatusFilter,

@@ -1,13 +1,11 @@
-//! The native profile: `memories` as `schemas/scope.sql` describes it. Only `id` and `title` are
-//! required.
+//! The native profile, `schemas/scope.sql`. Only `id` and `title` are required.
 
 use crate::layout::{
     Field, IdScheme, Layout, LinkSource, LogSource, MemorySource, OverviewSource, Profile,
     SessionSource, Table, find,
 };
 
-/// Recognises the native layout: `memories` has an id and a title, and nothing identifies it as
-/// claude-mem's.
+/// `None` if something identifies `memories` as claude-mem's.
 pub fn recognise(tables: &[Table]) -> Option<Layout> {
     let memories = find(tables, "memories")?;
     let id = memories.column(&["id"])?;

@@ -107,8 +107,7 @@ impl Snapshot<'_> {
         Ok(None)
     }
 
-    /// Whether overviews that are not memories may be shown: the owner allows it, or has not
-    /// decided and every row is approved.
+    /// By the owner's decision, or else if every row is approved.
     pub(super) fn may_show_overviews(&self) -> Result<bool, StoreError> {
         match self.store.overviews {
             Some(policy) => Ok(policy == Overviews::Show),
