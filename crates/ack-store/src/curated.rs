@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ack_api::memory::{Memory, Status, StatusFilter};
-use ack_api::text;
-use ack_api::{Counts, Warning};
+use ack_api::{Counts, Warning, text};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};

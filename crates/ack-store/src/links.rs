@@ -5,10 +5,8 @@ use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use crate::layout::{Field, exact};
 use crate::{Snapshot, StoreError, values};
-use ack_api::cancel;
 use ack_api::memory::StatusFilter;
-use ack_api::text;
-use ack_api::{Contradiction, LinkEntry, RelativeAge};
+use ack_api::{Contradiction, LinkEntry, RelativeAge, cancel, text};
 use rusqlite::{Params, Row};
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};

@@ -15,9 +15,7 @@ use crate::{Snapshot, StoreError, values};
 use ack_api::decision::Decision;
 use ack_api::memory::{Memory, Status, StatusFilter};
 use ack_api::source::{Claim, ListedRow, Records, RowKey, ScannedRow, StoredMemory, Visit};
-use ack_api::text;
-use ack_api::time;
-use ack_api::{Counts, HistoryEntry};
+use ack_api::{Counts, HistoryEntry, text, time};
 
 /// What the history says about a decision that the seal of the log does not know.
 const FOREIGN: &str = "not written by ack-memory on this machine";

@@ -21,9 +21,7 @@ use crate::layout::{SessionSource, exact};
 use crate::{Snapshot, StoreError, record, values};
 use ack_api::memory::{Memory, Overviews, Status, StatusFilter, Unreviewed, fold_name};
 use ack_api::source::RowKey;
-use ack_api::text;
-use ack_api::time;
-use ack_api::{SessionContext, SessionEntry};
+use ack_api::{SessionContext, SessionEntry, text, time};
 
 /// How many sessions of the wanted projects are considered, newest first.
 const MAX_PROJECT_SESSIONS: usize = 500;

@@ -25,8 +25,7 @@ use crate::known::Known;
 use crate::layout::{self, Layout, Profile};
 use crate::open::FileState;
 use crate::parallel_scan::data_version;
-use crate::profiles;
-use crate::{NamedBy, Snapshot, StoreError, StoreProblem};
+use crate::{NamedBy, Snapshot, StoreError, StoreProblem, profiles};
 
 /// How long a read retries while the store changes.
 pub const READ_TIMEOUT: Duration = Duration::from_secs(4);

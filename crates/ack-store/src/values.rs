@@ -9,8 +9,7 @@ use rusqlite::types::ValueRef;
 use serde_json::Value;
 
 use ack_api::memory::Status;
-use ack_api::text;
-use ack_api::time;
+use ack_api::{text, time};
 
 const MAX_LIST_ENTRIES: usize = 200;
 

@@ -10,11 +10,10 @@ use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIter
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::dialect::Dialect;
-use super::lines;
 use super::listing::FileEntry;
 use super::note::{self, Note};
-use super::parse;
 use super::rows::Content;
+use super::{lines, parse};
 use crate::{StoreError, StoreProblem};
 
 pub const MAX_FILE_BYTES: u64 = 8 << 20;

@@ -7,17 +7,14 @@ use std::time::SystemTime;
 
 use jiff::Timestamp;
 
-use super::codex;
 use super::dialect::{Cut, Dialect};
 use super::front_matter::{Header, split};
-use super::graph;
-use super::index;
-use super::lines;
 use super::links::resolve_note;
 use super::markdown::without_comments;
 use super::note::{EDITED_SUFFIX, Note, NoteStatus, id_from_path, is_json_lines};
 use super::sections::{below, sections};
 use super::statements::{SUPERSEDED_BY, is_statement, statements};
+use super::{codex, graph, index, lines};
 use crate::links::SUPERSEDES;
 
 const MAX_ID_CHARS: usize = 200;
