@@ -72,7 +72,7 @@ pub fn exact(expression: &str) -> String {
 }
 
 macro_rules! fields {
-    ($($name:ident),+) => {
+    ($($name:ident $column:literal),+) => {
         /// The fields of a record with a column of their own, in the order of selection.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Field {
@@ -81,15 +81,26 @@ macro_rules! fields {
 
         impl Field {
             pub const ALL: [Self; [$(Self::$name),+].len()] = [$(Self::$name),+];
+
+            /// Its column in the native schema, empty if there is none.
+            pub const fn native_column(self) -> &'static str {
+                match self {
+                    $(Self::$name => $column),+
+                }
+            }
         }
     };
 }
 
 #[rustfmt::skip]
 fields!(
-    Project, ProjectAlias, Session, SessionId, Date, Kind, Title, Subtitle, Facts, Concepts, Files,
-    FilesMore, Status, Confidence, ReviewedAt, ReviewedBy, SupersededBy, CreatedEpoch, Created,
-    UpdatedEpoch, Updated, StaleAfter, TitleFromFile, AuthorStatus, Narrative
+    Project "project", ProjectAlias "", Session "session", SessionId "session_id", Date "date",
+    Kind "type", Title "title", Subtitle "subtitle", Facts "facts", Concepts "concepts",
+    Files "files", FilesMore "", Status "status", Confidence "confidence",
+    ReviewedAt "reviewed_at", ReviewedBy "reviewed_by", SupersededBy "superseded_by",
+    CreatedEpoch "", Created "created_at", UpdatedEpoch "", Updated "updated_at",
+    StaleAfter "stale_after", TitleFromFile "title_from_file", AuthorStatus "author_status",
+    Narrative ""
 );
 
 impl Field {

@@ -226,11 +226,7 @@ impl Snapshot<'_> {
             exact(source.order)
         );
         self.read_rows(&sql, [id], |row| {
-            let text = |position| -> rusqlite::Result<Option<String>> {
-                let (value, _) = values::text_value(row.get_ref(position)?);
-                let line = value.map(|value| text::line(&value, 500));
-                Ok(line.filter(|line| !line.is_empty()))
-            };
+            let text = |column| row.get_ref(column).map(|value| values::line(value, 500));
             Ok(HistoryEntry {
                 into: None,
                 action: text(0)?.unwrap_or_default(),

@@ -287,9 +287,8 @@ impl Snapshot<'_> {
 fn names_of_session(row: &Row<'_>, first: usize) -> rusqlite::Result<Vec<String>> {
     let mut names = Vec::new();
     for column in first..row.as_ref().column_count() {
-        let (name, _) = values::text_value(row.get_ref(column)?);
-        let name = name.map(|name| text::line(&name, 200));
-        names.extend(name.filter(|name| !name.is_empty() && !names.contains(name)));
+        let name = values::line(row.get_ref(column)?, 200);
+        names.extend(name.filter(|name| !names.contains(name)));
     }
     Ok(names)
 }

@@ -40,6 +40,11 @@ pub fn text_of(value: ValueRef<'_>) -> Cow<'_, str> {
     }
 }
 
+/// A value as one line; `None` if it has no text.
+pub fn line(value: ValueRef<'_>, max_chars: usize) -> Option<String> {
+    Some(text::line(&text_of(value), max_chars)).filter(|line| !line.is_empty())
+}
+
 /// A value as a status. An empty value was never approved, so it is `staging`. Anything but the
 /// text of a known word is an error: a number, binary data, or a word with more than ASCII white
 /// space around it.

@@ -134,7 +134,9 @@ enum Remote {
 impl Remote {
     fn parse(url: &str) -> Self {
         let url = url.trim();
-        if let Some(rest) = strip_scheme(url, "file") {
+        if let Some((scheme, rest)) = url.split_once("://")
+            && scheme.eq_ignore_ascii_case("file")
+        {
             let path = rest.strip_prefix("localhost").unwrap_or(rest);
             let slashes = if path.starts_with('/') { "" } else { "//" };
             return Self::Local(format!("{slashes}{path}"));
@@ -161,25 +163,15 @@ impl Remote {
 
     fn show(&self) -> String {
         match self {
-            Self::Local(path) => {
-                let path = path.to_lowercase();
-                without_git(path.trim_end_matches('/')).to_owned()
-            }
+            Self::Local(path) => without_git(path.to_lowercase().trim_end_matches('/')).to_owned(),
             Self::Ssh(host, path) | Self::Net(host, path) => {
                 let path = path.to_lowercase();
-                let parts = path.split('/').filter(|part| !part.is_empty());
-                let path = parts.collect::<Vec<_>>().join("/");
-                format!("{}/{}", canonical_host(host), without_git(&path))
-                    .trim_matches('/')
-                    .to_owned()
+                let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+                let shown = format!("{}/{}", canonical_host(host), without_git(&parts.join("/")));
+                shown.trim_matches('/').to_owned()
             }
         }
     }
-}
-
-fn strip_scheme<'a>(url: &'a str, scheme: &str) -> Option<&'a str> {
-    let (actual, rest) = url.split_once("://")?;
-    actual.eq_ignore_ascii_case(scheme).then_some(rest)
 }
 
 fn without_git(path: &str) -> &str {

@@ -135,9 +135,9 @@ impl Database {
         if !is_unchanged {
             return None;
         }
-        let idle_connection =
-            connection.filter(|connection| connection.execute_batch("COMMIT").is_ok());
-        if let Some(connection) = idle_connection {
+        if let Some(connection) = connection
+            && connection.execute_batch("COMMIT").is_ok()
+        {
             idle_connections::put(path, state.clone(), connection);
         }
         Some(result)
@@ -207,8 +207,7 @@ impl Database {
             return Ok(None);
         }
         let copy = Arc::new(files.open()?);
-        let kept = PrivateCopy::may_be_kept().then(|| (state.clone(), Arc::clone(&copy)));
-        *cached = kept;
+        *cached = PrivateCopy::may_be_kept().then(|| (state.clone(), Arc::clone(&copy)));
         Ok(Some(copy))
     }
 }

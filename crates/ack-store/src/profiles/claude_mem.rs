@@ -21,6 +21,18 @@ const SUMMARY_PARTS: [(&str, &str); 5] = [
 /// The columns that name the session of a row, in several versions.
 const SESSION: &[&str] = &["memory_session_id", "sdk_session_id", "session_id"];
 
+/// The columns of memories in every version.
+const COMMON: [(Field, &[&str]); 8] = [
+    (Field::Project, &["project"]),
+    (Field::Kind, &["type"]),
+    (Field::Title, &["title"]),
+    (Field::Subtitle, &["subtitle"]),
+    (Field::Facts, &["facts"]),
+    (Field::Status, &["status"]),
+    (Field::CreatedEpoch, &["created_at_epoch"]),
+    (Field::Created, &["created_at"]),
+];
+
 /// Recognises claude-mem 4 and later: `observations` has an id and a title or a text.
 pub fn recognise(tables: &[Table]) -> Option<Layout> {
     let mut sources = vec![observations(find(tables, "observations")?)?];
@@ -42,24 +54,13 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
 fn observations(table: &Table) -> Option<MemorySource> {
     let id = numbered(None, "obs-", table)?;
     table.column(&["title", "text", "narrative"])?;
-    let mut source = MemorySource::new(
-        table,
-        id,
-        &[
-            (Field::Project, &["project"]),
-            (Field::SessionId, SESSION),
-            (Field::Kind, &["type"]),
-            (Field::Title, &["title"]),
-            (Field::Subtitle, &["subtitle"]),
-            (Field::Facts, &["facts"]),
-            (Field::Concepts, &["concepts"]),
-            (Field::Files, &["files_modified"]),
-            (Field::FilesMore, &["files_read"]),
-            (Field::Status, &["status"]),
-            (Field::CreatedEpoch, &["created_at_epoch"]),
-            (Field::Created, &["created_at"]),
-        ],
-    )?;
+    let own: [(Field, &[&str]); 4] = [
+        (Field::SessionId, SESSION),
+        (Field::Concepts, &["concepts"]),
+        (Field::Files, &["files_modified"]),
+        (Field::FilesMore, &["files_read"]),
+    ];
+    let mut source = MemorySource::new(table, id, &[&COMMON[..], &own].concat())?;
     source.narrative = columns(table, &[("", "narrative"), ("", "text")]);
     source.add_parent_project(table);
     source.leave_out_empty_rows();
@@ -143,23 +144,12 @@ pub fn recognise_v3(tables: &[Table]) -> Option<Layout> {
     let memories = find(tables, "memories")?;
     memories.column(&["title", "text"])?;
     let id = numbered(memories.column(&["document_id"]), "mem-", memories)?;
-    let mut source = MemorySource::new(
-        memories,
-        id,
-        &[
-            (Field::Project, &["project"]),
-            (Field::SessionId, &["session_id"]),
-            (Field::Kind, &["type"]),
-            (Field::Title, &["title"]),
-            (Field::Subtitle, &["subtitle"]),
-            (Field::Facts, &["facts"]),
-            (Field::Concepts, &["concepts", "keywords"]),
-            (Field::Files, &["files_touched"]),
-            (Field::Status, &["status"]),
-            (Field::CreatedEpoch, &["created_at_epoch"]),
-            (Field::Created, &["created_at"]),
-        ],
-    )?;
+    let own: [(Field, &[&str]); 3] = [
+        (Field::SessionId, &["session_id"]),
+        (Field::Concepts, &["concepts", "keywords"]),
+        (Field::Files, &["files_touched"]),
+    ];
+    let mut source = MemorySource::new(memories, id, &[&COMMON[..], &own].concat())?;
     source.narrative = columns(memories, &[("", "text"), ("", "narrative")]);
     source.leave_out_empty_rows();
     let overviews = find(tables, "overviews").and_then(ack::overviews);
