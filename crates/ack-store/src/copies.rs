@@ -1,8 +1,8 @@
 //! Private copies of databases that cannot be read in place.
 //!
 //! Only its owner can read a copy, whatever the umask: it is a new file of mode 0600 in a new
-//! folder of mode 0700. Its log or journal is merged, it is opened, and then the file is unlinked, so
-//! that it disappears with the process, however that ends.
+//! folder of mode 0700. Once it is open, it is unlinked, so that it disappears with the process,
+//! however that ends.
 
 use std::fs;
 use std::io::{Error, Result};

@@ -227,8 +227,7 @@ impl Snapshot<'_> {
     /// The memories in staging that are snoozed on a day, so that they do not wait yet.
     pub fn snoozed(&self, today: Date) -> Result<HashSet<String>, StoreError> {
         let snoozed = self.known_or(|it| &mut it.snoozed, || self.read_snoozed())?;
-        let later = snoozed.iter().filter(|(_, until)| today < *until);
-        Ok(later.map(|(id, _)| id.clone()).collect())
+        Ok(snoozed.iter().filter(|(_, until)| today < *until).map(|(id, _)| id.clone()).collect())
     }
 
     fn read_snoozed(&self) -> Result<Arc<[(String, Date)]>, StoreError> {

@@ -1,10 +1,9 @@
 //! The decision log of a store, joined with its rows when they are read.
 //!
-//! The newest decision about a memory applies as long as the memory's content is the content that
-//! was decided on (`digest`). If the content changed, the memory waits for review again. An
-//! unreadable line that names a memory has the same effect: an unreadable decision never makes a
-//! memory visible. Rejected content does not come back under another id (`contents`). A log that
-//! may have lost a rejection is not served at all ([`seal`]).
+//! The newest decision about a memory applies as long as the memory's content is what was decided
+//! on (`digest`). If it changed, or if an unreadable line names the memory, it waits for review
+//! again. Rejected content does not come back under another id (`contents`), and a log that may
+//! have lost a rejection is not served at all ([`seal`]).
 
 mod contents;
 mod log_file;
@@ -190,8 +189,7 @@ impl Decisions {
     /// Keeps unsigned rejections out of the review queue. Agents see none of these memories anyway.
     fn keep_rejected(&mut self, unsigned: HashMap<String, (usize, Decision)>) {
         for (id, (number, decision)) in unsigned {
-            let is_signed = self.by_id.contains_key(&id);
-            if !is_signed && decision.verdict == Verdict::Reject {
+            if !self.by_id.contains_key(&id) && decision.verdict == Verdict::Reject {
                 self.add(number, decision);
                 self.by_id.entry(id).or_default().is_unsigned = true;
             }

@@ -1,12 +1,11 @@
 //! Serves notes in files: folders of Markdown, and server-memory's file of JSON lines.
 //!
-//! The files are read into an in-memory database with the native layout, so that the other modules
-//! read them like any store. Before each answer the folder is listed; files whose metadata changed
-//! are read again, and only their rows are replaced. Nothing in the folder is written, and links in
-//! it are not followed.
+//! The files are read into an in-memory database with the native layout. Before each answer the
+//! folder is listed, and the rows of files whose metadata changed are replaced. Nothing in the
+//! folder is written, and links in it are not followed.
 //!
-//! A note's own review status does not count: each note waits for review until a person decides,
-//! unless the owner names the reference whose files are approved (`reference`).
+//! A note waits for review until a person decides, whatever status it names, unless the owner names
+//! the reference whose files are approved (`reference`).
 
 mod blocks;
 mod codex;

@@ -1,8 +1,5 @@
-//! Keeps connections open between reads.
-//!
-//! Opening a database and reading its schema takes longer than reading a page of records. So a
-//! connection that holds no lock ([`super::open::Opening::AtRest`]) stays open for a moment, for
-//! the next read of the same state of its files.
+//! Keeps connections that hold no lock open for a moment, for the next read of the same state:
+//! opening a database and reading its schema takes longer than reading a page of records.
 
 use std::path::{Path, PathBuf};
 

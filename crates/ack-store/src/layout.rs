@@ -250,8 +250,7 @@ impl MemorySource {
 
     pub fn columns_of_whole_rows(&self) -> String {
         let fields = self.columns.iter().map(Option::as_ref);
-        let narrative = self.narrative.iter().map(|(_, column)| Some(column));
-        self.columns(fields.chain(narrative))
+        self.columns(fields.chain(self.narrative.iter().map(|(_, column)| Some(column))))
     }
 
     /// The id and some columns, with NULL for those that the table lacks.

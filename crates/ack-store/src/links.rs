@@ -179,8 +179,7 @@ impl Snapshot<'_> {
         let (Some(one), Some(other)) = (self.by_id(id)?, self.by_id(other)?) else {
             return Ok(None);
         };
-        let both = one.created_at.zip(other.created_at);
-        Ok(match both.map(|(one, other)| one.cmp(&other)) {
+        Ok(match one.created_at.zip(other.created_at).map(|(one, other)| one.cmp(&other)) {
             Some(Ordering::Less) => Some(RelativeAge::Older),
             Some(Ordering::Greater) if StatusFilter::Approved.allows(one.status) => {
                 Some(RelativeAge::Newer)
@@ -202,8 +201,7 @@ impl Snapshot<'_> {
         let Some(source) = &self.layout.links else { return Ok(Vec::new()) };
         let columns = source.columns.join(", ");
         let sql = format!("SELECT {columns} FROM {}{clauses}", source.table);
-        let links = self.read_rows(&sql, parameters, link)?;
-        Ok(links.into_iter().flatten().collect())
+        Ok(self.read_rows(&sql, parameters, link)?.into_iter().flatten().collect())
     }
 
     /// The kinds of links beyond [`KINDS`] that exist between allowed memories.
@@ -275,8 +273,7 @@ impl Snapshot<'_> {
     }
 
     fn add_successions(&self, id: &str, links: &mut Vec<Link>) -> Result<(), StoreError> {
-        let decided = self.decisions.about(id).last();
-        if let Some(newer) = decided.and_then(|last| last.into.as_deref()) {
+        if let Some(newer) = self.decisions.about(id).last().and_then(|last| last.into.as_deref()) {
             add_succession(links, newer, id);
         }
         for older in self.decisions.replaced_by(id) {

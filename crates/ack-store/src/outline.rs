@@ -1,8 +1,6 @@
 //! Scans a store in outline: status and age of every row and the words in it, without its long
-//! text.
-//!
-//! One pass over SQLite is much cheaper than an index. A process that answers one question and
-//! ends, such as a hook, uses the outline to choose the few records to read.
+//! text. A process that answers one question and ends, such as a hook, chooses the few records to
+//! read by it, which is much cheaper than an index.
 
 mod by_files;
 
@@ -326,12 +324,11 @@ impl<'a> OutlineScan<'a> {
         let dates = row.review_dates()?;
         let mut flow = Flow::default();
         flow.count(dates.status, dates.created, dates.reviewed, self.began);
-        let put_off_until = row.joined.put_off_until();
         let mut found = OutlineRow {
             id_hash: xxh3_64(id.as_bytes()),
             newer: row.successor(&id)?,
             flow,
-            is_put_off: put_off_until.is_some_and(|until| self.today < until),
+            is_put_off: row.joined.put_off_until().is_some_and(|until| self.today < until),
             sessions: Vec::new(),
             outline: Outline {
                 key: row.key,
@@ -348,9 +345,9 @@ impl<'a> OutlineScan<'a> {
             self.read_words(row, names, &mut found.outline)?;
             if !self.query.sessions.is_empty() {
                 for field in [Field::Session, Field::SessionId] {
-                    let session = row.line(field, 200)?;
-                    let wanted = self.query.sessions.contains(session.as_str());
-                    found.sessions.extend(wanted.then_some(session));
+                    let session = values::line(row.value(field)?, 200);
+                    let session = session.filter(|it| self.query.sessions.contains(it.as_str()));
+                    found.sessions.extend(session);
                 }
             }
         }

@@ -1,11 +1,9 @@
-//! Scans a large table on two threads.
+//! Scans a large table on two threads, with two connections that see the same state.
 //!
-//! This takes two connections that see the same state. If nothing writes, any two do, which is
-//! verified after the read. If a writer uses a log, each connection sees the last commit before its
-//! transaction began, so no commit may happen in between. `PRAGMA data_version` tells a connection
-//! whether others have committed (<https://www.sqlite.org/pragma.html#pragma_data_version>): the
-//! second connection reads it before the first transaction begins, and again when its own begins.
-//! If the value is the same, both see one state.
+//! If nothing writes, any two do, which is verified after the read. If a writer uses a log, no
+//! commit may happen between the beginnings of their transactions: `PRAGMA data_version` tells the
+//! second connection whether there was one
+//! (<https://www.sqlite.org/pragma.html#pragma_data_version>).
 
 use rusqlite::Connection;
 use rusqlite::limits::Limit;

@@ -1,7 +1,5 @@
-//! The prompts that a person typed, for that person alone.
-//!
-//! Some programs keep them beside their memories. The review desk asks them again, to see which
-//! memories their agents missed. Nothing that answers an agent reads them.
+//! The prompts that a person typed, which some programs keep beside their memories. Only the review
+//! desk reads them, to see which memories that person's agents missed.
 
 use jiff::Timestamp;
 

@@ -126,8 +126,7 @@ impl Snapshot<'_> {
     }
 
     pub(crate) fn claimed_by_id(&self, id: &str) -> Result<Option<(Claim, Memory)>, StoreError> {
-        let rows = self.rows_with_id(id, |row| Ok(row.memory()?))?;
-        Ok(strongest(rows))
+        Ok(strongest(self.rows_with_id(id, |row| Ok(row.memory()?))?))
     }
 
     /// What `read` makes of each row with an id, with the row's claim to it.
@@ -193,8 +192,7 @@ impl Snapshot<'_> {
         };
         for (position, decision) in self.decisions.about(id).iter().enumerate() {
             if shown.as_ref().is_none_or(|shown| shown.digest == decision.digest) {
-                let is_foreign = self.decisions.is_foreign(id, position);
-                entries.push(history_entry(decision, id, is_foreign));
+                entries.push(history_entry(decision, id, self.decisions.is_foreign(id, position)));
             }
         }
         entries.extend(like.map(|decision| history_entry(decision, id, false)));

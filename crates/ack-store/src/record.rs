@@ -159,11 +159,6 @@ impl StoredRow<'_> {
         }
     }
 
-    /// A field as one line; empty if the row has none.
-    pub fn line(&self, field: Field, max_chars: usize) -> rusqlite::Result<String> {
-        Ok(text::line(&values::text_of(self.value(field)?), max_chars))
-    }
-
     pub const fn claim(&self) -> Claim {
         Claim::new(self.joined.status, self.key)
     }
@@ -433,8 +428,7 @@ fn set_headings(memory: &mut Memory) {
     let (title, subtitle) =
         if is_by_hand { headings_by_hand(title, subtitle, narrative) } else { (title, subtitle) };
     let first_line = || {
-        let mut lines = narrative?.lines();
-        let first = lines.find(|line| !line.trim().is_empty())?;
+        let first = narrative?.lines().find(|line| !line.trim().is_empty())?;
         Some(text::line(first, 120))
     };
     memory.title = title

@@ -66,8 +66,7 @@ impl Snapshot<'_> {
         for id in &older {
             let memory = self.by_id(id)?;
             found.extend(memory.filter(|memory| {
-                let successor = Standing::of_memory(memory).newer;
-                successor.is_some_and(|id| newer.contains(&*id))
+                Standing::of_memory(memory).newer.is_some_and(|id| newer.contains(&*id))
             }));
         }
         Ok(found)

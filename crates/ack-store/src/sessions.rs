@@ -1,12 +1,11 @@
-//! Decides what answers may show about sessions.
+//! Decides what answers may show about sessions, which nobody reviews.
 //!
-//! Sessions are not reviewed, so their memories decide: a session is shown if the status filter
-//! currently allows at least one memory that was learned in it. Its recorded title is a text that
-//! nobody reviewed, so it is shown only if the store's default approves what nobody reviewed, or if
+//! A session is shown if the status filter allows at least one memory that was learned in it. Its
+//! recorded title is shown only if the store's default approves what nobody reviewed, or if
 //! overviews may be shown; else the title of such a memory stands in its place. Its overview covers
-//! everything that was done, including what was rejected later. So it is shown only in three cases:
-//! the scope's owner allows it (`overviews` in `scope.toml`), every row of the store is approved, or
-//! the overview is itself a memory (a summary of claude-mem) whose status is allowed.
+//! everything that was done, including what was rejected later. So it is shown only if the scope's
+//! owner allows it (`overviews` in `scope.toml`), every row of the store is approved, or it is
+//! itself a memory (a summary of claude-mem) whose status is allowed.
 
 mod overviews;
 

@@ -1,6 +1,5 @@
 //! Decodes stored values: text that should be UTF-8, lists that should be JSON, numbers that should
-//! be dates. A broken value is read as far as possible and reported as repaired; it is never an
-//! error.
+//! be dates. A broken value is read as far as possible and reported as repaired, never as an error.
 
 use std::borrow::Cow;
 

@@ -1,8 +1,6 @@
-//! Reads regular files only.
-//!
-//! A path may name a named pipe, a socket or a device, and opening one of these can block forever.
-//! So the path is checked first, the file is opened in non-blocking mode, and the opened file is
-//! checked again. Every read has a size limit.
+//! Reads regular files only, up to a size. A path may name a named pipe, a socket or a device, and
+//! opening one can block forever. So the path is checked, the file is opened in non-blocking mode,
+//! and checked again.
 
 use std::fs::{DirBuilder, File, FileType, OpenOptions, TryLockError};
 use std::io::{Error, ErrorKind, Read, Result};
@@ -103,13 +101,11 @@ pub fn is_only_name(path: &Path) -> bool {
 
 /// Creates a folder for its owner alone: memories are private unless they decide otherwise.
 pub fn make_private(folder: &Path) -> Result<()> {
-    let mut builder = DirBuilder::new();
-    builder.recursive(true).mode(0o700).create(folder)
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
 pub fn create_private(path: &Path) -> Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true).mode(0o600).open(path)
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
 /// The lock ends with the process. `None` if another process holds it.

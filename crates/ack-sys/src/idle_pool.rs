@@ -1,8 +1,6 @@
-//! Keeps resources open for a short time because they are likely to be needed again: connections
-//! between two reads of a store, or the files of a table that is searched.
-//!
-//! Entries that are not used within `IDLE_TIMEOUT` are closed, so that an idle server holds nothing
-//! open: volumes can be unmounted, and deleted files free their space.
+//! Keeps resources open for a short time because they are likely to be needed again: connections to
+//! a store, or the files of a table. Unused ones are closed after `IDLE_TIMEOUT`, so that an idle
+//! server holds nothing open: volumes can be unmounted, and deleted files free their space.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;

@@ -19,8 +19,9 @@ pub fn with_line_ends_of(before: &str, after: &str) -> String {
     let plain: Vec<&str> = plain.iter().map(String::as_str).collect();
     let after: Vec<&str> = after.split_inclusive('\n').collect();
     let difference = TextDiff::from_slices(&plain, &after);
-    let lines = difference.iter_all_changes().filter(|change| change.tag() != ChangeTag::Delete);
-    lines
+    difference
+        .iter_all_changes()
+        .filter(|change| change.tag() != ChangeTag::Delete)
         .map(|change| match change.old_index().and_then(|at| before.get(at)) {
             Some(line) => (*line).to_owned(),
             None => change.value().replace('\n', usual),

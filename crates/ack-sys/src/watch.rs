@@ -2,11 +2,9 @@
 //!
 //! On Linux, the kernel queues an event (inotify) before the call that made the change returns, so
 //! a request sees every change made before it. All watches of a process share one queue, because a
-//! user can have only about a hundred. It stays open as long as the process runs: when one is
-//! closed, the kernel makes the process wait, for some milliseconds. Where nothing can be watched
-//! (another system, a network file system, a system limit), everything counts as changed.
-//!
-//! Writes through a memory-mapped file cause no event.
+//! user can have only about a hundred, and it stays open: to close one takes milliseconds. Where
+//! nothing can be watched (another system, a network file system, a system limit), everything
+//! counts as changed. Writes through a memory-mapped file cause no event.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -194,8 +192,7 @@ mod linux {
                 | AddWatchFlags::IN_MOVE_SELF
                 | AddWatchFlags::IN_ONLYDIR;
             let descriptor = queue.inotify.add_watch(folder, flags).ok()?;
-            let watches = queue.watched.entry(descriptor).or_default();
-            watches.push(Arc::clone(&self.has_changed));
+            queue.watched.entry(descriptor).or_default().push(Arc::clone(&self.has_changed));
             self.descriptors.push(descriptor);
             Some(())
         }
@@ -345,8 +342,7 @@ mod tests {
             ("renamed", &|| fs::rename(&new, &note).unwrap()),
             ("a folder", &|| fs::create_dir(&new).unwrap()),
             ("metadata", &|| {
-                let file = fs::File::open(&note).unwrap();
-                file.set_modified(std::time::UNIX_EPOCH).unwrap();
+                fs::File::open(&note).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
             }),
             ("removed", &|| fs::remove_file(&note).unwrap()),
         ];

@@ -1,15 +1,14 @@
 //! Finds the files of a working tree that differ from the last commit, without starting git.
 //!
-//! The index records the size and modification time of every tracked file. As in git's own fast
-//! path, these are compared with the files, and the content is read only if nothing but the time
-//! differs. Comparing every file of a large repository takes too long at the start of a session
-//! (`docs/benchmarks.md#changed-files`), so the caller sets a time budget and the most likely files
-//! come first: those in folders where a file was created, renamed or removed, then those that git
-//! wrote last. The result includes how many files were compared.
+//! As in git's own fast path, size and time in the index are compared with the files, and the
+//! content is read only if nothing but the time differs. For a large repository that takes too long
+//! at the start of a session (`docs/benchmarks.md#changed-files`), so the caller sets a time budget
+//! and the most likely files come first: those in folders where a file was created, renamed or
+//! removed, then those that git wrote last.
 //!
 //! Staged files equal the index and differ from the last commit. The commits of the branch are
 //! compared with the point where it began ([`crate::history`]). New files are found by reading
-//! folders in the same order, with a part of the budget ([`crate::untracked`]).
+//! folders in the same order ([`crate::untracked`]).
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -173,8 +172,7 @@ impl<'a> History<'a> {
 
 fn recorded_mtime(entry: &Entry) -> Option<SystemTime> {
     let time = &entry.stat.mtime;
-    let since = Duration::new(u64::from(time.secs), time.nsecs.min(999_999_999));
-    UNIX_EPOCH.checked_add(since)
+    UNIX_EPOCH.checked_add(Duration::new(u64::from(time.secs), time.nsecs.min(999_999_999)))
 }
 
 /// The index; empty if nothing was ever added.
@@ -200,8 +198,7 @@ fn index(repository: &Repository) -> Option<gix_index::File> {
 
 /// Whether a part of a split index, which would be read too, is not a regular file.
 fn is_shared_elsewhere(repository: &Repository) -> bool {
-    let mut entries = std::fs::read_dir(&repository.git_dir).into_iter().flatten().flatten();
-    entries.any(|entry| {
+    std::fs::read_dir(&repository.git_dir).into_iter().flatten().flatten().any(|entry| {
         entry.file_name().to_string_lossy().starts_with("sharedindex.")
             && files::check(&entry.path()).is_err()
     })

@@ -1,11 +1,9 @@
-//! Which files of a folder are committed on a reference.
+//! Which files of a folder are committed on a reference: those whose content has the object name in
+//! the reference's tree at the same path. Line endings do not count, because git may change them at
+//! checkout.
 //!
-//! Files are compared by their content: a file counts as committed if its object name equals the
-//! one in the reference's tree at the same path. Line endings do not count, because git may change
-//! them at checkout.
-//!
-//! The folder is also compared with the merge base of `HEAD` and the reference. A file that is
-//! unchanged since then was not changed here: the reference moved on.
+//! A file that is unchanged since the merge base of `HEAD` and the reference was not changed here:
+//! the reference moved on.
 
 use std::path::Path;
 

@@ -115,8 +115,7 @@ pub fn merge_base(
             }
         }
     }
-    let newest = common.into_iter().filter(|(_, id)| !is_older(&reached, id)).max();
-    match newest {
+    match common.into_iter().filter(|(_, id)| !is_older(&reached, id)).max() {
         Some((_, id)) => Ok(Some(id)),
         None if is_cut => Err(Unknown::Shallow),
         None if queue.iter().all(|(_, id)| is_older(&reached, id)) => Ok(None),
@@ -260,8 +259,7 @@ fn compare_index<'a>(
         let item = items.remove(&name);
         if path.len() > folder.len() + name.len() {
             let below = cache.and_then(|cache| {
-                let mut children = cache.children.iter();
-                children.find(|child| child.name.as_slice() == name.as_bytes())
+                cache.children.iter().find(|child| child.name.as_slice() == name.as_bytes())
             });
             let tree = item.filter(|item| item.is_folder).map(|item| item.id);
             let folder = format!("{folder}{name}/");

@@ -114,8 +114,7 @@ fn read_packed_ref(repository: &Repository, name: &str) -> Option<ObjectId> {
     let file = repository.common_dir.join("packed-refs");
     let text = files::read(&file, MAX_REFS_BYTES).ok()?;
     let length = repository.hash.len_in_hex();
-    let mut lines = text.split(|byte| *byte == b'\n');
-    let line = lines.find_map(|line| {
+    let line = text.split(|byte| *byte == b'\n').find_map(|line| {
         let (id, rest) = line.split_at_checked(length)?;
         (rest.strip_prefix(b" ")?.trim_ascii_end() == name.as_bytes()).then_some(id)
     })?;

@@ -1,8 +1,6 @@
-//! Normalises git remotes: the URLs of one repository differ by protocol, host and settings.
-//!
-//! Two remotes are compared as `host/path`, after the replacements that git
-//! (`url.<base>.insteadOf`) and ssh (`HostName` of an alias) would make. The original URL counts
-//! too, because a shared manifest does not know one user's settings.
+//! Normalises git remotes: the URLs of one repository differ by protocol, host and settings. They
+//! are compared as `host/path`, after the replacements that git (`url.<base>.insteadOf`) and ssh
+//! (`HostName` of an alias) would make, and as written: a shared manifest knows no user's settings.
 
 use std::path::Path;
 

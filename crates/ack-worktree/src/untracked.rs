@@ -1,9 +1,9 @@
 //! Finds the new files of a working tree: those that git neither tracks nor ignores.
 //!
-//! Git reads every folder for this. Here the caller passes folders in order of activity, and they
-//! are read until the time is up: a new file changes the time of its folder. New folders are
-//! searched too. Ignore rules come from the same files as in git: `.gitignore`, `info/exclude` and
-//! the user's own file. Folders of generated files are skipped even if git does not ignore them.
+//! Git reads every folder for this. Here the caller passes folders in order of activity, and they,
+//! and new folders in them, are read until the time is up. Ignore rules come from the same files as
+//! in git: `.gitignore`, `info/exclude` and the user's own file. Folders of generated files are
+//! skipped in any case.
 
 use std::collections::VecDeque;
 use std::fs::DirEntry;

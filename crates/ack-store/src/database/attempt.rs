@@ -217,8 +217,7 @@ fn image_of(path: &Path) -> Result<Connection, StoreError> {
     let source = open::connect(path, Opening::Live)?;
     #[expect(clippy::disallowed_methods, reason = "the image is what is in memory")]
     let mut image = Connection::open_in_memory()?;
-    let copied = Backup::new(&source, &mut image)?.step(-1)?;
-    if copied != StepResult::Done {
+    if Backup::new(&source, &mut image)?.step(-1)? != StepResult::Done {
         return Err(StoreProblem::Locked.at(path));
     }
     open::harden(&image)?;

@@ -1,7 +1,5 @@
-//! Reads a store whose writer holds its lock.
-//!
-//! The last commit can still be read if the database file is unchanged since before the lock, or if
-//! a journal shows that it is. Otherwise the caller waits, for a limited time.
+//! Reads a store whose writer holds its lock: its last commit, if the database file is unchanged
+//! since before the lock, or a journal shows it. Otherwise the caller waits, for a limited time.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -1,11 +1,9 @@
-//! The decisions about content, under whatever id.
-//!
-//! The id of a note comes from its file, so a copy or another file name gives the same content
-//! another id. A person who rejected it rejected the content. Only decisions that hide a memory
-//! apply in this way; an approval applies only to the memory that was reviewed.
+//! The decisions about content, under whatever id: a copy, or a new file name, gives the same note
+//! another one, and a person who rejected it rejected the content. An approval applies only to the
+//! memory that was reviewed.
 //!
 //! Of several memories with one content, the newest decision about each counts, and the strictest
-//! of these applies: as long as one of them is rejected, so is a copy without a decision.
+//! of these applies to a copy without a decision.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -59,8 +57,7 @@ impl Contents {
                         continue;
                     }
                 };
-                let excluded = contents.by_digest.entry(content.to_owned()).or_default();
-                excluded.push(ExcludedContent {
+                contents.by_digest.entry(content.to_owned()).or_default().push(ExcludedContent {
                     strictness,
                     line: Reverse(line),
                     id: id.clone(),
@@ -78,8 +75,7 @@ impl Contents {
 
     /// What keeps content from being served under this id; `None` if nothing does.
     pub(super) fn exclusion(&self, id: &str, digest: &str) -> Option<Exclusion<'_>> {
-        let mut excluded = self.by_digest.get(digest)?.iter();
-        let other = excluded.find(|other| {
+        let other = self.by_digest.get(digest)?.iter().find(|other| {
             let is_successor = other.strictness != Strictness::Unreadable
                 && other.successor.as_deref() == Some(id);
             other.id != id && !is_successor

@@ -139,8 +139,7 @@ impl DecisionLog {
                 files::read(&self.path, MAX_LOG_BYTES).map_err(|error| self.unreadable(error))?
             }
         };
-        let before = known.as_ref().and_then(|known| known.signers.as_ref());
-        let signers = self.read_signers(before)?;
+        let signers = self.read_signers(known.as_ref().and_then(|known| known.signers.as_ref()))?;
         // Equal content need not be parsed again.
         let version = version_of(&content, signers.as_deref());
         let is_same =

@@ -1,10 +1,9 @@
 //! The seal of a decision log: a hash of each line that was in the log when it was last written.
 //!
-//! A log that lost a line may have lost a rejection, and nothing in the log tells. So
-//! `decisions.seal` lies beside it, and a log in which a sealed line is missing serves nothing. The
-//! order does not matter, and a log may have more lines, so that two logs can be merged line by
-//! line; so can two seals. The hash finds accidents, not forgeries: whoever can write one file can
-//! write both.
+//! Nothing in a log tells whether it lost a line, which may be a rejection. So a log in which a
+//! line of `decisions.seal` is missing serves nothing. Order does not matter, and more lines may
+//! follow, so that two logs, and two seals, can be merged line by line. The hash finds accidents,
+//! not forgeries: whoever can write one file can write both.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -64,8 +63,7 @@ impl Seal {
     }
 
     pub fn parse(text: &[u8]) -> Result<Self, DamagedSeal> {
-        let text = str::from_utf8(text).map_err(|_| DamagedSeal)?;
-        let mut lines = text.lines().map(str::trim_end);
+        let mut lines = str::from_utf8(text).map_err(|_| DamagedSeal)?.lines().map(str::trim_end);
         if lines.next() != Some(HEAD) {
             return Err(DamagedSeal);
         }

@@ -3,8 +3,8 @@
 //! (<https://cvsweb.openbsd.org/src/usr.bin/ssh/PROTOCOL.sshsig>).
 //!
 //! A signature covers the SHA-256 of every line of one batch, and the name of the scope. Lines may
-//! be merged and reordered freely. The newest by its own time counts, so an old line that is
-//! appended again changes nothing.
+//! be merged and reordered: the newest by its own time counts, so one that is appended again
+//! changes nothing.
 
 use std::collections::HashMap;
 
@@ -270,8 +270,7 @@ mod tests {
         "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILM+rvN+ot98qgEN796jTiQfZfG1KaT0PtFDJ/XFSqti";
 
     fn allows(file: &str, time: &str) -> bool {
-        let signers = Signers::parse(file.as_bytes(), "alpha");
-        signers.allows(KEY, time.parse().unwrap())
+        Signers::parse(file.as_bytes(), "alpha").allows(KEY, time.parse().unwrap())
     }
 
     #[test]
@@ -324,8 +323,7 @@ mod tests {
         for (flags, counts) in [(1, true), (5, true), (0, false), (4, false)] {
             let (key, signature) = security_key(&message, flags);
             let signers = Signers::parse(format!("ana {key}\n").as_bytes(), "alpha");
-            let line = signers.signature_line(lines, &signature);
-            assert_eq!(line.is_some(), counts, "{flags}");
+            assert_eq!(signers.signature_line(lines, &signature).is_some(), counts, "{flags}");
         }
     }
 }

@@ -117,8 +117,7 @@ impl Splitter {
     fn append_or_open(&mut self, line: &str) {
         let open = self.open.get_or_insert_default();
         if !open.text.is_empty() {
-            let breaks = 1 + self.blank_lines.min(1);
-            open.text.extend(std::iter::repeat_n('\n', breaks));
+            open.text.extend(std::iter::repeat_n('\n', 1 + self.blank_lines.min(1)));
         }
         let indent = line.len() - line.trim_start().len();
         let indent = line.floor_char_boundary(indent.min(open.indent));

@@ -35,8 +35,7 @@ fn header_line(text: &str) -> Option<(&str, &str, &str)> {
 }
 
 fn last_part(path: &str) -> Option<String> {
-    let mut parts = path.rsplit(['/', '\\']);
-    let name = parts.find(|part| !part.is_empty() && !part.ends_with(':'))?;
+    let name = path.rsplit(['/', '\\']).find(|part| !part.is_empty() && !part.ends_with(':'))?;
     Some(name.to_owned())
 }
 

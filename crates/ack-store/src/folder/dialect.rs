@@ -186,8 +186,7 @@ impl Dialect {
     /// How a file is cut into memories; `None` if it holds none.
     pub(super) fn cut(self, relative: &Path) -> Option<Cut> {
         let files = self.row()?.files;
-        let file = files.iter().find(|(files, _)| self.fits(files, relative));
-        file.map(|(_, cut)| *cut)
+        files.iter().find(|(files, _)| self.fits(files, relative)).map(|(_, cut)| *cut)
     }
 
     fn fits(self, files: &str, relative: &Path) -> bool {

@@ -147,8 +147,7 @@ pub fn read_files(
                 partial_problem: None,
                 is_unreadable: false,
             };
-            let read = file.read(dialect, root, *fits, names);
-            let notes = read.unwrap_or_else(|problem| {
+            let notes = file.read(dialect, root, *fits, names).unwrap_or_else(|problem| {
                 file.problem = Some(problem);
                 Vec::new()
             });
@@ -172,11 +171,9 @@ pub fn project_of_sessions(path: &Path) -> Option<String> {
     sessions.sort();
     sessions.iter().rev().take(5).find_map(|(_, path)| {
         let head = files::read_head(path, HEAD_BYTES).ok()?;
-        let head = String::from_utf8_lossy(&head);
-        head.lines().find_map(|line| {
+        String::from_utf8_lossy(&head).lines().find_map(|line| {
             let value: serde_json::Value = serde_json::from_str(line).ok()?;
-            let folder = Path::new(value.get("cwd")?.as_str()?).file_name()?;
-            Some(folder.to_string_lossy().into_owned())
+            Some(Path::new(value.get("cwd")?.as_str()?).file_name()?.to_string_lossy().into_owned())
         })
     })
 }

@@ -1,9 +1,9 @@
 //! Reads the header of a Markdown note: YAML, as far as it is YAML.
 //!
-//! People edit these headers, so nothing in them is an error. In a header that is not YAML, each key
-//! is read by itself, and the value of one that is not YAML is its text. Of two equal keys the last
-//! one wins. Aliases are not followed, so a header cannot expand. A nested key is written with a
-//! dot, as in `metadata.type`.
+//! People edit these headers, so nothing in them is an error. If one is not YAML, each key is read
+//! by itself, and a value that is not YAML is its text. The last of equal keys wins. Aliases are
+//! not followed, so a header cannot expand. A nested key is written with a dot, as in
+//! `metadata.type`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,8 +42,7 @@ impl Header {
 
     pub fn list(&self, keys: &[&str]) -> Vec<String> {
         let mut found = keys.iter().filter_map(|key| self.values.get(*key)).map(|values| {
-            let values = values.iter().filter(|value| !value.trim().is_empty());
-            values.cloned().collect::<Vec<_>>()
+            values.iter().filter(|value| !value.trim().is_empty()).cloned().collect::<Vec<_>>()
         });
         found.find(|values| !values.is_empty()).unwrap_or_default()
     }
@@ -80,10 +79,9 @@ impl Header {
 /// Splits a note into its header and its text. A header that is never closed ends at the first
 /// empty line. Anything that is not a header belongs to the text, even after `---`.
 pub fn split(note: &str) -> (Header, &str) {
-    let rest = note.strip_prefix("---").and_then(|rest| {
-        let rest = rest.strip_prefix('\r').unwrap_or(rest);
-        rest.strip_prefix('\n')
-    });
+    let rest = note
+        .strip_prefix("---")
+        .and_then(|rest| rest.strip_prefix('\r').unwrap_or(rest).strip_prefix('\n'));
     let Some(rest) = rest else { return (Header::default(), note) };
     if let Some((written, text)) = split_at_line(rest, |line| ["---", "..."].contains(&line)) {
         let header = Header::parse(written);
@@ -156,8 +154,7 @@ fn broken_values(lines: &str) -> Vec<String> {
     let (first, below) = lines.split_once('\n').unwrap_or((lines, ""));
     let value = first.split_once(':').map_or("", |(_, value)| value.trim());
     if let Some(list) = value.strip_prefix('[') {
-        let entries = list.trim_end_matches(']').split(',');
-        return entries.map(|entry| unquoted(entry.trim())).collect();
+        return list.trim_end_matches(']').split(',').map(|entry| unquoted(entry.trim())).collect();
     }
     if !value.is_empty() {
         return vec![unquoted(value)];

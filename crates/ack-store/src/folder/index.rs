@@ -1,10 +1,8 @@
 //! The memories in one file: the items and paragraphs of Claude Code's `MEMORY.md`, the parts of a
-//! file of Goose or Hermes.
+//! file of Goose or Hermes. An item that only points to a file of notes is an entry of the index.
 //!
-//! An item that only points to a file of notes is an entry of the index, not a memory. The ids come
-//! from the first sentences, so an item that is changed further on keeps its id, and one whose
-//! first sentence is rewritten is a new memory. In both cases no earlier decision applies to its
-//! text.
+//! The ids come from the first sentences, so an item keeps its id if it changes further on. In no
+//! case does an earlier decision apply to its new text.
 
 use std::path::Path;
 
@@ -66,8 +64,7 @@ fn split_at(text: &str, between: &str) -> Vec<String> {
             _ => parts.push(String::new()),
         }
     }
-    let parts = parts.into_iter().map(|part| part.trim().to_owned());
-    parts.filter(|part| !part.is_empty()).collect()
+    parts.into_iter().map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
 }
 
 /// Adds the blocks that are memories. The list below an entry of the index is read by itself.
@@ -145,8 +142,7 @@ fn is_entry(line: &str) -> bool {
     let bare = line.trim_matches(EMPHASIS);
     if !points_to_note {
         // `debugging.md: what helped`.
-        let end = bare.find([' ', ':', '`']).unwrap_or(bare.len());
-        let (name, after) = bare.split_at(end);
+        let (name, after) = bare.split_at(bare.find([' ', ':', '`']).unwrap_or(bare.len()));
         return is_markdown(Path::new(name)) && begins_description(after);
     }
     let plain = without_code(line);
@@ -304,10 +300,8 @@ mod tests {
 
     #[test]
     fn an_id_depends_on_the_first_sentence_alone() {
-        let ids = |text: &str| -> Vec<String> {
-            let notes = found(text).into_iter();
-            notes.map(|note| note.id).collect()
-        };
+        let ids =
+            |text: &str| -> Vec<String> { found(text).into_iter().map(|note| note.id).collect() };
         let two = "- Use pnpm. Always.\n- Ärger mit CI\n";
         assert_eq!(ids(two), ["MEMORY#use-pnpm", "MEMORY#ärger-mit-ci"]);
         let changed = "New above.\n\n- Use pnpm. Never npm.\n- Ärger mit CI\n";

@@ -24,8 +24,7 @@ pub fn read_lines(text: &str, mut read: impl FnMut(&str) -> Result<(), String>) 
 
 /// Whether this is a file of memories: JSON lines may hold anything, and a memory has a title.
 pub fn are_memories(text: &str) -> bool {
-    let lines = text.lines().filter(|line| !line.trim().is_empty());
-    lines.take(SAMPLE_LINES).any(|line| {
+    text.lines().filter(|line| !line.trim().is_empty()).take(SAMPLE_LINES).any(|line| {
         serde_json::from_str::<serde_json::Value>(line)
             .is_ok_and(|value| value.get("title").is_some_and(serde_json::Value::is_string))
     })

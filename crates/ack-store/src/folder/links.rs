@@ -114,8 +114,7 @@ pub fn target_paths(target: &str, note: &Path, folder: &Path, top: Option<&Path>
     let decoded = percent_encoding::percent_decode_str(target).decode_utf8_lossy();
     match decoded.strip_prefix('/') {
         Some(rest) => {
-            let bases = [Some(folder), top].into_iter().flatten();
-            bases.map(|base| normal(&base.join(rest))).collect()
+            [Some(folder), top].into_iter().flatten().map(|base| normal(&base.join(rest))).collect()
         }
         None => {
             let beside = folder.join(note);

@@ -133,12 +133,10 @@ fn remove_comments(text: &str, keeps_line_breaks: bool) -> Cow<'_, str> {
         };
         plain.push_str(part);
         at = comment.end;
-        let rest = text.get(at..).unwrap_or_default();
-        let after = rest.trim_start_matches([' ', '\t', '\r']);
+        let after = text.get(at..).unwrap_or_default().trim_start_matches([' ', '\t', '\r']);
         let is_whole_line = is_blank && (after.is_empty() || after.starts_with('\n'));
         if keeps_line_breaks {
-            let comment = text.get(comment).unwrap_or_default();
-            plain.extend(comment.matches('\n'));
+            plain.extend(text.get(comment).unwrap_or_default().matches('\n'));
         } else if is_whole_line {
             at = text.len() - after.strip_prefix('\n').unwrap_or(after).len();
         }
@@ -165,8 +163,7 @@ fn comments(text: &str) -> Vec<Range<usize>> {
     for line in text.split_inclusive('\n') {
         let line_end = line_start + line.len();
         if line_start >= paragraph_end {
-            let rest = text.get(line_start..).unwrap_or_default();
-            let lines = rest.split_inclusive('\n');
+            let lines = text.get(line_start..).unwrap_or_default().split_inclusive('\n');
             let paragraph = lines.take_while(|line| !line.trim().is_empty());
             paragraph_end = line_start + paragraph.map(str::len).sum::<usize>();
         }
@@ -189,8 +186,7 @@ fn comments(text: &str) -> Vec<Range<usize>> {
             if limit <= *until {
                 continue;
             }
-            let text = text.get(..limit).unwrap_or_default();
-            match comment_end(text, kind, start) {
+            match comment_end(text.get(..limit).unwrap_or_default(), kind, start) {
                 Some(end) => {
                     found.push(start..end);
                     at = end;

@@ -43,8 +43,7 @@ pub fn read(
     content: &[u8],
     modified: SystemTime,
 ) -> (Vec<Note>, Option<String>) {
-    let content = content.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(content);
-    let text = String::from_utf8_lossy(content);
+    let text = String::from_utf8_lossy(content.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(content));
     let is_utf8 = matches!(text, Cow::Borrowed(_));
     let (mut notes, problem) = cut(dialect, relative, &text);
     let modified = Timestamp::try_from(modified).ok().map(ack_api::time::to_rfc3339);

@@ -89,8 +89,8 @@ impl LoadedNotes {
 
     pub(super) fn broken_lines(&self) -> Vec<String> {
         let committed = self.rows.files().filter(|(_, row)| row.is_committed);
-        let lines = committed.filter(|(relative, _)| self.has_lines(Path::new(relative)));
-        lines
+        committed
+            .filter(|(relative, _)| self.has_lines(Path::new(relative)))
             .filter_map(|(relative, row)| {
                 Some(format!("`{}`: {}", display_path(relative), row.problem.as_ref()?))
             })

@@ -1,10 +1,9 @@
 //! The reference whose files count as approved: `ref` in `scope.toml`.
 //!
-//! Committed files are served with their committed content, whatever is checked out. The working
-//! tree adds what waits for review: new files, and the text of files that were edited locally. A
-//! file that is unchanged since the merge base of `HEAD` and the reference was not edited locally:
-//! the reference moved on, and its own text is served. If the reference cannot be read, every file
-//! waits for review.
+//! Committed files are served as they are committed, whatever is checked out. The working tree adds
+//! what waits for review: new files, and files that were edited here. One that is unchanged since
+//! the merge base of `HEAD` and the reference was not edited: the reference moved on. If the
+//! reference cannot be read, every file waits for review.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -134,8 +133,7 @@ impl Reference {
             } else {
                 "the folder is in no git repository"
             };
-            let reason = "its folder is in no git repository with a working tree";
-            Problem::new(&self.name, why, reason)
+            Problem::new(&self.name, why, "its folder is in no git repository with a working tree")
         })?;
         let unknown = |why: ResolveError| Problem::of(&self.name, &why);
         let tips = Tips::read(&repository, &self.name).map_err(unknown)?;
@@ -189,8 +187,7 @@ impl Reference {
         let resolved = self.resolved.as_ref()?;
         let since = Duration::from_secs(u64::try_from(resolved.committed.time).unwrap_or_default());
         let time = SystemTime::UNIX_EPOCH.checked_add(since).unwrap_or(SystemTime::UNIX_EPOCH);
-        let objects = Objects::open(&resolved.repository, Instant::now() + MAX_TIME).ok()?;
-        Some((time, objects))
+        Some((time, Objects::open(&resolved.repository, Instant::now() + MAX_TIME).ok()?))
     }
 }
 

@@ -307,8 +307,7 @@ impl Rows {
             .iter()
             .filter(|(_, row)| row.is_single)
             .map(|(key, row)| {
-                let is_unusual = !is_usual_name(&key.relative);
-                (key.is_edited, !row.is_committed, is_unusual, key.clone())
+                (key.is_edited, !row.is_committed, !is_usual_name(&key.relative), key.clone())
             })
             .collect();
         order.sort_unstable();
@@ -414,8 +413,7 @@ fn add(
             .execute(params![slot, lower_case(name), note.id])?;
     }
     for (kind, name) in &note.links {
-        let is_path = name.starts_with('/');
-        let name = if is_path { name.clone() } else { lower_case(name) };
+        let name = if name.starts_with('/') { name.clone() } else { lower_case(name) };
         connection
             .prepare_cached("INSERT INTO note_links VALUES (?1, ?2, ?3, ?4)")?
             .execute(params![slot, note.id, kind, name])?;

@@ -49,8 +49,7 @@ pub fn statements(text: &str, note: &Path) -> (Vec<String>, Vec<NamedLink>) {
         links.extend(memory_names(line.text).map(related));
         let entry = item(line.text).map(|item| item.text);
         if line.text.starts_with("##") {
-            let heading = line.text.trim_matches(['#', ' ']);
-            is_about_note = heading.eq_ignore_ascii_case("status");
+            is_about_note = line.text.trim_matches(['#', ' ']).eq_ignore_ascii_case("status");
         }
         if let Some(fact) = entry.and_then(statement) {
             facts.push(fact.trim_end().to_owned());
@@ -198,8 +197,7 @@ fn relation(entry: &str) -> Option<NamedLink> {
 /// The names after `mem:`, with which Serena refers to other memories.
 fn memory_names(line: &str) -> impl Iterator<Item = &str> {
     let is_part = |c: char| c.is_alphanumeric() || "_-/".contains(c);
-    let found = line.match_indices(MEMORY_PREFIX);
-    found.filter_map(move |(start, _)| {
+    line.match_indices(MEMORY_PREFIX).filter_map(move |(start, _)| {
         let is_start = !line.get(..start)?.ends_with(is_part);
         let rest = line.get(start + MEMORY_PREFIX.len()..)?;
         let length = rest.find(|c| !is_part(c)).unwrap_or(rest.len());

@@ -1,7 +1,6 @@
-//! Finds memories by their files, for a process that asks once and has little time.
-//!
-//! For most rows, only the lists of files are read. Whether a found row is still in force is
-//! checked when its record is read ([`Snapshot::memory_in_force`]).
+//! Finds memories by their files, for a process that asks once. For most rows, only the lists of
+//! files are read; whether a found row is still in force is checked when its record is read
+//! ([`Snapshot::memory_in_force`]).
 
 use std::collections::{HashMap, HashSet};
 

@@ -129,8 +129,7 @@ fn prompts(tables: &[Table]) -> Option<String> {
 }
 
 fn columns(table: &Table, wanted: &[(&'static str, &str)]) -> Vec<(&'static str, String)> {
-    let found = wanted.iter().filter_map(|(label, name)| Some((*label, table.column(&[name])?)));
-    found.collect()
+    wanted.iter().filter_map(|(label, name)| Some((*label, table.column(&[name])?))).collect()
 }
 
 /// Ids that have a prefix before the number of the row, unless `column` holds one.
