@@ -1,8 +1,8 @@
 //! Private copies of databases that cannot be read in place.
 //!
 //! Only its owner can read a copy, whatever the umask: it is a new file of mode 0600 in a new
-//! folder of mode 0700. Its log or journal is merged, it is opened, and then the file is unlinked, so
-//! that it disappears with the process, however that ends.
+//! folder of mode 0700. Once it is open, it is unlinked, so that it disappears with the process,
+//! however that ends.
 
 use std::fs;
 use std::io::{Error, Result};
@@ -65,7 +65,6 @@ fn folder() -> Result<Arc<TempDir>> {
 #[derive(Debug)]
 pub struct CopyFiles {
     main: PathBuf,
-    /// Whether a log or a journal has to be merged.
     needs_recovery: bool,
     /// Declared after the files, so that it is dropped after them.
     _folder: Arc<TempDir>,
@@ -130,7 +129,6 @@ impl Drop for CopyFiles {
 pub struct PrivateCopy(Mutex<Connection>);
 
 impl PrivateCopy {
-    /// Whether it may be kept for the next read.
     pub fn may_be_kept() -> bool {
         LIVE_COPIES.load(Ordering::Relaxed) <= MAX_KEPT_COPIES
     }

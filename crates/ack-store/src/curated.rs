@@ -4,37 +4,31 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ack_api::memory::{Memory, Status, StatusFilter};
-use ack_api::text;
-use ack_api::{Counts, Warning};
+use ack_api::{Counts, Warning, text};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
-use crate::decisions::{Digests, JoinedStatus, digests};
+use crate::decisions::{Digests, digests};
 use crate::read::{slot, strongest};
 use crate::record::StoredRow;
 use crate::replaced::Standing;
 use crate::rows_by_id::RowsById;
 use crate::{Snapshot, StoreError};
 
-/// A memory with the data for a decision about it.
 #[derive(Debug, Clone)]
 pub struct CuratedMemory {
     pub memory: Memory,
     pub digest: String,
     /// The digest without the title, if that comes from the name of its file.
     pub text_digest: Option<String>,
-    /// Whether the newest decision about it applies.
     pub is_decided: bool,
     /// Whether it changed after the newest decision, or that decision cannot be read.
     pub is_outdated: bool,
-    /// The id of another memory with this content, if the decision about that one determines the
-    /// status.
+    /// The memory with the same content whose decision determines the status.
     pub decided_as: Option<String>,
-    /// It is out of the review queue until this day.
     pub put_off_until: Option<Date>,
-    /// Its stored texts that contain characters that are not shown: control characters, or
-    /// characters that hide text from a reader.
+    /// Its stored texts with control characters, or characters that hide text from a reader.
     pub hiding_texts: Vec<String>,
     /// An approved memory that it is known to contradict: a link says so.
     pub contradicts: Option<String>,
@@ -59,13 +53,11 @@ impl CuratedMemory {
         })
     }
 
-    /// The memory of a row, if its status is wanted.
     fn with_status(
         row: &StoredRow<'_>,
         has_status: &dyn Fn(Status) -> bool,
     ) -> Result<Option<Box<Self>>, StoreError> {
-        let is_wanted = has_status(row.joined.status);
-        is_wanted.then(|| Self::of(row).map(Box::new)).transpose()
+        has_status(row.joined.status).then(|| Self::of(row).map(Box::new)).transpose()
     }
 
     /// What a person should look at first.
@@ -87,18 +79,15 @@ impl CuratedMemory {
         })
     }
 
-    /// Whether a person has to look at it before it is approved.
     pub fn is_flagged(&self) -> bool {
         self.contradicts.is_some() || self.warnings().into_iter().any(Warning::is_flag)
     }
 
-    /// Whether it is out of the review queue on a day.
     pub fn is_put_off(&self, today: Date) -> bool {
         self.put_off_until.is_some_and(|until| today < until)
     }
 }
 
-/// What the statistics of the review queue need to know about a memory.
 #[derive(Debug, Clone, Copy)]
 pub struct ReviewDates {
     pub status: Status,
@@ -106,23 +95,19 @@ pub struct ReviewDates {
     pub reviewed: Option<Timestamp>,
 }
 
-/// The review queue of a store.
 #[derive(Debug, Default)]
 pub struct QueueRows {
     /// The dates of every memory, with the day until which it is snoozed.
     pub dates: Vec<(ReviewDates, Option<Date>)>,
     /// The memories that wait, in stored order.
     pub waiting: Vec<CuratedMemory>,
-    /// The ids that several rows have.
     pub duplicate_ids: HashSet<String>,
-    /// Memories that agents see only until they see a newer one: the newer one's id and the older
-    /// one's.
+    /// Memories that agents see until they see a newer one: the newer id and the older one.
     pub replaced: Vec<(String, String)>,
     /// How many of those that wait, and are not snoozed, a newer memory replaces.
     pub waiting_replaced: u64,
 }
 
-/// What the queue needs to know about a memory.
 struct QueueRow {
     standing: Standing,
     dates: ReviewDates,
@@ -131,40 +116,33 @@ struct QueueRow {
 }
 
 impl Snapshot<'_> {
-    /// The memory with this id, with the data for a decision about it. Of several rows with the id,
-    /// the one with the strongest claim is used.
+    /// Of several rows with the id, the one with the strongest claim is used.
     pub fn curated(&self, id: &str) -> Result<Option<CuratedMemory>, StoreError> {
         let rows = self.rows_with_id(id, CuratedMemory::of)?;
         let has_duplicate_id = rows.len() > 1;
         Ok(strongest(rows).map(|(_, curated)| CuratedMemory { has_duplicate_id, ..curated }))
     }
 
-    /// Visits the memories of some statuses with the data for a decision about each, in stored
-    /// order. Of several rows with the same id, only the one with the strongest claim is visited.
+    /// Visits memories in stored order; of several rows with an id, the one with the strongest
+    /// claim.
     pub fn visit_curated(
         &self,
         has_status: &dyn Fn(Status) -> bool,
         visit: &mut dyn FnMut(CuratedMemory),
     ) -> Result<(), StoreError> {
         let chosen = self.strongest_rows(|row| CuratedMemory::with_status(row, has_status))?;
-        let curated = chosen.into_rows().flatten();
-        curated.for_each(|curated| visit(*curated));
+        chosen.into_rows().flatten().for_each(|curated| visit(*curated));
         Ok(())
     }
 
-    /// The memories whose status a decision about one of `ids` determines, because they have its
-    /// content. The ids are in order.
+    /// The ids of memories whose status a decision about one of `ids` determines by its content.
     pub fn decided_as(
         &self,
         ids: &std::collections::HashSet<&str>,
     ) -> Result<BTreeSet<String>, StoreError> {
-        let is_about = |joined: &JoinedStatus<'_>| {
-            let decided = joined.exclusion;
-            decided.is_some_and(|it| ids.contains(it.id))
-        };
         let mut found = BTreeSet::new();
         self.visit_all(|row| {
-            if is_about(&row.joined) {
+            if row.joined.exclusion.is_some_and(|it| ids.contains(it.id)) {
                 found.insert(row.id()?);
             }
             Ok(())
@@ -172,8 +150,7 @@ impl Snapshot<'_> {
         Ok(found)
     }
 
-    /// The memories that wait for review, and the data for the queue's statistics on a given day.
-    /// Of several with the same id, only the one with the strongest claim counts.
+    /// Of several rows with the same id, only the one with the strongest claim counts.
     pub fn queue(&self, today: Date) -> Result<QueueRows, StoreError> {
         let waits = |status| status == Status::Staging;
         let chosen = self.strongest_rows(|row| {
@@ -226,8 +203,7 @@ impl Snapshot<'_> {
         Ok(found)
     }
 
-    /// How many memories have each effective status. Of several rows with the same id, only the one
-    /// with the strongest claim counts, and a row without an id does not.
+    /// How many memories have each effective status. Only the row that owns an id counts.
     pub fn counts_by_id(&self) -> Result<Counts, StoreError> {
         self.known_or(|it| &mut it.counts_by_id, || self.count_ids())
     }
@@ -251,8 +227,7 @@ impl Snapshot<'_> {
     /// The memories in staging that are snoozed on a day, so that they do not wait yet.
     pub fn snoozed(&self, today: Date) -> Result<HashSet<String>, StoreError> {
         let snoozed = self.known_or(|it| &mut it.snoozed, || self.read_snoozed())?;
-        let later = snoozed.iter().filter(|(_, until)| today < *until);
-        Ok(later.map(|(id, _)| id.clone()).collect())
+        Ok(snoozed.iter().filter(|(_, until)| today < *until).map(|(id, _)| id.clone()).collect())
     }
 
     fn read_snoozed(&self) -> Result<Arc<[(String, Date)]>, StoreError> {
@@ -290,7 +265,6 @@ impl Snapshot<'_> {
         Ok(named.collect())
     }
 
-    /// Reads the chosen row of each id.
     fn strongest_rows<T>(
         &self,
         read: impl Fn(&StoredRow<'_>) -> Result<T, StoreError>,

@@ -1,5 +1,4 @@
-//! A database of another program or of `import`, as a source of records: how changes are detected,
-//! and how it is read while others write to it.
+//! A database as a source of records: how changes are detected, and how it is read meanwhile.
 
 mod attempt;
 mod locked;
@@ -11,15 +10,42 @@ use std::time::SystemTime;
 
 use ack_sys::disk;
 use parking_lot::Mutex;
+use rusqlite::Connection;
 
 use self::locked::LockState;
 use crate::copies::PrivateCopy;
-use crate::open::{self, FileState};
+use crate::layout::Profile;
+use crate::open::{self, FileState, Opening};
 use crate::quick_state::QuickState;
 use crate::{StoreError, idle_connections};
 
 /// The largest database that is copied after one slow read, or because of a lock.
 const MAX_EAGER_COPY_BYTES: u64 = 256 << 20;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    Rows,
+    /// A quick pass over all rows.
+    QuickScan,
+    FullScan,
+}
+
+/// One state of a source of records. Notes are rows of an in-memory database.
+pub(crate) struct Origin<'a> {
+    pub connection: &'a Connection,
+    /// Another connection that may read half of a large table.
+    pub second_connection: Option<Connection>,
+    pub opening: Opening,
+    /// The program that wrote it, if its tables do not show it.
+    pub profile: Option<Profile>,
+    pub state: &'a FileState,
+}
+
+impl<'a> Origin<'a> {
+    pub const fn of(connection: &'a Connection, opening: Opening, state: &'a FileState) -> Self {
+        Self { connection, second_connection: None, opening, profile: None, state }
+    }
+}
 
 /// A database file that other processes may write.
 #[derive(Debug)]
@@ -30,11 +56,10 @@ pub(crate) struct Database {
     gate: Arc<Mutex<()>>,
     copy: Mutex<Option<(FileState, Arc<PrivateCopy>)>>,
     lock: Mutex<LockState>,
-    /// The last inspection that file metadata can confirm.
+    /// The last inspection, of a database at rest, that file metadata can confirm.
     settled: Mutex<Option<SettledState>>,
 }
 
-/// The state of a database at rest, and the metadata that shows that it has not changed.
 #[derive(Debug)]
 struct SettledState {
     state: FileState,
@@ -43,7 +68,6 @@ struct SettledState {
 }
 
 impl Database {
-    /// The database at `path`. Nothing is opened yet.
     pub fn new(path: PathBuf) -> Self {
         Self {
             gate: gate(&path),

@@ -1,10 +1,9 @@
 //! The decision log of a store, joined with its rows when they are read.
 //!
-//! The newest decision about a memory applies as long as the memory's content is the content that
-//! was decided on (`digest`). If the content changed, the memory waits for review again. An
-//! unreadable line that names a memory has the same effect: an unreadable decision never makes a
-//! memory visible. Rejected content does not come back under another id (`contents`). A log that
-//! may have lost a rejection is not served at all ([`seal`]).
+//! The newest decision about a memory applies as long as the memory's content is what was decided
+//! on (`digest`). If it changed, or if an unreadable line names the memory, it waits for review
+//! again. Rejected content does not come back under another id (`contents`), and a log that may
+//! have lost a rejection is not served at all ([`seal`]).
 
 mod contents;
 mod log_file;
@@ -28,12 +27,11 @@ use xxhash_rust::xxh3::xxh3_64;
 use self::contents::Contents;
 pub use self::contents::Exclusion;
 pub use self::log_file::{DecisionLog, MAX_LOG_BYTES};
-use self::seal::{Seal, line_hash};
+use self::seal::Seal;
 use self::signers::{Signers, signature_line};
 use crate::flags::Flags;
 use crate::layout::{Field, MemorySource};
 
-/// How many damaged lines are reported.
 const MAX_DAMAGED: usize = 100;
 
 /// The fields that make up a memory's content, in the order in which they are hashed.
@@ -62,7 +60,6 @@ pub struct DamagedLine {
     pub ids: Vec<String>,
 }
 
-/// The decisions of a log, by memory.
 #[derive(Debug, Clone, Default)]
 pub struct Decisions {
     by_id: HashMap<String, LoggedDecisions>,
@@ -71,10 +68,8 @@ pub struct Decisions {
     /// The decisions about each content, for memories with another id.
     contents: Contents,
     damaged: Vec<DamagedLine>,
-    /// The numbers of the lines that another program wrote, as far as the seal tells.
     foreign: HashSet<usize>,
-    /// How many decisions do not count because they lack the signature of a listed signer; `None`
-    /// if signatures are not required.
+    /// How many lack the signature of a listed signer; `None` if none is required.
     unsigned: Option<usize>,
     /// The lines of the list of signers that cannot be used.
     signer_problems: Vec<String>,
@@ -103,7 +98,6 @@ fn lines_are_gone(lines: usize) -> String {
     format!("{} that it had when it was last written {is} gone", count(lines, "line"))
 }
 
-/// The log's entries for one memory.
 #[derive(Debug, Clone, Default)]
 struct LoggedDecisions {
     /// Every valid line, oldest first.
@@ -117,8 +111,7 @@ struct LoggedDecisions {
 }
 
 impl Decisions {
-    /// Reads a whole log. `seal` is what it had when it was last written. With `signers`, only what
-    /// they signed counts.
+    /// `seal` is what the log had when it was last written. Only what `signers` signed counts.
     pub fn read(
         content: &[u8],
         seal: Option<&Seal>,
@@ -135,7 +128,7 @@ impl Decisions {
         let mut walk = seal.map(Seal::walk);
         let mut nameless = None;
         for (number, line) in lines_of(content) {
-            let is_own = walk.as_mut().map(|walk| walk.is_own(line_hash(line)));
+            let is_own = walk.as_mut().map(|walk| walk.is_own(line));
             if is_own == Some(false) {
                 decisions.foreign.insert(number);
             }
@@ -193,12 +186,10 @@ impl Decisions {
         }
     }
 
-    /// Keeps unsigned rejections of memories about which nobody signed a decision. Agents see none
-    /// of these anyway; it keeps them out of the review queue.
+    /// Keeps unsigned rejections out of the review queue. Agents see none of these memories anyway.
     fn keep_rejected(&mut self, unsigned: HashMap<String, (usize, Decision)>) {
         for (id, (number, decision)) in unsigned {
-            let is_signed = self.by_id.contains_key(&id);
-            if !is_signed && decision.verdict == Verdict::Reject {
+            if !self.by_id.contains_key(&id) && decision.verdict == Verdict::Reject {
                 self.add(number, decision);
                 self.by_id.entry(id).or_default().is_unsigned = true;
             }
@@ -208,8 +199,8 @@ impl Decisions {
     /// Adds a line that is not a decision. Returns whether it is known which memories it was about.
     fn add_damaged(&mut self, number: usize, line: &[u8], error: &InvalidDecision) -> bool {
         let line = String::from_utf8_lossy(line);
-        let ids = ids_of_damaged_line(&line).into_iter();
-        let ids: Vec<String> = ids.map(|id| text::id(&id)).collect();
+        let ids = ids_of_damaged_line(&line);
+        let ids: Vec<String> = ids.iter().map(|id| text::id(id)).collect();
         for id in &ids {
             self.by_id.entry(id.clone()).or_default().is_unreadable = true;
         }
@@ -225,7 +216,7 @@ impl Decisions {
         is_named
     }
 
-    /// The same log with more decisions at its end.
+    /// The log with more decisions at its end.
     #[must_use]
     pub fn followed_by(&self, more: &[Decision]) -> Self {
         let mut decisions = self.clone();
@@ -245,13 +236,11 @@ impl Decisions {
         decided.lines.last()?.time.parse().ok()
     }
 
-    /// Sorts the decisions by the memories and by the contents that they are about.
     fn sort_by_target(&mut self) {
         self.replaced.clear();
         for (id, decided) in &self.by_id {
             if let Some(into) = decided.last().and_then(|last| last.into.as_deref()) {
-                let replaced = self.replaced.entry(text::id(into)).or_default();
-                replaced.push(id.clone());
+                self.replaced.entry(text::id(into)).or_default().push(id.clone());
             }
         }
         for replaced in self.replaced.values_mut() {
@@ -260,18 +249,9 @@ impl Decisions {
         self.contents = Contents::of(&self.by_id);
     }
 
-    /// Whether the statuses in the store are what counts: nothing was decided, and no decision is
-    /// required.
+    /// Whether the store's statuses count: nothing was decided, and nothing has to be.
     pub fn is_empty(&self) -> bool {
         self.by_id.is_empty() && self.unsigned.is_none()
-    }
-
-    /// The status of a row without a decision. If decisions are to be signed, only they approve.
-    fn undecided(&self, stored: Status) -> Status {
-        match self.unsigned {
-            Some(_) if stored.is_served() => Status::Staging,
-            _ => stored,
-        }
     }
 
     /// How many decisions do not count, because nobody who may decide signed them.
@@ -279,7 +259,6 @@ impl Decisions {
         self.unsigned.unwrap_or_default()
     }
 
-    /// The lines of the list of signers that cannot be used.
     pub fn signer_problems(&self) -> &[String] {
         &self.signer_problems
     }
@@ -296,18 +275,15 @@ impl Decisions {
         &self.damaged
     }
 
-    /// Every decision about a memory, oldest first.
     pub fn about(&self, id: &str) -> &[Decision] {
         self.by_id.get(id).map_or(&[], |decided| &decided.lines)
     }
 
-    /// The newest decision about each memory, in no particular order. A decision that a damaged
-    /// line follows is left out.
+    /// In no particular order. A decision that a damaged line follows is left out.
     pub fn newest(&self) -> impl Iterator<Item = &Decision> {
         self.by_id.values().filter_map(LoggedDecisions::last)
     }
 
-    /// Whether the newest decision about a memory approved it.
     pub fn approves(&self, id: &str) -> bool {
         let last = self.by_id.get(id).and_then(LoggedDecisions::last);
         last.and_then(Decision::status).is_some_and(Status::is_served)
@@ -318,28 +294,17 @@ impl Decisions {
         self.replaced.get(id).map_or(&[], Vec::as_slice)
     }
 
-    /// What keeps content from being served under an id: a decision about another memory that had
-    /// this content.
-    fn exclusion(&self, id: &str, digests: &Digests) -> Option<Exclusion<'_>> {
-        let whole = self.contents.exclusion(id, &digests.whole);
-        whole.or_else(|| self.contents.exclusion(id, digests.text.as_deref()?))
-    }
-
     /// How many lines another program wrote, as far as the seal tells.
     pub fn foreign(&self) -> usize {
         self.foreign.len()
     }
 
-    /// Whether another program wrote a line about a memory. `position` is its place in
-    /// [`Decisions::about`].
+    /// `position` is that of the line in [`Decisions::about`].
     pub fn is_foreign(&self, id: &str, position: usize) -> bool {
-        let numbers = self.by_id.get(id).map(|decided| &decided.numbers);
-        numbers
-            .and_then(|numbers| numbers.get(position))
-            .is_some_and(|number| self.foreign.contains(number))
+        let number = self.by_id.get(id).and_then(|decided| decided.numbers.get(position));
+        number.is_some_and(|number| self.foreign.contains(number))
     }
 
-    /// A number that changes whenever the log does.
     pub const fn version(&self) -> u64 {
         self.version
     }
@@ -353,17 +318,11 @@ impl LoggedDecisions {
 
 /// The lines of a log that another program wrote, as far as the seal tells.
 pub fn foreign_lines(content: &[u8], seal: Option<&Seal>) -> Vec<String> {
-    let mut walk = seal.map(Seal::walk);
-    let lines = lines_of(content).map(|(_, line)| line);
-    let foreign = lines.filter(|line| {
-        let walk = walk.as_mut();
-        walk.is_some_and(|walk| !walk.is_own(line_hash(line)))
-    });
-    let texts = foreign.map(|line| String::from_utf8_lossy(line).into_owned());
-    texts.collect()
+    let Some(mut walk) = seal.map(Seal::walk) else { return Vec::new() };
+    let foreign = lines_of(content).filter(|(_, line)| !walk.is_own(line));
+    foreign.map(|(_, line)| String::from_utf8_lossy(line).into_owned()).collect()
 }
 
-/// What determines the status of a store's rows.
 #[derive(Debug, Clone, Copy)]
 pub struct StatusRule<'a> {
     /// The status of rows without one.
@@ -372,28 +331,25 @@ pub struct StatusRule<'a> {
     /// Whether the rows are notes. A note's id comes from its file, so a decision that hides a note
     /// also applies to the same content under any other id.
     pub are_notes: bool,
-    /// Which rows the status of rows without one does not approve. `None` for a scan whose rows are
-    /// read again before they are shown.
+    /// What holds rows back from approval by default. `None` if they are read again before they are
+    /// shown.
     pub flags: Option<&'a Flags>,
     /// The ids of memories that contradict one that a person approved.
     pub against_approved: &'a FxHashSet<String>,
 }
 
-/// A row's status with the decision about it.
 #[derive(Debug, Clone, Copy)]
 pub struct JoinedStatus<'a> {
     pub status: Status,
     /// The newest decision about this content. Its other effects apply too.
     pub decision: Option<&'a Decision>,
-    /// Whether there is a decision that does not apply: it is about other content, or cannot be
-    /// read.
+    /// Whether a decision does not apply: it is about other content, or cannot be read.
     pub is_outdated: bool,
     /// The decision about another memory with this content, if it determines the status.
     pub exclusion: Option<Exclusion<'a>>,
 }
 
 impl JoinedStatus<'_> {
-    /// The day until which the row is out of the review queue.
     pub fn put_off_until(&self) -> Option<Date> {
         self.decision.and_then(Decision::put_off_until)
     }
@@ -412,9 +368,14 @@ impl<'a> StatusRule<'a> {
         stored: Status,
         digests: impl FnOnce() -> rusqlite::Result<Digests>,
     ) -> rusqlite::Result<JoinedStatus<'a>> {
-        let stored = self.decisions.undecided(stored);
+        let stored = match self.decisions.unsigned {
+            // If decisions are to be signed, only they approve.
+            Some(_) if stored.is_served() => Status::Staging,
+            _ => stored,
+        };
         let decided = self.decisions.by_id.get(id);
-        let follows_contents = self.are_notes && !self.decisions.contents.is_empty();
+        let contents = &self.decisions.contents;
+        let follows_contents = self.are_notes && !contents.is_empty();
         if decided.is_none() && !follows_contents {
             return Ok(JoinedStatus::undecided(stored));
         }
@@ -424,9 +385,9 @@ impl<'a> StatusRule<'a> {
         if own.decision.is_some() || own.status == Status::Rejected || !follows_contents {
             return Ok(own);
         }
-        let Some(exclusion) = self.decisions.exclusion(id, &digests) else {
-            return Ok(own);
-        };
+        let exclusion = contents.exclusion(id, &digests.whole);
+        let of_text = || contents.exclusion(id, digests.text.as_deref()?);
+        let Some(exclusion) = exclusion.or_else(of_text) else { return Ok(own) };
         Ok(JoinedStatus {
             status: if exclusion.is_rejection { Status::Rejected } else { Status::Staging },
             is_outdated: true,
@@ -448,9 +409,7 @@ impl<'a> StatusRule<'a> {
             is_outdated: true,
             ..JoinedStatus::undecided(stored)
         };
-        let Some(last) = decided.last() else {
-            return outdated;
-        };
+        let Some(last) = decided.last() else { return outdated };
         if last.verdict == Verdict::Withdraw {
             return JoinedStatus::undecided(stored);
         }
@@ -482,13 +441,10 @@ pub struct Digests {
 /// bytes as stored), with the columns of the narrative last. The status, its history and the times
 /// are not part of the content. The row must come from `MemoryTable::query`.
 pub fn digests(row: &Row<'_>, source: &MemorySource) -> rusqlite::Result<Digests> {
-    let title_from_file = row.get_ref(Field::TitleFromFile.position())?;
+    let is_from_file = row.get_ref(Field::TitleFromFile.position())? == ValueRef::Integer(1);
     Ok(Digests {
         whole: digest(row, source, true)?,
-        text: match title_from_file {
-            ValueRef::Integer(1) => Some(digest(row, source, false)?),
-            _ => None,
-        },
+        text: is_from_file.then(|| digest(row, source, false)).transpose()?,
     })
 }
 
@@ -514,21 +470,18 @@ fn digest(row: &Row<'_>, source: &MemorySource, with_title: bool) -> rusqlite::R
         }
     }
     for (offset, (_, column)) in source.narrative.iter().enumerate() {
-        let value = row.get_ref(2 + Field::ALL.len() + offset)?;
-        add(column.trim_matches('"'), value);
+        add(column.trim_matches('"'), row.get_ref(2 + Field::ALL.len() + offset)?);
     }
     Ok(format!("sha256:{}", signers::hex(&hash.finalize())))
 }
 
-/// The lines of a log that are not blank, with their numbers from 1 and without the spaces around
-/// them.
+/// The lines that are not blank, trimmed, with their numbers from 1.
 fn lines_of(content: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let content = content.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(content);
     let lines = (1..).zip(content.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii));
     lines.filter(|(_, line)| !line.is_empty())
 }
 
-/// A number that says which log was read, and who may have signed it. 0 stands for none.
 fn version_of(content: &[u8], signers: Option<&Signers>) -> u64 {
     let signers = signers.map_or(0, Signers::version);
     (xxh3_64(content) ^ signers.rotate_left(1)).max(1)

@@ -23,7 +23,6 @@ pub enum NamedBy {
     Manifest(String),
 }
 
-/// Why a store cannot be read.
 #[derive(Debug)]
 pub struct StoreError {
     pub path: PathBuf,
@@ -31,7 +30,6 @@ pub struct StoreError {
     named: NamedBy,
 }
 
-/// What is wrong with a store, or with a file beside it.
 #[derive(Debug)]
 pub enum StoreProblem {
     Missing,
@@ -79,9 +77,7 @@ impl fmt::Display for StoreError {
         let path = self.path.display();
         match &self.problem {
             Problem::Missing => write!(to, "Memory database not found: `{path}`"),
-            Problem::Empty => {
-                write!(to, "`{path}` is empty: no database was ever written there")
-            }
+            Problem::Empty => write!(to, "`{path}` is empty: no database was ever written there"),
             Problem::NoNotes => {
                 write!(to, "`{path}` holds no Markdown notes and no store that is known")
             }
@@ -179,14 +175,7 @@ impl StoreError {
             Problem::Locked => ErrorCode::StoreLocked,
             Problem::Corrupt(_) => ErrorCode::StoreCorrupt,
             Problem::Unsteady(_) => ErrorCode::StoreUnsteady,
-            Problem::NotAFile(_)
-            | Problem::NoCopy(..)
-            | Problem::Io(_)
-            | Problem::Decisions(_)
-            | Problem::TooManyFiles(_)
-            | Problem::LostDecisions(_)
-            | Problem::Signers(_)
-            | Problem::Sqlite(_) => ErrorCode::StoreUnreadable,
+            _ => ErrorCode::StoreUnreadable,
         }
     }
 
@@ -201,46 +190,89 @@ impl StoreError {
     }
 
     pub fn hints(&self) -> Vec<Hint> {
+        use NamedBy as By;
         use StoreProblem as Problem;
-        let advice = match &self.problem {
-            Problem::Missing => return missing(&self.named),
-            Problem::Empty => return empty(&self.named),
-            Problem::NotADatabase => return not_a_database(&self.named),
-            Problem::Foreign(_) => return foreign(&self.named),
-            Problem::TooManyFiles(_) => return too_many_files(&self.named),
-            Problem::NoNotes => "name a database, or a folder with `.md` files",
-            Problem::Instructions => "name a folder of notes instead",
-            Problem::NotAGraph => {
+        const WAIT: &str = "wait until its program has written to it, or remove the empty file";
+        const RESTORE: &str = "restore the file from a backup";
+        const CHECK_DB: &str = "check the path that `--db` or `ACK_MEM_DB` names";
+        const TABLES: &str = "`schemas/scope.sql` describes the tables that this program reads";
+        let advice = match (&self.problem, &self.named) {
+            (Problem::Missing, By::Path) => "name an existing database or folder of notes",
+            (Problem::Missing | Problem::NotADatabase, By::Database) => CHECK_DB,
+            (Problem::Missing, By::Scope(scope)) => {
+                return vec![
+                    import_into(scope, "imports memories"),
+                    set_store(scope, "names an existing store instead"),
+                ];
+            }
+            (Problem::Missing, By::Manifest(scope)) => {
+                let command = format!("scopes remove {}", quoted(scope));
+                return vec![
+                    set_store(scope, "names its new place, if it moved"),
+                    Hint::command(command, "removes the scope, if it is gone"),
+                ];
+            }
+            (Problem::Empty, By::Scope(scope)) => {
+                return vec![import_into(
+                    scope,
+                    "imports memories, once the empty file is removed",
+                )];
+            }
+            (Problem::Empty, By::Database) => {
+                return vec![Hint::advice(format!("{WAIT}, or {CHECK_DB}"))];
+            }
+            (Problem::Empty, _) => WAIT,
+            (Problem::NotADatabase, By::Path) => "name a database, or a folder of notes",
+            (Problem::NotADatabase, By::Scope(_)) => RESTORE,
+            (Problem::NotADatabase, By::Manifest(scope)) => {
+                return vec![Hint::advice(RESTORE), set_store(scope, "names another store")];
+            }
+            (Problem::Foreign(_), By::Path | By::Scope(_)) => TABLES,
+            (Problem::Foreign(_), By::Database) => {
+                return vec![Hint::advice(CHECK_DB), Hint::advice(TABLES)];
+            }
+            (Problem::Foreign(_), By::Manifest(scope)) => {
+                return vec![Hint::advice(TABLES), set_store(scope, "names another store")];
+            }
+            (Problem::TooManyFiles(_), By::Manifest(scope)) => {
+                return vec![set_store(scope, "names the folder of the notes alone")];
+            }
+            (Problem::TooManyFiles(_), _) => "name the folder of the notes alone",
+            (Problem::NoNotes, _) => "name a database, or a folder with `.md` files",
+            (Problem::Instructions, _) => "name a folder of notes instead",
+            (Problem::NotAGraph, _) => {
                 "check the scope's `store` path; restore the file from a backup if it should be \
                  server-memory's file"
             }
-            Problem::ImportLines => {
+            (Problem::ImportLines, _) => {
                 return vec![
                     Hint::command("import FILE --scope NAME", "imports it"),
                     Hint::advice("or name the folder that it is in"),
                 ];
             }
-            Problem::Locked => "try again after the other program has finished writing",
-            Problem::Corrupt(_) => {
+            (Problem::Locked, _) => "try again after the other program has finished writing",
+            (Problem::Corrupt(_), _) => {
                 "restore it from a backup, or save what can be read with `sqlite3 FILE .recover`"
             }
-            Problem::Unsteady(_) => "try again; another program keeps changing it",
-            Problem::NotAFile(_) => "move it elsewhere: SQLite needs this file name",
-            Problem::NoCopy(..) => {
+            (Problem::Unsteady(_), _) => "try again; another program keeps changing it",
+            (Problem::NotAFile(_), _) => "move it elsewhere: SQLite needs this file name",
+            (Problem::NoCopy(..), _) => {
                 "free some space there, or set `TMPDIR` to a writable folder with enough space"
             }
-            Problem::Io(source) => {
+            (Problem::Io(source), _) => {
                 return io_hint(source).map_or_else(unreadable, |hint| vec![hint]);
             }
-            Problem::Decisions(source) => {
-                return vec![io_hint(source).unwrap_or(Hint::advice(UNREADABLE_LOG_HINT))];
+            (Problem::Decisions(source), _) => {
+                let advice = "until it can be read, this scope serves nothing; make it a regular, \
+                              readable file of JSON lines, or restore it";
+                return vec![io_hint(source).unwrap_or(Hint::advice(advice))];
             }
-            Problem::Signers(source) => {
+            (Problem::Signers(source), _) => {
                 let advice = "make `signers` in scope.toml name a file in the format of \
                               allowed_signers, see ssh-keygen(1)";
                 return vec![io_hint(source).unwrap_or(Hint::advice(advice))];
             }
-            Problem::LostDecisions(_) => {
+            (Problem::LostDecisions(_), _) => {
                 return vec![
                     Hint::advice(
                         "until then this scope serves nothing: restore the file from a copy or \
@@ -249,7 +281,7 @@ impl StoreError {
                     Hint::command("review --accept-log", "accepts it as it is"),
                 ];
             }
-            Problem::Sqlite(source) => return sqlite_hints(source).unwrap_or_else(unreadable),
+            (Problem::Sqlite(source), _) => return sqlite_hints(source).unwrap_or_else(unreadable),
         };
         vec![Hint::advice(advice)]
     }
@@ -264,66 +296,8 @@ impl StoreError {
     }
 }
 
-fn missing(named: &NamedBy) -> Vec<Hint> {
-    match named {
-        NamedBy::Path => vec![Hint::advice("name an existing database or folder of notes")],
-        NamedBy::Database => vec![Hint::advice(CHECK_DB_HINT)],
-        NamedBy::Scope(scope) => {
-            vec![import_into(scope), set_store(scope, "names an existing store instead")]
-        }
-        NamedBy::Manifest(scope) => vec![
-            set_store(scope, "names its new place, if it moved"),
-            Hint::command(
-                format!("scopes remove {}", quoted(scope)),
-                "removes the scope, if it is gone",
-            ),
-        ],
-    }
-}
-
-fn empty(named: &NamedBy) -> Vec<Hint> {
-    const WAIT: &str = "wait until its program has written to it, or remove the empty file";
-    match named {
-        NamedBy::Scope(scope) => vec![Hint::command(
-            format!("import FILE --scope {}", quoted(scope)),
-            "imports memories, once the empty file is removed",
-        )],
-        NamedBy::Database => vec![Hint::advice(format!("{WAIT}, or {CHECK_DB_HINT}"))],
-        NamedBy::Path | NamedBy::Manifest(_) => vec![Hint::advice(WAIT)],
-    }
-}
-
-fn not_a_database(named: &NamedBy) -> Vec<Hint> {
-    const RESTORE: &str = "restore the file from a backup";
-    match named {
-        NamedBy::Path => vec![Hint::advice("name a database, or a folder of notes")],
-        NamedBy::Database => vec![Hint::advice(CHECK_DB_HINT)],
-        NamedBy::Scope(_) => vec![Hint::advice(RESTORE)],
-        NamedBy::Manifest(scope) => {
-            vec![Hint::advice(RESTORE), set_store(scope, "names another store")]
-        }
-    }
-}
-
-fn foreign(named: &NamedBy) -> Vec<Hint> {
-    let tables = Hint::advice("`schemas/scope.sql` describes the tables that this program reads");
-    match named {
-        NamedBy::Path | NamedBy::Scope(_) => vec![tables],
-        NamedBy::Database => vec![Hint::advice(CHECK_DB_HINT), tables],
-        NamedBy::Manifest(scope) => vec![tables, set_store(scope, "names another store")],
-    }
-}
-
-fn too_many_files(named: &NamedBy) -> Vec<Hint> {
-    match named {
-        NamedBy::Manifest(scope) => vec![set_store(scope, "names the folder of the notes alone")],
-        _ => vec![Hint::advice("name the folder of the notes alone")],
-    }
-}
-
-fn import_into(scope: &str) -> Hint {
-    let command = format!("import FILE --scope {}", quoted(scope));
-    Hint::command(command, "imports memories")
+fn import_into(scope: &str, outcome: &'static str) -> Hint {
+    Hint::command(format!("import FILE --scope {}", quoted(scope)), outcome)
 }
 
 fn set_store(scope: &str, outcome: &'static str) -> Hint {
@@ -335,12 +309,6 @@ fn unreadable() -> Vec<Hint> {
     vec![Hint::advice("check the file's permissions"), how_opened()]
 }
 
-/// The hint for a single database that cannot be read.
-const CHECK_DB_HINT: &str = "check the path that `--db` or `ACK_MEM_DB` names";
-/// The hint for a decision log that cannot be read.
-const UNREADABLE_LOG_HINT: &str = "until it can be read, this scope serves nothing; make it a regular, \
-                            readable file of JSON lines, or restore it";
-
 #[cfg(test)]
 mod tests {
     use std::io;
@@ -348,10 +316,6 @@ mod tests {
     use nix::libc;
 
     use super::*;
-
-    fn path() -> PathBuf {
-        PathBuf::from("/somewhere/memory.db")
-    }
 
     #[test]
     fn each_failure_of_the_system_has_its_own_next_step() {
@@ -366,14 +330,13 @@ mod tests {
             (libc::EACCES, "permissions"),
         ] {
             let source = io::Error::from_raw_os_error(number);
-            let words = source.to_string();
-            let error = StoreProblem::Io(source).at(&path());
-            assert!(error.hint().contains(word), "{words}: {}", error.hint());
+            let hint = StoreProblem::Io(source).at(Path::new("memory.db")).hint();
+            assert!(hint.contains(word), "{number}: {hint}");
         }
         let full = rusqlite::Error::SqliteFailure(
             rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_FULL),
             None,
         );
-        assert!(StoreError::sqlite(&path(), full).hint().contains("no space left"));
+        assert!(StoreError::sqlite(Path::new("memory.db"), full).hint().contains("no space left"));
     }
 }

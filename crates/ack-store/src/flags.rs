@@ -29,7 +29,7 @@ impl Flags {
         if let Some(is_flagged) = known {
             return Ok(is_flagged);
         }
-        let warnings = ack_flags::of(&row.content()?, row.hides_text()?);
+        let warnings = ack_flags::of(&row.content()?, !row.hiding_texts()?.is_empty());
         let is_flagged = warnings.into_iter().any(Warning::is_flag);
         let mut known = self.0.lock();
         if known.len() == MAX_KNOWN {

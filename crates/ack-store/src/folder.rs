@@ -1,12 +1,11 @@
 //! Serves notes in files: folders of Markdown, and server-memory's file of JSON lines.
 //!
-//! The files are read into an in-memory database with the native layout, so that the other modules
-//! read them like any store. Before each answer the folder is listed; files whose metadata changed
-//! are read again, and only their rows are replaced. Nothing in the folder is written, and links in
-//! it are not followed.
+//! The files are read into an in-memory database with the native layout. Before each answer the
+//! folder is listed, and the rows of files whose metadata changed are replaced. Nothing in the
+//! folder is written, and links in it are not followed.
 //!
-//! A note's own review status does not count: each note waits for review until a person decides,
-//! unless the owner names the reference whose files are approved (`reference`).
+//! A note waits for review until a person decides, whatever status it names, unless the owner names
+//! the reference whose files are approved (`reference`).
 
 mod blocks;
 mod codex;
@@ -30,15 +29,14 @@ mod statements;
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use ack_sys::watch::Watch;
-use ack_worktree::committed::ObjectName;
+use ack_worktree::committed::{CommittedFolder, ObjectName};
 use ack_worktree::objects::{MAX_OBJECT_BYTES, Objects};
 use parking_lot::Mutex;
-use rusqlite::Connection;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 pub use self::dialect::Dialect;
@@ -48,15 +46,13 @@ use self::listing::{FileEntry, Listing};
 pub use self::listing::{is_markdown, is_skipped};
 use self::note::Note;
 use self::reference::Reference;
-use self::rows::{Content, FileNotes, NoteRow, Rows, TextOrigin, display_path};
-use crate::layout::Profile;
-use crate::open::FileState;
+use self::rows::{Content, FileNotes, NoteRow, Rows, display_path};
+use crate::database::Origin;
+use crate::open::{FileState, Opening};
 use crate::{StoreError, StoreProblem};
 
-/// A listing that is at most this old belongs to the same request, which first asks for the state
-/// of the files and then reads them.
+/// A request asks for the state of the files and then reads them; the folder is listed once.
 pub(crate) const SAME_REQUEST_WINDOW: Duration = Duration::from_millis(50);
-/// How many files with problems are named.
 const MAX_PROBLEMS: usize = 20;
 /// A watched folder is listed again after this time. Writes through a memory-mapped file, or
 /// through a hard link created since, cause no event.
@@ -71,11 +67,10 @@ pub fn is_notes_path(path: &Path) -> bool {
     let name = Path::new(path.file_name().unwrap_or_default());
     let may_be_added = Dialect::AddedMemories.cut(name).is_some();
     // A folder with the name of a database is not a folder of notes.
-    let is_database = ["db", "sqlite", "sqlite3"].iter().any(|database| extension == *database);
+    let is_database = ["db", "sqlite", "sqlite3"].iter().any(|it| extension == *it);
     extension == "jsonl" || may_be_added || !is_database && path.is_dir()
 }
 
-/// Notes in files, as last read.
 #[derive(Debug, Default)]
 pub struct Notes {
     /// The name of the reference whose files are approved.
@@ -91,11 +86,9 @@ pub struct NotesReport {
     pub problems: Vec<String>,
     /// Existing notes that could not be read.
     pub hidden: Vec<String>,
-    /// Existing notes that are not served, or not completely, for whatever reason: what publishing
-    /// would remove.
+    /// Existing notes that are not served completely: what publishing would remove.
     pub unserved: Vec<String>,
-    /// Why it is not known which notes are approved, in a few words and without a path: the
-    /// reference cannot be read, so every note waits for review.
+    /// Why the reference cannot be read, in a few words and without a path.
     pub unknown_reference: Option<&'static str>,
 }
 
@@ -103,18 +96,15 @@ pub struct NotesReport {
 struct LoadedNotes {
     dialect: Dialect,
     files: FxHashMap<OsString, ReadFile>,
-    /// The total length of all files.
     bytes: u64,
     rows: Rows,
     reference: Option<Reference>,
     /// Committed notes that could not be read and may be readable next time.
     missing: Vec<String>,
-    /// The project of notes that name none.
     project: Option<String>,
     report: Arc<NotesReport>,
     /// Committed notes with content that is not served.
     unfit: Vec<String>,
-    /// A hash of all contents.
     version: u64,
     last_listing: Option<LastListing>,
     listed_problems: Vec<String>,
@@ -131,8 +121,7 @@ struct LastListing {
 
 impl LastListing {
     fn now(watch: Watch, folder: Option<(u64, u64)>) -> Self {
-        let at = Instant::now();
-        Self { at, watch, folder }
+        Self { at: Instant::now(), watch, folder }
     }
 
     /// Whether listing the folder again would give the same result.
@@ -147,17 +136,9 @@ fn too_many_files(path: &Path) -> StoreError {
     StoreProblem::TooManyFiles(listing::MAX_ENTRIES).at(path)
 }
 
-/// Device and inode of a folder.
 fn identity(path: &Path) -> Option<(u64, u64)> {
     let metadata = std::fs::metadata(path).ok()?;
     metadata.is_dir().then(|| (metadata.dev(), metadata.ino()))
-}
-
-pub struct NotesState<'a> {
-    pub connection: &'a Connection,
-    /// The program that writes them.
-    pub profile: Profile,
-    pub state: FileState,
 }
 
 impl Notes {
@@ -166,26 +147,20 @@ impl Notes {
         Self { reference, ..Self::default() }
     }
 
-    /// Whether a store's path names files of notes and not a database. With a reference, the folder
-    /// itself may be missing.
+    /// With a reference, the folder itself may be missing.
     pub fn are_at(&self, path: &Path) -> bool {
         is_notes_path(path) || self.reference.is_some() && !path.exists()
     }
 
-    /// The path of a store with every symbolic link resolved.
-    pub fn real_path(path: &Path) -> PathBuf {
-        reference::real_path(path)
-    }
-
-    /// Reads what changed, and passes the current state to `read`. The folder is not listed again
-    /// if that happened less than `same_request` ago, or if it is watched and nothing changed in
-    /// it.
-    pub fn read<T>(
+    /// Passes the current state to `read`. The folder is not listed again within `same_request`, or
+    /// if it is watched and nothing changed in it.
+    pub(crate) fn read<T>(
         &self,
         path: &Path,
         same_request: Duration,
-        read: impl FnOnce(&NotesState<'_>) -> Result<T, StoreError>,
+        read: impl FnOnce(Origin<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
+        let path = &reference::real_path(path);
         let mut loaded = self.loaded.lock();
         if self.refused.lock().is_some_and(|at| at.elapsed() < REFUSAL_TIME) {
             return Err(too_many_files(path));
@@ -204,10 +179,10 @@ impl Notes {
             })?;
         }
         let current = loaded.insert(current);
-        read(&NotesState {
-            connection: &current.rows.connection,
-            profile: dialect.profile(),
-            state: FileState::of_notes(current.version, current.bytes),
+        let state = FileState::of_notes(current.version, current.bytes);
+        read(Origin {
+            profile: Some(dialect.profile()),
+            ..Origin::of(&current.rows.connection, Opening::Parsed, &state)
         })
     }
 
@@ -225,11 +200,9 @@ impl Notes {
         let kind = loaded.reference.as_ref().and_then(Reference::hash_kind);
         let text =
             files::read_if_unchanged(&path.join(&key.relative), content, kind).or_else(|| {
-                let (Content::Object(name), Some(reference)) = (content, &loaded.reference) else {
-                    return None;
-                };
-                let (_, objects) = reference.objects()?;
-                Some(objects.ok()?.blob(name).ok()?.to_vec())
+                let Content::Object(name) = content else { return None };
+                let (_, mut objects) = loaded.reference.as_ref()?.objects()?;
+                Some(objects.blob(name).ok()?.to_vec())
             });
         String::from_utf8(text?).ok()
     }
@@ -258,11 +231,8 @@ impl LoadedNotes {
         })
     }
 
-    /// Whether an update would change nothing.
     fn is_current(&self, path: &Path, same_request: Duration) -> bool {
-        let Some(listed) = &self.last_listing else {
-            return false;
-        };
+        let Some(listed) = &self.last_listing else { return false };
         listed.at.elapsed() < same_request
             || self.missing.is_empty()
                 && listed.is_current(path)
@@ -273,10 +243,7 @@ impl LoadedNotes {
     fn update(&mut self, path: &Path) -> Result<(), StoreError> {
         let folder = identity(path);
         let dialect = self.dialect;
-        let has_moved = match &mut self.reference {
-            Some(reference) => reference.update(path, dialect),
-            None => false,
-        };
+        let has_moved = self.reference.as_mut().is_some_and(|it| it.update(path, dialect));
         if has_moved {
             // A note that was served from git's objects may now come from a file that was read long
             // ago.
@@ -321,8 +288,7 @@ impl LoadedNotes {
         let listed = listing.files.iter().map(|entry| entry.relative.as_os_str());
         let listed: FxHashSet<&OsStr> = listed.collect();
         self.files.retain(|relative, _| listed.contains(relative.as_os_str()));
-        let plan = self.plan();
-        let problems = self.apply_plan(&plan, fresh)?;
+        let problems = self.update_rows(fresh)?;
         self.report = Arc::new(self.report_of(&listing, problems));
         self.listed_problems = std::mem::take(&mut listing.problems);
         self.bytes = listing.files.iter().map(|entry| entry.length).sum();
@@ -339,14 +305,11 @@ impl LoadedNotes {
         if instructions::is_rule_folder(path) {
             return Err(StoreProblem::Instructions.at(path));
         }
-        let is_committed = self.reference.as_ref().is_some_and(Reference::has_folder);
+        let committed = self.reference.as_ref().and_then(Reference::committed);
+        let is_committed = committed.is_some_and(|committed| committed.has_folder);
         if self.reference.is_some() && !path.exists() {
             // Another branch is checked out.
-            return if is_committed {
-                Ok(Listing::default())
-            } else {
-                Err(StoreProblem::Missing.at(path))
-            };
+            return is_committed.then(Listing::default).ok_or(StoreProblem::Missing.at(path));
         }
         let listing =
             listing::list(path, dialect).map_err(|source| StoreProblem::Io(source).at(path))?;
@@ -357,37 +320,20 @@ impl LoadedNotes {
             !note::is_json_lines(&file.relative)
                 || files::starts_with_memory(&path.join(&file.relative))
         };
-        let is_empty = !listing.files.iter().any(holds_notes);
-        if dialect.is_plain() && is_empty && !is_committed {
+        if dialect.is_plain() && !is_committed && !listing.files.iter().any(holds_notes) {
             return Err(StoreProblem::NoNotes.at(path));
         }
         Ok(listing)
     }
 
-    fn plan(&self) -> Vec<NoteRow> {
-        if let Some(reference) = &self.reference {
-            return reference.plan(&self.files);
-        }
-        let files = self.files.iter();
-        files
-            .filter_map(|(relative, file)| {
-                Some(NoteRow {
-                    key: rows::RowKey { relative: relative.clone(), is_edited: false },
-                    source: TextOrigin::File,
-                    content: file.content()?,
-                    is_committed: false,
-                    committed_as: None,
-                })
-            })
-            .collect()
-    }
-
-    /// Applies the plan to the rows, and returns what could not be read.
-    fn apply_plan(
+    /// Brings the rows up to date, and returns what could not be read.
+    fn update_rows(
         &mut self,
-        plan: &[NoteRow],
         mut fresh: FxHashMap<OsString, Vec<Note>>,
     ) -> Result<Vec<String>, StoreError> {
+        let nothing = CommittedFolder::default();
+        let committed = self.reference.as_ref().and_then(Reference::committed);
+        let plan = reference::plan(&self.files, committed.unwrap_or(&nothing));
         let mut committed = CommittedTexts {
             dialect: self.dialect,
             files: &self.files,
@@ -396,15 +342,15 @@ impl LoadedNotes {
             missing: Vec::new(),
             unfit: Vec::new(),
         };
-        let notes = |note_row: &NoteRow| match note_row.source {
-            TextOrigin::File => {
-                let notes = fresh.remove(&note_row.key.relative)?;
-                let file = self.files.get(&note_row.key.relative)?;
+        let notes = |row: &NoteRow| match row.content {
+            Content::Object(id) if row.is_from_git => committed.read(&row.key.relative, id),
+            _ => {
+                let notes = fresh.remove(&row.key.relative)?;
+                let file = self.files.get(&row.key.relative)?;
                 Some(FileNotes { notes, problem: file.partial_problem.clone() })
             }
-            TextOrigin::Object(id) => committed.read(&note_row.key.relative, id),
         };
-        let mut problems = self.rows.update(plan, notes, self.project.as_deref())?;
+        let mut problems = self.rows.update(&plan, notes, self.project.as_deref())?;
         let CommittedTexts { missing, unfit, .. } = committed;
         problems.extend(missing.iter().chain(&unfit).cloned());
         self.missing = missing;
@@ -414,12 +360,10 @@ impl LoadedNotes {
     }
 }
 
-/// Reads the notes whose committed text is served.
 struct CommittedTexts<'a> {
     dialect: Dialect,
     files: &'a FxHashMap<OsString, ReadFile>,
     reference: Option<&'a Reference>,
-    /// The time of the reference's commit and its objects, once they are needed.
     opened: Option<Option<(SystemTime, Objects<'a>)>>,
     /// What may be readable next time.
     missing: Vec<String>,
@@ -430,11 +374,7 @@ struct CommittedTexts<'a> {
 impl CommittedTexts<'_> {
     /// The notes of a file; `None` if they cannot be served.
     fn read(&mut self, relative: &OsStr, id: ObjectName) -> Option<FileNotes> {
-        let reference = self.reference;
-        let open = || {
-            let (time, objects) = reference?.objects()?;
-            Some((time, objects.ok()?))
-        };
+        let open = || self.reference?.objects();
         let (time, objects) = self.opened.get_or_insert_with(open).as_mut()?;
         let name = display_path(relative);
         if objects.is_too_large(id) {

@@ -5,14 +5,12 @@ use std::io;
 use ack_api::Hint;
 use rusqlite::ErrorCode;
 
-/// The hint for a full disk. Stores are only read, but some need a private copy.
+/// Stores are only read, but some need a private copy.
 const NO_SPACE: &str = "there is no space left, or a quota is reached: free some space on that disk; \
                         a store that cannot be read in place is copied to the temporary folder, \
                         which `TMPDIR` sets";
-/// The hint for a process or system that has no file descriptors left.
 const NO_DESCRIPTORS: &str =
     "too many files are open: close other programs or raise the limit (`ulimit -n`)";
-/// The hint for a failing device.
 const BROKEN_DEVICE: &str =
     "the disk or network drive reported a failure: check that it is connected and works";
 
@@ -46,13 +44,9 @@ pub fn sqlite_hints(error: &rusqlite::Error) -> Option<Vec<Hint>> {
         }
         ErrorCode::SystemIoFailure => BROKEN_DEVICE,
         ErrorCode::CannotOpen => {
-            return Some(vec![
-                Hint::advice(
-                    "check the permissions of the file and its folder, and the limit for open \
-                     files (`ulimit -n`)",
-                ),
-                how_opened(),
-            ]);
+            let advice = "check the permissions of the file and its folder, and the limit for \
+                          open files (`ulimit -n`)";
+            return Some(vec![Hint::advice(advice), how_opened()]);
         }
         _ => return None,
     };

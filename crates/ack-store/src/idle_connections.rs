@@ -1,8 +1,5 @@
-//! Keeps connections open between reads.
-//!
-//! Opening a database and reading its schema takes longer than reading a page of records. So a
-//! connection that holds no lock ([`super::open::Opening::AtRest`]) stays open for a moment, for
-//! the next read of the same state of its files.
+//! Keeps connections that hold no lock open for a moment, for the next read of the same state:
+//! opening a database and reading its schema takes longer than reading a page of records.
 
 use std::path::{Path, PathBuf};
 
@@ -17,12 +14,10 @@ struct IdleConnection {
     connection: Connection,
 }
 
-/// The idle connections of all stores. One answer may have memories of as many scopes as it has
-/// results.
+/// One answer may have memories of as many scopes as it has results.
 static POOL: IdlePool<IdleConnection> = IdlePool::new(32);
 
-/// Takes a connection to a database in this state. If there is none, connections to its other
-/// states are closed.
+/// Without one in this state, connections to other states of the database are closed.
 pub fn take(path: &Path, state: &FileState) -> Option<Connection> {
     let matches = |idle: &IdleConnection| idle.path == path && idle.state == *state;
     let taken = POOL.take(matches);

@@ -14,7 +14,6 @@ use crate::{Snapshot, StoreError};
 
 #[derive(Debug, Default)]
 pub(crate) struct Known {
-    /// The state of the files in which the rest was found.
     state: Option<FileState>,
     pub overviews_shown: Option<bool>,
     pub counts: Option<Counts>,
@@ -30,7 +29,6 @@ pub(crate) struct Known {
 pub(crate) type Successions = FxHashMap<String, Vec<String>>;
 
 impl Snapshot<'_> {
-    /// What is known of this state of the files.
     pub(crate) fn with_known<T>(&self, look: impl FnOnce(&mut Known) -> T) -> T {
         let nothing = Mutex::default();
         let mut known = self.known.unwrap_or(&nothing).lock();

@@ -1,11 +1,11 @@
 //! Detects what a database holds from its tables and columns, never from a version number.
 //!
 //! A [`Layout`] lists the sources of memories (a table and how its columns map to the record) and
-//! the related tables. What each program writes is in [`super::profiles`].
+//! the related tables; all their names are quoted. What each program writes is in
+//! [`super::profiles`].
 
 use rusqlite::Connection;
 
-/// Which program wrote a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Profile {
     /// The native schema, `schemas/scope.sql`.
@@ -19,7 +19,6 @@ pub enum Profile {
 }
 
 impl Profile {
-    /// The name that answers show.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Ack => "ack",
@@ -47,14 +46,12 @@ pub struct Table {
 impl Table {
     /// The first of the named columns that exists, quoted for SQL.
     pub fn column(&self, names: &[&str]) -> Option<String> {
-        let is = |name: &&str| {
+        names.iter().find_map(|name| {
             let mut columns = self.columns.iter();
-            columns.find(|column| column.eq_ignore_ascii_case(name))
-        };
-        names.iter().find_map(is).map(|column| quote(column))
+            columns.find(|column| column.eq_ignore_ascii_case(name)).map(|column| quote(column))
+        })
     }
 
-    /// Like [`Self::column`], and `NULL` if there is none.
     pub fn column_or_null(&self, names: &[&str]) -> String {
         self.column(names).unwrap_or_else(|| "NULL".to_owned())
     }
@@ -64,7 +61,6 @@ impl Table {
     }
 }
 
-/// An identifier in double quotes.
 fn quote(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
@@ -76,9 +72,8 @@ pub fn exact(expression: &str) -> String {
 }
 
 macro_rules! fields {
-    ($($name:ident),+) => {
-        /// The fields of a record that come from one column each, in the order in which they are
-        /// selected.
+    ($($name:ident $column:literal),+) => {
+        /// The fields of a record with a column of their own, in the order of selection.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Field {
             $($name),+
@@ -86,15 +81,26 @@ macro_rules! fields {
 
         impl Field {
             pub const ALL: [Self; [$(Self::$name),+].len()] = [$(Self::$name),+];
+
+            /// Its column in the native schema, empty if there is none.
+            pub const fn native_column(self) -> &'static str {
+                match self {
+                    $(Self::$name => $column),+
+                }
+            }
         }
     };
 }
 
 #[rustfmt::skip]
 fields!(
-    Project, ProjectAlias, Session, SessionId, Date, Kind, Title, Subtitle, Facts, Concepts, Files,
-    FilesMore, Status, Confidence, ReviewedAt, ReviewedBy, SupersededBy, CreatedEpoch, Created,
-    UpdatedEpoch, Updated, StaleAfter, TitleFromFile, AuthorStatus, Narrative
+    Project "project", ProjectAlias "", Session "session", SessionId "session_id", Date "date",
+    Kind "type", Title "title", Subtitle "subtitle", Facts "facts", Concepts "concepts",
+    Files "files", FilesMore "", Status "status", Confidence "confidence",
+    ReviewedAt "reviewed_at", ReviewedBy "reviewed_by", SupersededBy "superseded_by",
+    CreatedEpoch "", Created "created_at", UpdatedEpoch "", Updated "updated_at",
+    StaleAfter "stale_after", TitleFromFile "title_from_file", AuthorStatus "author_status",
+    Narrative ""
 );
 
 impl Field {
@@ -105,7 +111,6 @@ impl Field {
     }
 }
 
-/// How the public id of a row is built.
 #[derive(Debug, Clone)]
 pub struct IdScheme {
     /// The column that holds it, quoted.
@@ -120,8 +125,7 @@ impl IdScheme {
     }
 
     pub fn expression(&self) -> String {
-        let column = self.column.as_ref();
-        let text = column.map(|column| format!("CAST({column} AS TEXT)"));
+        let text = self.column.as_ref().map(|column| format!("CAST({column} AS TEXT)"));
         let number = self.numbered.as_ref();
         let number = number.map(|(prefix, column)| format!("'{prefix}' || {column}"));
         match (text, number) {
@@ -134,11 +138,10 @@ impl IdScheme {
 
     /// A description for display: the column, or how the id is built.
     fn describe(&self) -> String {
-        let column = self.column.as_deref().map(bare).map(str::to_owned);
-        let number = self.numbered.as_ref();
+        let column = self.column.iter().map(|column| bare(column).to_owned());
+        let number = self.numbered.iter();
         let number = number.map(|(prefix, column)| format!("{prefix}<{}>", bare(column)));
-        let parts: Vec<String> = column.into_iter().chain(number).collect();
-        parts.join(", or ")
+        column.chain(number).collect::<Vec<_>>().join(", or ")
     }
 
     /// The SQL condition and its parameter that find an id, or `None` if no row can have it.
@@ -147,10 +150,9 @@ impl IdScheme {
             // A column without a text type may hold numbers.
             (Some(column), None) => {
                 let column = exact(column);
-                let number: Option<i64> = id.parse().ok();
-                let number = number.filter(|number| number.to_string() == id);
-                let or_number =
-                    number.map_or_else(String::new, |number| format!(" OR {column} = {number}"));
+                let number = id.parse::<i64>().ok().filter(|number| number.to_string() == id);
+                let or_number = number.map(|number| format!(" OR {column} = {number}"));
+                let or_number = or_number.unwrap_or_default();
                 Some((format!("({column} = ?1{or_number})"), id.to_owned().into()))
             }
             (None, Some((prefix, column))) => {
@@ -158,26 +160,21 @@ impl IdScheme {
                 (id == format!("{prefix}{number}"))
                     .then(|| (format!("{} = ?1", exact(column)), number.into()))
             }
-            _ => {
-                let condition = format!("{} = ?1", exact(&self.expression()));
-                Some((condition, id.to_owned().into()))
-            }
+            _ => Some((format!("{} = ?1", exact(&self.expression())), id.to_owned().into())),
         }
     }
 }
 
-/// A quoted column without its quotes.
 fn bare(column: &str) -> &str {
     column.trim_matches('"')
 }
 
-/// A table of memories and how it maps to the record. Columns are quoted.
+/// A table of memories and how it maps to the record.
 #[derive(Debug, Clone)]
 pub struct MemorySource {
     pub name: String,
-    /// The table, quoted, or a query for some of its rows.
+    /// The table, or a query for some of its rows.
     pub table: String,
-    /// The name that reads the row number.
     pub row_number: &'static str,
     pub id: IdScheme,
     pub columns: [Option<String>; Field::ALL.len()],
@@ -211,7 +208,6 @@ impl MemorySource {
         })
     }
 
-    /// Reads only the rows that meet a condition.
     pub fn keep_rows(&mut self, condition: &str) {
         const ROW_NUMBER: &str = "ack_row_number";
         let Self { table, row_number, .. } = self;
@@ -252,11 +248,9 @@ impl MemorySource {
         format!("SELECT {row_number}, {columns} FROM {table}{clauses}")
     }
 
-    /// The id, every field, and the columns of the narrative.
     pub fn columns_of_whole_rows(&self) -> String {
         let fields = self.columns.iter().map(Option::as_ref);
-        let narrative = self.narrative.iter().map(|(_, column)| Some(column));
-        self.columns(fields.chain(narrative))
+        self.columns(fields.chain(self.narrative.iter().map(|(_, column)| Some(column))))
     }
 
     /// The id and some columns, with NULL for those that the table lacks.
@@ -305,7 +299,6 @@ fn truncate(expression: &str) -> String {
     )
 }
 
-/// A table of sessions. The table and its columns are quoted.
 #[derive(Debug, Clone)]
 pub struct SessionSource {
     pub table: String,
@@ -318,15 +311,6 @@ pub struct SessionSource {
     pub started: Option<String>,
 }
 
-/// The table of the prompts that a person typed. They are no memories: only the review desk reads
-/// them, to see what that person's agents would have needed.
-#[derive(Debug, Clone)]
-pub struct PromptSource {
-    /// SQL for the text, the session as memories name it, and the time of the newest `?1` prompts.
-    pub newest: String,
-}
-
-/// A table of session overviews. The table and its columns are quoted.
 #[derive(Debug, Clone)]
 pub struct OverviewSource {
     pub table: String,
@@ -338,12 +322,10 @@ pub struct OverviewSource {
     pub order: String,
     /// A row that is not approved is never shown.
     pub status: Option<String>,
-    /// If its rows are memories themselves: their source, an index into [`Layout::sources`]. The
-    /// status of each row decides.
+    /// If its rows are memories, whose status decides: an index into [`Layout::sources`].
     pub memories: Option<usize>,
 }
 
-/// The table `memory_links`, quoted.
 #[derive(Debug, Clone)]
 pub struct LinkSource {
     pub table: String,
@@ -351,7 +333,6 @@ pub struct LinkSource {
     pub columns: [String; 5],
 }
 
-/// The table `curation_log`, quoted.
 #[derive(Debug, Clone)]
 pub struct LogSource {
     pub table: String,
@@ -368,7 +349,10 @@ pub struct Layout {
     pub sources: Vec<MemorySource>,
     pub sessions: Vec<SessionSource>,
     pub overviews: Vec<OverviewSource>,
-    pub prompts: Option<PromptSource>,
+    /// SQL for the text, the session as memories name it, and the time of the newest `?1` prompts
+    /// that a person typed. They are no memories: only the review desk reads them, to see what that
+    /// person's agents would have needed.
+    pub prompts: Option<String>,
     pub links: Option<LinkSource>,
     pub log: Option<LogSource>,
     /// SQL for the number of rows that are left out, because their program marked them as deleted.
@@ -376,7 +360,6 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// A layout with nothing but memories.
     pub const fn new(profile: Profile, sources: Vec<MemorySource>) -> Self {
         Self {
             profile,
@@ -391,8 +374,7 @@ impl Layout {
     }
 
     pub fn has_status(&self) -> bool {
-        let mut sources = self.sources.iter();
-        sources.all(|source| source.column(Field::Status).is_some())
+        self.sources.iter().all(|source| source.column(Field::Status).is_some())
     }
 
     /// The same layout with truncated values, for a store whose values would take too much memory.
@@ -411,7 +393,7 @@ impl Layout {
 
     /// One line per source with its table and columns, for `doctor`.
     pub fn describe(&self) -> Vec<String> {
-        let lines = self.sources.iter().map(|source| {
+        let describe = |source: &MemorySource| {
             let fields = Field::ALL.iter().filter_map(|field| {
                 let column = bare(source.column(*field)?);
                 Some(format!("{}={column}", format!("{field:?}").to_lowercase()))
@@ -424,8 +406,8 @@ impl Layout {
                 fields.collect::<Vec<_>>().join(", "),
                 narrative.collect::<Vec<_>>().join("+")
             )
-        });
-        lines.collect()
+        };
+        self.sources.iter().map(describe).collect()
     }
 }
 
@@ -455,8 +437,6 @@ pub fn tables(connection: &Connection) -> rusqlite::Result<Vec<Table>> {
     tables.collect()
 }
 
-/// Finds a table by name, ignoring case.
 pub fn find<'a>(tables: &'a [Table], name: &str) -> Option<&'a Table> {
-    let mut tables = tables.iter();
-    tables.find(|table| table.name.eq_ignore_ascii_case(name))
+    tables.iter().find(|table| table.name.eq_ignore_ascii_case(name))
 }

@@ -1,24 +1,19 @@
 //! Reads memory stores: SQLite databases of several programs, opened without changing anything.
 //!
-//! A [`Store`] provides [`Snapshot`]s. Everything read from one snapshot belongs to one state of
-//! the store. Each module has one job:
+//! A [`Store`] provides [`Snapshot`]s. Everything read from one belongs to one state of the store.
 //!
-//! - `source` is where records come from: a `database`, or notes in a [`folder`]. `store` joins it
-//!   with people's decisions.
-//! - [`open`] decides how to open a database, [`vfs`] ensures that SQLite cannot write.
-//! - [`copies`] makes private copies of databases that cannot be read in place, `idle_connections`
-//!   keeps connections open between reads, and `parallel_scan` reads a large table on two threads.
+//! - Records come from a `database`, or from notes in a [`folder`]. `store` joins them with people's
+//!   decisions.
+//! - [`open`] decides how to open a database, [`vfs`] ensures that SQLite cannot write. [`copies`]
+//!   are of databases that cannot be read in place, `idle_connections` stay open between reads.
 //! - [`quick_state`] and [`table_version`] detect changes without opening anything.
 //! - [`layout`] finds the tables and columns, and [`profiles`] knows those of each program.
 //!   [`record`] and [`values`] decode rows.
 //! - [`decisions`] joins the rows with what people decided about them, and `flags` holds back what
 //!   only a person may approve.
 //! - [`read`] answers queries about memories, `curated` about decisions, `replaced` about what a
-//!   newer memory hides, [`links`] about provenance, [`sessions`] about sessions, [`projects`]
-//!   about projects, [`prompts`] about what a person asked. [`outline`] scans a whole store that has
-//!   no index yet.
-//! - [`StoreError`] says why a store cannot be read, and [`hint`] what to do about it. Whatever
-//!   returns one fails if the store cannot be read.
+//!   newer memory hides. [`outline`] scans a whole store that has no index yet.
+//! - [`StoreError`] says why a store cannot be read, and [`hint`] what to do about it.
 
 pub mod copies;
 mod curated;
@@ -46,7 +41,6 @@ pub mod review_counts;
 mod rows_by_id;
 pub mod sessions;
 mod snapshot;
-mod source;
 mod store;
 pub mod table_version;
 pub mod values;

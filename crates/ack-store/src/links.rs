@@ -1,15 +1,12 @@
-//! Provenance: follows the links between memories. Only memories that a filter allows are shown or
-//! followed.
+//! Provenance: links between memories, of those that a filter allows.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use crate::layout::{Field, exact};
 use crate::{Snapshot, StoreError, values};
-use ack_api::cancel;
 use ack_api::memory::StatusFilter;
-use ack_api::text;
-use ack_api::{Contradiction, LinkEntry, RelativeAge};
+use ack_api::{Contradiction, LinkEntry, RelativeAge, cancel, text};
 use rusqlite::{Params, Row};
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
@@ -18,7 +15,6 @@ use serde::{Deserialize, Serialize};
 const CONTRADICTS: &str = "contradicts";
 /// The kind of a link from a memory to one that it replaces.
 pub(crate) const SUPERSEDES: &str = "supersedes";
-/// How many contradictions of a memory are reported.
 const MAX_CONTRADICTIONS: usize = 5;
 
 /// The kinds of links in the native schema. Stores may contain others.
@@ -26,18 +22,14 @@ pub const KINDS: [&str; 4] = [CONTRADICTS, "derived_from", "related", SUPERSEDES
 
 const MAX_LINKS: usize = 100;
 const MAX_LINKS_PER_MEMORY: usize = 1_000;
-/// The largest number of kinds beyond [`KINDS`].
 const MAX_OTHER_KINDS: usize = 50;
-/// How many ids that no row has are named.
 const MAX_MISSING: usize = 5;
 /// How many links of a kind are checked for one between allowed memories.
 const MAX_LINKS_PER_KIND: usize = 50;
 
-/// Which links to follow, and how far.
 #[derive(Debug, Clone)]
 pub struct LinkQuery<'a> {
     pub filter: StatusFilter,
-    /// Steps from the first memory.
     pub depth: u32,
     /// The kinds of links in lower case. Empty means all.
     pub kinds: &'a [String],
@@ -47,9 +39,7 @@ pub struct LinkQuery<'a> {
 pub struct LinkWalk {
     /// The links in the order they were found, nearest first.
     pub links: Vec<LinkEntry>,
-    /// Whether there are more links beyond `depth`.
     pub has_deeper_links: bool,
-    /// Whether there are more links than the limits allow.
     pub is_truncated: bool,
     /// Ids that links lead to and no row has, at most `MAX_MISSING`.
     pub missing: Vec<String>,
@@ -63,7 +53,6 @@ pub struct Link {
     pub kind: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Its confidence, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
 }
@@ -147,28 +136,24 @@ impl Snapshot<'_> {
 
     /// The two ends of each link that says that they contradict each other.
     pub(super) fn contradictory(&self) -> Result<Vec<(String, String)>, StoreError> {
-        let Some(source) = &self.layout.links else {
-            return Ok(Vec::new());
-        };
+        let Some(source) = &self.layout.links else { return Ok(Vec::new()) };
         let clauses = format!(" WHERE lower(trim({})) = ?1", source.columns[2]);
         let links = self.read_links(&clauses, [CONTRADICTS])?.into_iter();
         Ok(links.map(|link| (link.from, link.to)).collect())
     }
 
-    /// The memories that a person's decision approved a memory against: each is linked to one as its
-    /// contradiction.
+    /// The memories that contradict one that a person's decision approved.
     pub(super) fn against_approved(&self) -> Result<FxHashSet<String>, StoreError> {
         let mut against = FxHashSet::default();
         for (from, to) in self.contradictory()? {
-            let is_against = [self.decisions.approves(&to), self.decisions.approves(&from)];
-            let ends = [from, to].into_iter().zip(is_against);
-            against.extend(ends.filter_map(|(id, is_against)| is_against.then_some(id)));
+            let approves = [self.decisions.approves(&to), self.decisions.approves(&from)];
+            let ends = [from, to].into_iter().zip(approves);
+            against.extend(ends.filter_map(|(id, approves_other)| approves_other.then_some(id)));
         }
         Ok(against)
     }
 
-    /// The allowed memories that are known to contradict a memory. Either of the two may name the
-    /// other.
+    /// Either of the two memories may name the other.
     pub fn contradictions(
         &self,
         id: &str,
@@ -189,14 +174,12 @@ impl Snapshot<'_> {
         Ok(others)
     }
 
-    /// Whether a memory was written before or after another one. A newer one counts only if it was
-    /// approved.
+    /// A newer memory counts only if it was approved.
     fn age(&self, id: &str, other: &str) -> Result<Option<RelativeAge>, StoreError> {
         let (Some(one), Some(other)) = (self.by_id(id)?, self.by_id(other)?) else {
             return Ok(None);
         };
-        let both = one.created_at.zip(other.created_at);
-        Ok(match both.map(|(one, other)| one.cmp(&other)) {
+        Ok(match one.created_at.zip(other.created_at).map(|(one, other)| one.cmp(&other)) {
             Some(Ordering::Less) => Some(RelativeAge::Older),
             Some(Ordering::Greater) if StatusFilter::Approved.allows(one.status) => {
                 Some(RelativeAge::Newer)
@@ -215,20 +198,15 @@ impl Snapshot<'_> {
 
     /// The stored links that `clauses` select; those without an end are left out.
     fn read_links(&self, clauses: &str, parameters: impl Params) -> Result<Vec<Link>, StoreError> {
-        let Some(source) = &self.layout.links else {
-            return Ok(Vec::new());
-        };
+        let Some(source) = &self.layout.links else { return Ok(Vec::new()) };
         let columns = source.columns.join(", ");
         let sql = format!("SELECT {columns} FROM {}{clauses}", source.table);
-        let links = self.read_rows(&sql, parameters, link)?;
-        Ok(links.into_iter().flatten().collect())
+        Ok(self.read_rows(&sql, parameters, link)?.into_iter().flatten().collect())
     }
 
     /// The kinds of links beyond [`KINDS`] that exist between allowed memories.
     pub fn other_kinds(&self, filter: StatusFilter) -> Result<BTreeSet<String>, StoreError> {
-        let Some(source) = &self.layout.links else {
-            return Ok(BTreeSet::new());
-        };
+        let Some(source) = &self.layout.links else { return Ok(BTreeSet::new()) };
         let kind = &source.columns[2];
         let sql = format!(
             "SELECT DISTINCT lower(trim({kind})) FROM {} WHERE {} <> '' LIMIT {MAX_OTHER_KINDS}",
@@ -238,9 +216,8 @@ impl Snapshot<'_> {
         let of_kind = format!(" WHERE lower(trim({kind})) = ?1 LIMIT {MAX_LINKS_PER_KIND}");
         let mut titles = Titles::new();
         let mut allowed_kinds = BTreeSet::new();
-        let kinds = self.read_rows(&sql, [], |row| text_of(row, 0))?;
-        let others = kinds.into_iter().flatten();
-        for kind in others.filter(|kind| !KINDS.contains(&kind.as_str())) {
+        let kinds = self.read_rows(&sql, [], |row| text_of(row, 0))?.into_iter().flatten();
+        for kind in kinds.filter(|kind| !KINDS.contains(&kind.as_str())) {
             for link in self.read_links(&of_kind, [&kind])? {
                 if self.title(&link.from, filter, &mut titles)?.is_some()
                     && self.title(&link.to, filter, &mut titles)?.is_some()
@@ -269,7 +246,7 @@ impl Snapshot<'_> {
         Ok(title)
     }
 
-    /// The links of a memory, and whether the list is complete.
+    /// The links of a memory, stored or by succession, and whether the list is complete.
     fn links_of(&self, id: &str, kinds: &[String]) -> Result<(Vec<Link>, bool), StoreError> {
         let (mut links, all) = self.stored_links(id, kinds)?;
         if kinds.is_empty() || kinds.iter().any(|kind| kind == SUPERSEDES) {
@@ -278,11 +255,8 @@ impl Snapshot<'_> {
         Ok((links, all))
     }
 
-    /// The stored links of an id, and whether the list is complete.
     fn stored_links(&self, id: &str, kinds: &[String]) -> Result<(Vec<Link>, bool), StoreError> {
-        let Some(source) = &self.layout.links else {
-            return Ok((Vec::new(), true));
-        };
+        let Some(source) = &self.layout.links else { return Ok((Vec::new(), true)) };
         let kind = &source.columns[2];
         let [from, to, by_kind, ..] = source.columns.each_ref().map(|column| exact(column));
         let clauses = format!(
@@ -298,19 +272,15 @@ impl Snapshot<'_> {
         Ok((links, all))
     }
 
-    /// Adds the links that are only recorded in `superseded_by`.
     fn add_successions(&self, id: &str, links: &mut Vec<Link>) -> Result<(), StoreError> {
-        let decided = self.decisions.about(id).last();
-        if let Some(newer) = decided.and_then(|last| last.into.as_deref()) {
+        if let Some(newer) = self.decisions.about(id).last().and_then(|last| last.into.as_deref()) {
             add_succession(links, newer, id);
         }
         for older in self.decisions.replaced_by(id) {
             add_succession(links, id, older);
         }
         for source in &self.layout.sources {
-            let Some(column) = source.column(Field::SupersededBy) else {
-                continue;
-            };
+            let Some(column) = source.column(Field::SupersededBy) else { continue };
             let id_expression = source.id.expression();
             let (id_column, successor) = (exact(&id_expression), exact(column));
             let sql = format!(
@@ -337,9 +307,7 @@ fn link(row: &Row<'_>) -> rusqlite::Result<Option<Link>> {
     let id = |column| -> rusqlite::Result<Option<String>> {
         Ok(text_of(row, column)?.map(|value| text::id(&value)))
     };
-    let (Some(from), Some(to)) = (id(0)?, id(1)?) else {
-        return Ok(None);
-    };
+    let (Some(from), Some(to)) = (id(0)?, id(1)?) else { return Ok(None) };
     Ok(Some(Link {
         from,
         to,
@@ -351,14 +319,9 @@ fn link(row: &Row<'_>) -> rusqlite::Result<Option<Link>> {
 
 /// Adds that a memory supersedes another one, unless that link exists.
 fn add_succession(links: &mut Vec<Link>, newer: &str, older: &str) {
-    let is_known = |link: &Link| link.from == newer && link.to == older && link.kind == SUPERSEDES;
-    if !links.iter().any(is_known) {
-        links.push(Link {
-            from: newer.to_owned(),
-            to: older.to_owned(),
-            kind: SUPERSEDES.to_owned(),
-            source: None,
-            confidence: None,
-        });
+    let (from, to, kind) = (newer.to_owned(), older.to_owned(), SUPERSEDES.to_owned());
+    let new = Link { from, to, kind, source: None, confidence: None };
+    if !links.iter().any(|link| link.key() == new.key()) {
+        links.push(new);
     }
 }

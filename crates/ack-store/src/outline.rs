@@ -1,13 +1,8 @@
-//! Scans a store in outline: the status and age of every row and the words found in it, without its
-//! long text.
-//!
-//! One pass over SQLite is much cheaper than an index. A process that answers one question and
-//! ends, such as a hook, uses the outline to choose the few records to read.
+//! Scans a store in outline: status and age of every row and the words in it, without its long
+//! text. A process that answers one question and ends, such as a hook, chooses the few records to
+//! read by it, which is much cheaper than an index.
 
 mod by_files;
-mod row_matches;
-
-pub use self::row_matches::RowMatches;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -49,12 +44,21 @@ const COLUMNS: [Field; 17] = [
     Field::ReviewedAt,
 ];
 
+const TEXT_COLUMNS: [Field; 6] =
+    [Field::Title, Field::Subtitle, Field::Facts, Field::Concepts, Field::Narrative, Field::Status];
+
 /// The words found in a row, one bit each.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WordMatches {
     pub anywhere: u128,
     pub title_or_tags: u128,
     pub type_or_tags: u128,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct RowMatches {
+    pub key: RowKey,
+    pub words: WordMatches,
 }
 
 #[derive(Debug, Clone)]
@@ -69,7 +73,6 @@ pub struct Outline {
     /// When it was written, in milliseconds since 1970; `i64::MIN` if unknown.
     pub created: i64,
     pub matches: WordMatches,
-    /// The hashes of its tags ([`tag_hash`]).
     pub tags: Box<[u64]>,
 }
 
@@ -127,27 +130,22 @@ fn hashes_in_list(list: &[u8]) -> Box<[u64]> {
 pub struct Outlines {
     /// The memories that the filter allows and no newer one replaces, in stored order.
     pub served: Vec<Outline>,
-    /// Whether the store records which memories were reviewed.
     pub has_status: bool,
-    /// How many memories wait for review.
     pub pending: u64,
     /// When the oldest of those was written, in milliseconds since 1970.
     pub oldest_pending: Option<i64>,
     /// What recently entered the review queue and left it.
     pub flow: Flow,
-    /// The memories of each wanted session that the filter allows.
     pub members: Members,
     /// The hashes of the ids of every memory that is not rejected. Few are looked up.
     id_hashes: Vec<u64>,
 }
 
 impl Outlines {
-    /// Whether the store contains a memory with this id that is not rejected.
     pub fn contains(&self, id: &str) -> bool {
         self.id_hashes.contains(&xxh3_64(id.as_bytes()))
     }
 
-    /// Adds the chosen row of an id.
     fn add(&mut self, row: OutlineRow, filter: StatusFilter, is_replaced: bool) {
         let OutlineRow { outline, id_hash, flow, is_put_off, sessions, .. } = row;
         self.flow = [self.flow, flow].into_iter().sum();
@@ -157,9 +155,8 @@ impl Outlines {
         self.id_hashes.push(id_hash);
         if outline.status == Status::Staging && !is_put_off {
             self.pending += 1;
-            let oldest = Some(outline.created).filter(|created| *created > i64::MIN);
-            let dates = self.oldest_pending.into_iter().chain(oldest);
-            self.oldest_pending = dates.min();
+            let created = Some(outline.created).filter(|created| *created > i64::MIN);
+            self.oldest_pending = self.oldest_pending.into_iter().chain(created).min();
         }
         if !filter.allows(outline.status) {
             return;
@@ -177,32 +174,28 @@ impl Outlines {
         }
     }
 
-    /// The approximate size in bytes.
     pub fn bytes(&self) -> usize {
+        /// The allocator's overhead for a small string.
+        const ALLOCATION: usize = 16;
+        /// The approximate size of an id, including the allocator's overhead.
+        const ID: usize = 48;
         let own = |outline: &Outline| outline.id.len() + size_of_val(&*outline.tags);
         let ids: usize = self.served.iter().map(own).sum();
         let members = self.members.values().map(|members| members.len() + 1);
-        ids + self.served.len() * (size_of::<Outline>() + ALLOCATION_BYTES)
+        ids + self.served.len() * (size_of::<Outline>() + ALLOCATION)
             + size_of_val(&*self.id_hashes)
-            + members.sum::<usize>() * (size_of::<(RowKey, String)>() + ID_BYTES)
+            + members.sum::<usize>() * (size_of::<(RowKey, String)>() + ID)
     }
 }
-
-/// The allocator's overhead for a small string.
-const ALLOCATION_BYTES: usize = 16;
-/// The approximate size of an id, including the allocator's overhead.
-const ID_BYTES: usize = 48;
 
 /// A row before it is known whether it is chosen for its id.
 struct OutlineRow {
     outline: Outline,
     id_hash: u64,
-    /// The id of the memory that replaces it.
     newer: Option<Box<str>>,
     /// What it alone adds to the statistics of the review queue.
     flow: Flow,
     is_put_off: bool,
-    /// The wanted names of its session.
     sessions: Vec<String>,
 }
 
@@ -212,13 +205,11 @@ impl OutlineRow {
     }
 }
 
-/// What an outline is for.
 #[derive(Clone, Copy)]
 pub struct OutlineQuery<'a> {
     pub filter: StatusFilter,
     /// Sees the fields of each memory that the filter allows.
     pub find_words: &'a dyn FindWords,
-    /// The names of the sessions whose memories are wanted.
     pub sessions: &'a HashSet<&'a str>,
     /// Memories that are snoozed until later do not count as pending.
     pub now: Timestamp,
@@ -254,8 +245,7 @@ impl Snapshot<'_> {
         }
         let are_unique = chosen.len() == rows.len();
         let is_chosen = |row: &OutlineRow| {
-            let chosen = || chosen.get(&row.id_hash);
-            are_unique || chosen().is_some_and(|chosen| std::ptr::eq(*chosen, row))
+            are_unique || chosen.get(&row.id_hash).is_some_and(|it| std::ptr::eq(*it, row))
         };
         let is_replaced = |row: &OutlineRow| {
             let Outline { id, .. } = &row.outline;
@@ -264,8 +254,8 @@ impl Snapshot<'_> {
                 known.map(|row| (row.outline.status, row.newer.as_deref()))
             })
         };
-        let fates = rows.iter();
-        let fates: Vec<_> = fates.map(|row| is_chosen(row).then(|| is_replaced(row))).collect();
+        let fate = |row: &OutlineRow| is_chosen(row).then(|| is_replaced(row));
+        let fates: Vec<Option<bool>> = rows.iter().map(fate).collect();
         let mut outlines = Outlines { has_status: self.layout.has_status(), ..Outlines::default() };
         for (row, is_replaced) in rows.into_iter().zip(fates) {
             if let Some(is_replaced) = is_replaced {
@@ -274,13 +264,41 @@ impl Snapshot<'_> {
         }
         Ok(outlines)
     }
+
+    /// The words found in each memory that the filter allows, in stored order. Whether a row is
+    /// still in force is checked when its record is read ([`Snapshot::memory_in_force`]).
+    pub fn word_matches(
+        &self,
+        filter: StatusFilter,
+        find_words: &dyn FindWords,
+    ) -> Result<Vec<RowMatches>, StoreError> {
+        self.scan_in_parallel(Some(&TEXT_COLUMNS), || {
+            |row: &StoredRow<'_>| {
+                if !filter.allows(row.joined.status) {
+                    return Ok(None);
+                }
+                let mut words;
+                if row.is_edited() {
+                    let memory = row.memory()?;
+                    words = matches_in_memory(&memory, find_words);
+                    words.anywhere |= find_words
+                        .in_text(memory.narrative.as_deref().unwrap_or_default().as_bytes());
+                } else {
+                    words = matches(row, find_words)?;
+                    for part in row.narrative_parts() {
+                        words.anywhere |= find_words.in_text(bytes_of(part?));
+                    }
+                }
+                Ok(Some(RowMatches { key: row.key, words }))
+            }
+        })
+    }
 }
 
 #[derive(Clone, Copy)]
 struct OutlineScan<'a> {
     query: OutlineQuery<'a>,
     today: Date,
-    /// The start of the period that the statistics of the review queue are about.
     began: Timestamp,
 }
 
@@ -306,12 +324,11 @@ impl<'a> OutlineScan<'a> {
         let dates = row.review_dates()?;
         let mut flow = Flow::default();
         flow.count(dates.status, dates.created, dates.reviewed, self.began);
-        let put_off_until = row.joined.put_off_until();
         let mut found = OutlineRow {
             id_hash: xxh3_64(id.as_bytes()),
             newer: row.successor(&id)?,
             flow,
-            is_put_off: put_off_until.is_some_and(|until| self.today < until),
+            is_put_off: row.joined.put_off_until().is_some_and(|until| self.today < until),
             sessions: Vec::new(),
             outline: Outline {
                 key: row.key,
@@ -328,16 +345,15 @@ impl<'a> OutlineScan<'a> {
             self.read_words(row, names, &mut found.outline)?;
             if !self.query.sessions.is_empty() {
                 for field in [Field::Session, Field::SessionId] {
-                    let session = row.line(field, 200)?;
-                    let wanted = self.query.sessions.contains(session.as_str());
-                    found.sessions.extend(wanted.then_some(session));
+                    let session = values::line(row.value(field)?, 200);
+                    let session = session.filter(|it| self.query.sessions.contains(it.as_str()));
+                    found.sessions.extend(session);
                 }
             }
         }
         Ok(Some(found))
     }
 
-    /// Reads what an outline says about the text of a memory.
     fn read_words(
         self,
         row: &StoredRow<'_>,
@@ -407,10 +423,8 @@ fn matches_in_memory(memory: &Memory, find_words: &dyn FindWords) -> WordMatches
 
 fn matches(row: &StoredRow<'_>, find_words: &dyn FindWords) -> rusqlite::Result<WordMatches> {
     let text = |field: Field| row.value(field).map(|it| find_words.in_text(bytes_of(it)));
-    let files = |field: Field| {
-        let list = row.value(field);
-        list.map(|list| in_stored_files(find_words, bytes_of(list)))
-    };
+    let files =
+        |field: Field| row.value(field).map(|list| in_stored_files(find_words, bytes_of(list)));
     let tags = text(Field::Concepts)?;
     let title_or_tags = tags | text(Field::Title)?;
     let secondary = text(Field::Subtitle)? | text(Field::Facts)?;

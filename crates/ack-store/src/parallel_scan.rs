@@ -1,11 +1,9 @@
-//! Scans a large table on two threads.
+//! Scans a large table on two threads, with two connections that see the same state.
 //!
-//! This takes two connections that see the same state. If nothing writes, any two do, which is
-//! verified after the read. If a writer uses a log, each connection sees the last commit before its
-//! transaction began, so no commit may happen in between. `PRAGMA data_version` tells a connection
-//! whether others have committed (<https://www.sqlite.org/pragma.html#pragma_data_version>): the
-//! second connection reads it before the first transaction begins, and again when its own begins.
-//! If the value is the same, both see one state.
+//! If nothing writes, any two do, which is verified after the read. If a writer uses a log, no
+//! commit may happen between the beginnings of their transactions: `PRAGMA data_version` tells the
+//! second connection whether there was one
+//! (<https://www.sqlite.org/pragma.html#pragma_data_version>).
 
 use rusqlite::Connection;
 use rusqlite::limits::Limit;
@@ -18,28 +16,7 @@ use crate::{Snapshot, StoreError};
 /// A table with a wider range of row numbers than this is split.
 const MIN_PARALLEL_ROWS: i64 = 2_000;
 
-/// A connection that detects commits of others.
-pub(super) struct DataVersionGuard {
-    connection: Connection,
-    version: i64,
-}
-
-impl DataVersionGuard {
-    /// Starts to watch for commits.
-    pub(super) fn begin(connection: Connection) -> Option<Self> {
-        let version = data_version(&connection).ok()?;
-        Some(Self { connection, version })
-    }
-
-    /// Begins a transaction, if nothing was committed since [`Self::begin`].
-    pub(super) fn into_unchanged(self) -> Option<Connection> {
-        self.connection.execute_batch("BEGIN").ok()?;
-        let version = data_version(&self.connection).ok()?;
-        (version == self.version).then_some(self.connection)
-    }
-}
-
-fn data_version(connection: &Connection) -> rusqlite::Result<i64> {
+pub(super) fn data_version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row("PRAGMA data_version", [], |row| row.get(0))
 }
 
@@ -119,9 +96,7 @@ impl Snapshot<'_> {
         let bounds = self
             .connection
             .query_row(&bounds, [], |bounds| Ok((bounds.get(0)?, bounds.get(1)?)))?;
-        let (Some(first), Some(last)): (Option<i64>, Option<i64>) = bounds else {
-            return Ok(None);
-        };
+        let (Some(first), Some(last)): (Option<i64>, Option<i64>) = bounds else { return Ok(None) };
         if last.saturating_sub(first) < MIN_PARALLEL_ROWS {
             return Ok(None);
         }

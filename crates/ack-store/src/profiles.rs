@@ -6,7 +6,6 @@ pub mod mcp_memory_service;
 
 use crate::layout::{Layout, Table};
 
-/// Recognises the layout of a database. `None` if no table holds memories.
 pub fn recognise(tables: &[Table]) -> Option<Layout> {
     claude_mem::recognise(tables)
         .or_else(|| ack::recognise(tables))

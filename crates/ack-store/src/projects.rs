@@ -13,7 +13,7 @@ const COLUMNS: [Field; 3] = [Field::Project, Field::ProjectAlias, Field::Status]
 /// How many names are kept. If a store has more, they are not project names.
 const MAX_NAMES: usize = 10_000;
 
-/// The projects that memories name: how many memories name each, by folded name.
+/// How many memories name each project, by folded name.
 #[derive(Debug, Default)]
 pub struct RecordedProjects(HashMap<String, u64>);
 
@@ -26,7 +26,7 @@ impl RecordedProjects {
         }
     }
 
-    /// How many memories name a project, by its folded name; `None` if none does.
+    /// `None` if no memory names it.
     pub fn memories_of(&self, folded: &str) -> Option<u64> {
         self.0.get(folded).copied()
     }
@@ -51,8 +51,7 @@ impl NameCounts {
 }
 
 impl Snapshot<'_> {
-    /// The projects of all memories that are not rejected. A project's alias counts as a separate
-    /// project.
+    /// The projects of memories that are not rejected. An alias counts separately.
     pub fn projects(&self) -> Result<RecordedProjects, StoreError> {
         let mut projects = RecordedProjects::default();
         for table in self.tables().map(MemoryTable::quick) {

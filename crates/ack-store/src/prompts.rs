@@ -1,7 +1,5 @@
-//! The prompts that a person typed, for that person alone.
-//!
-//! Some programs keep them beside their memories. The review desk asks them again, to see which
-//! memories their agents missed. Nothing that answers an agent reads them.
+//! The prompts that a person typed, which some programs keep beside their memories. Only the review
+//! desk reads them, to see which memories that person's agents missed.
 
 use jiff::Timestamp;
 
@@ -23,10 +21,8 @@ impl Snapshot<'_> {
     /// The newest prompts; `None` if the store keeps none. Commands of the client, and what a
     /// program put among them in markup, are left out.
     pub fn prompts(&self, max: u32) -> Result<Option<Vec<Prompt>>, StoreError> {
-        let Some(source) = &self.layout.prompts else {
-            return Ok(None);
-        };
-        let mut prompts = self.read_rows(&source.newest, [max], |row| {
+        let Some(newest) = &self.layout.prompts else { return Ok(None) };
+        let mut prompts = self.read_rows(newest, [max], |row| {
             let (said, _) = values::text_value(row.get_ref(0)?);
             let (session, _) = values::text_value(row.get_ref(1)?);
             Ok(Prompt {

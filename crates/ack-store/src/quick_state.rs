@@ -1,13 +1,10 @@
-//! Detects changes of a store's files, or of a folder's entries, from file metadata alone.
+//! Detects changes of a store's files, or of a folder's entries, from metadata alone: to open and
+//! inspect a database is too much for a thousand scopes on every request.
 //!
-//! [`super::open::inspect`] opens the database, reads its header and tests its locks. That is too
-//! much work for a thousand scopes on every request. A [`QuickState`] follows git's rule for its
-//! index ("racy git", <https://git-scm.com/docs/racy-git>): a file with the same identity, length
-//! and times as at the last inspection is unchanged, if its change time was older than
-//! `SETTLED_AFTER` at that inspection. A file that was written more recently is inspected again,
-//! because a second write may leave the same time.
-//!
-//! Only local file systems qualify: a network file system may answer from a stale cache.
+//! As git does for its index ("racy git", <https://git-scm.com/docs/racy-git>), a file with the
+//! same identity, length and times is unchanged, if it had been written `SETTLED_AFTER` before the
+//! last inspection: a second write soon after may leave the same time. Only local file systems
+//! qualify; a network file system may answer from a stale cache.
 
 use std::fs;
 use std::path::Path;
@@ -23,7 +20,6 @@ pub struct QuickState {
     log: Option<FileMetadata>,
 }
 
-/// The metadata that change with a file's content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileMetadata {
     device: u64,
@@ -55,8 +51,7 @@ impl QuickState {
 
     /// Whether an equal state later proves that nothing was written in between.
     pub fn is_settled(&self, now: SystemTime) -> bool {
-        let mut files = self.log.iter().chain([&self.main]);
-        files.all(|file| file.is_settled(now))
+        self.log.iter().chain([&self.main]).all(|file| file.is_settled(now))
     }
 }
 
@@ -72,7 +67,6 @@ impl FileMetadata {
         }
     }
 
-    /// Whether equal metadata later prove that nothing was written in between.
     pub fn is_settled(&self, now: SystemTime) -> bool {
         let bound = now.checked_sub(SETTLED_AFTER);
         let bound = bound.and_then(|bound| bound.duration_since(SystemTime::UNIX_EPOCH).ok());

@@ -15,9 +15,7 @@ use crate::{Snapshot, StoreError, values};
 use ack_api::decision::Decision;
 use ack_api::memory::{Memory, Status, StatusFilter};
 use ack_api::source::{Claim, ListedRow, Records, RowKey, ScannedRow, StoredMemory, Visit};
-use ack_api::text;
-use ack_api::time;
-use ack_api::{Counts, HistoryEntry};
+use ack_api::{Counts, HistoryEntry, text, time};
 
 /// What the history says about a decision that the seal of the log does not know.
 const FOREIGN: &str = "not written by ack-memory on this machine";
@@ -81,8 +79,8 @@ impl Snapshot<'_> {
         self.store.path()
     }
 
-    /// The row, the hash and the status of every memory that may be served, in stored order. Of
-    /// several rows with the same id, the one with the strongest [`Claim`] is returned.
+    /// Every memory that may be served, in stored order: its row, hash and status. Of several rows
+    /// with an id, the one with the strongest [`Claim`].
     pub fn fingerprints(&self) -> Result<Vec<(RowKey, u64, Status)>, StoreError> {
         let rows = self.scan_in_parallel(None, || {
             |row: &StoredRow<'_>| {
@@ -101,8 +99,7 @@ impl Snapshot<'_> {
         Ok(chosen.into_rows().collect())
     }
 
-    /// Reads the memories with the given keys, in any order. Rows that are gone, or whose status is
-    /// not allowed now, are left out.
+    /// Rows that are gone, or whose status is not allowed now, are left out.
     pub fn memories(
         &self,
         wanted: &[(RowKey, &str)],
@@ -113,10 +110,9 @@ impl Snapshot<'_> {
             let clauses = format!(" WHERE {} = ?1", table.source.row_number);
             for (key, id) in wanted.iter().filter(|(key, _)| key.source == table.number) {
                 let read = |row: &StoredRow<'_>| Ok(row.memory()?);
-                let memories = self.whole_rows(table, &clauses, [key.rowid], read)?;
+                let memories = self.whole_rows(table, &clauses, [key.rowid], read)?.into_iter();
                 // In the meantime, the row number may have been reused for another memory.
-                let memories = memories.into_iter().filter(|it| it.id == *id);
-                let allowed = memories.filter(|memory| filter.allows(memory.status));
+                let allowed = memories.filter(|it| it.id == *id && filter.allows(it.status));
                 found.extend(allowed.map(|memory| (memory.id.clone(), memory)));
             }
         }
@@ -129,10 +125,8 @@ impl Snapshot<'_> {
         Ok(self.claimed_by_id(id)?.map(|(_, memory)| memory))
     }
 
-    /// Like [`Snapshot::by_id`], with the claim of its row.
     pub(crate) fn claimed_by_id(&self, id: &str) -> Result<Option<(Claim, Memory)>, StoreError> {
-        let rows = self.rows_with_id(id, |row| Ok(row.memory()?))?;
-        Ok(strongest(rows))
+        Ok(strongest(self.rows_with_id(id, |row| Ok(row.memory()?))?))
     }
 
     /// What `read` makes of each row with an id, with the row's claim to it.
@@ -179,17 +173,13 @@ impl Snapshot<'_> {
         Ok(counts)
     }
 
-    /// How many rows are left out, because their program marked them as deleted.
     pub(crate) fn deleted(&self) -> Result<u64, StoreError> {
-        let Some(sql) = &self.layout.deleted else {
-            return Ok(0);
-        };
+        let Some(sql) = &self.layout.deleted else { return Ok(0) };
         let count: i64 = self.connection.query_row(sql, [], |row| row.get(0))?;
         Ok(u64::try_from(count).unwrap_or_default())
     }
 
-    /// The decisions about a memory, oldest first: from the store's own log, then from the decision
-    /// log.
+    /// Oldest first: from the store's own log, then from the decision log.
     pub fn history(&self, id: &str) -> Result<Vec<HistoryEntry>, StoreError> {
         // If several memories have this id, the history is that of the one that is shown.
         let curated = self.curated(id)?;
@@ -201,17 +191,13 @@ impl Snapshot<'_> {
             None => self.stored_history(id)?,
         };
         for (position, decision) in self.decisions.about(id).iter().enumerate() {
-            let digest = shown.as_ref().map(|shown| &shown.digest);
-            if digest.is_none_or(|digest| *digest == decision.digest) {
-                let is_foreign = self.decisions.is_foreign(id, position);
-                entries.push(history_entry(decision, id, is_foreign));
+            if shown.as_ref().is_none_or(|shown| shown.digest == decision.digest) {
+                entries.push(history_entry(decision, id, self.decisions.is_foreign(id, position)));
             }
         }
         entries.extend(like.map(|decision| history_entry(decision, id, false)));
         for entry in &mut entries {
-            let Some(into) = entry.into.take() else {
-                continue;
-            };
+            let Some(into) = entry.into.take() else { continue };
             // A memory that is not served is not named either.
             let other = self.by_id(&into)?;
             let is_served = other.is_some_and(|other| other.status.is_served());
@@ -222,17 +208,13 @@ impl Snapshot<'_> {
 
     /// The decision about another memory with the same content, if that determines the status.
     fn decision_about_content(&self, curated: &CuratedMemory) -> Option<&Decision> {
-        let lines = self.decisions.about(curated.decided_as.as_deref()?);
+        let mut lines = self.decisions.about(curated.decided_as.as_deref()?).iter();
         let contents = [Some(&curated.digest), curated.text_digest.as_ref()];
-        lines
-            .iter()
-            .rfind(|line| contents.contains(&Some(line.text.as_ref().unwrap_or(&line.digest))))
+        lines.rfind(|line| contents.contains(&Some(line.text.as_ref().unwrap_or(&line.digest))))
     }
 
     fn stored_history(&self, id: &str) -> Result<Vec<HistoryEntry>, StoreError> {
-        let Some(source) = &self.layout.log else {
-            return Ok(Vec::new());
-        };
+        let Some(source) = &self.layout.log else { return Ok(Vec::new()) };
         let sql = format!(
             "SELECT {} FROM {} WHERE {} = ?1 ORDER BY {}, {} LIMIT 200",
             source.columns.join(", "),
@@ -242,11 +224,7 @@ impl Snapshot<'_> {
             exact(source.order)
         );
         self.read_rows(&sql, [id], |row| {
-            let text = |position| -> rusqlite::Result<Option<String>> {
-                let (value, _) = values::text_value(row.get_ref(position)?);
-                let line = value.map(|value| text::line(&value, 500));
-                Ok(line.filter(|line| !line.is_empty()))
-            };
+            let text = |column| row.get_ref(column).map(|value| values::line(value, 500));
             Ok(HistoryEntry {
                 into: None,
                 action: text(0)?.unwrap_or_default(),

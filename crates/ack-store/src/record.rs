@@ -21,11 +21,10 @@ use ack_api::memory::{Memory, Status, Unreviewed};
 use ack_api::source::{Claim, RowKey};
 use ack_api::text;
 
-/// The largest narrative in bytes. Longer ones are cut, because no answer is that large.
+/// In bytes; no answer is larger.
 const NARRATIVE_CAP: usize = 2 << 20;
 /// What claude-mem writes in place of a title for a memory that a person saved.
 const SAVED_BY_HAND: &str = "Manual memory";
-/// The longest title that is the first sentence of a text.
 const SENTENCE_CHARS: usize = 200;
 /// The fields that may say when a memory was written, the most exact first.
 const CREATED: [Field; 3] = [Field::CreatedEpoch, Field::Created, Field::Date];
@@ -34,15 +33,13 @@ pub const UNTITLED: &str = "(untitled)";
 
 #[derive(Clone, Copy)]
 pub(crate) struct MemoryTable<'a> {
-    /// Its index in [`crate::layout::Layout::sources`].
     pub number: u8,
     pub source: &'a MemorySource,
     pub rule: StatusRule<'a>,
 }
 
 impl<'a> MemoryTable<'a> {
-    /// The same for a scan whose rows are read again before they are shown: a row that is held back
-    /// has the status of others.
+    /// For a scan whose rows are read again before they are shown: none is held back.
     pub const fn quick(mut self) -> Self {
         self.rule.flags = None;
         self
@@ -65,8 +62,7 @@ impl<'a> MemoryTable<'a> {
         }
     }
 
-    /// The first thing that `find` finds in the rows of a query by [`MemorySource`]. The rows after
-    /// it are not read.
+    /// The first thing that `find` finds in the rows of a query by [`MemorySource`].
     pub fn find<T>(
         self,
         connection: &Connection,
@@ -112,7 +108,7 @@ impl<'a> MemoryTable<'a> {
             && self.holds_back()
             && joined.decision.is_none()
             && joined.status.is_served()
-            && (row.is_withheld_by_author()?
+            && (!values::text_of(row.value(Field::AuthorStatus)?).is_empty()
                 || rule.against_approved.contains(&row.id()?)
                 || flags.is_flagged(row)?)
         {
@@ -128,7 +124,6 @@ pub(crate) struct StoredRow<'a> {
     pub source: &'a MemorySource,
     pub key: RowKey,
     pub joined: JoinedStatus<'a>,
-    /// What is hashed.
     buffer: &'a RefCell<Vec<u8>>,
 }
 
@@ -143,14 +138,7 @@ pub fn hides(value: &str) -> bool {
 }
 
 impl StoredRow<'_> {
-    /// Whether the header of a note has a status that withholds it.
-    fn is_withheld_by_author(&self) -> rusqlite::Result<bool> {
-        let word = values::text_of(self.value(Field::AuthorStatus)?);
-        Ok(!word.is_empty())
-    }
-
-    /// The status that the store records: `Ok(None)` if the table has no status column, `Err` with
-    /// an unknown word.
+    /// `Ok(None)` if the table has no status column, `Err` with an unknown word.
     fn stored_status(&self) -> rusqlite::Result<Result<Option<Status>, String>> {
         if self.source.column(Field::Status).is_none() {
             return Ok(Ok(None));
@@ -171,16 +159,10 @@ impl StoredRow<'_> {
         }
     }
 
-    /// A field as one line; empty if the row has none.
-    pub fn line(&self, field: Field, max_chars: usize) -> rusqlite::Result<String> {
-        Ok(text::line(&values::text_of(self.value(field)?), max_chars))
-    }
-
     pub const fn claim(&self) -> Claim {
         Claim::new(self.joined.status, self.key)
     }
 
-    /// Whether a decision changed what it says.
     pub fn is_edited(&self) -> bool {
         self.joined.decision.is_some_and(|it| it.edit.is_some())
     }
@@ -192,7 +174,6 @@ impl StoredRow<'_> {
             || self.stored_status()?.is_ok())
     }
 
-    /// What the statistics of the review queue need to know.
     pub fn review_dates(&self) -> rusqlite::Result<ReviewDates> {
         let reviewed = match self.joined.decision {
             Some(decision) => decision.time.parse().ok(),
@@ -205,16 +186,14 @@ impl StoredRow<'_> {
         })
     }
 
-    /// The id of the memory that replaces this one, which has the id `own`: by the decision about
-    /// it, or else by the row itself.
+    /// The memory that replaces this one, whose id is `own`: by its decision, or else by the row.
     pub fn successor(&self, own: &str) -> rusqlite::Result<Option<Box<str>>> {
         let decision = self.joined.decision;
         let successor = match decision.and_then(|decision| decision.into.as_deref()) {
             Some(into) => text::id(into),
             None => self.stored_successor()?,
         };
-        let successor = Some(successor).filter(|id| !id.is_empty() && *id != own);
-        Ok(successor.map(String::into_boxed_str))
+        Ok((!successor.is_empty() && successor != own).then(|| successor.into_boxed_str()))
     }
 
     /// The id that the row itself names as its successor, empty if it names none.
@@ -222,18 +201,11 @@ impl StoredRow<'_> {
         Ok(text::id(&values::text_of(self.value(Field::SupersededBy)?)))
     }
 
-    /// Whether a text contains characters that [`text`] removes.
-    pub fn hides_text(&self) -> rusqlite::Result<bool> {
-        Ok(!self.hiding_texts()?.is_empty())
-    }
-
-    /// The stored texts and entries of lists that contain such characters.
+    /// The stored texts and entries of lists that contain characters that [`text`] removes.
     pub fn hiding_texts(&self) -> rusqlite::Result<Vec<String>> {
         let mut hiding = Vec::new();
         for column in 0..self.row.as_ref().column_count() {
-            let ValueRef::Text(value) = self.row.get_ref(column)? else {
-                continue;
-            };
+            let ValueRef::Text(value) = self.row.get_ref(column)? else { continue };
             let value = String::from_utf8_lossy(value);
             // In a list, JSON may escape them.
             let entries: Vec<String> = Some(&value)
@@ -267,8 +239,7 @@ impl StoredRow<'_> {
             }
             _ => None,
         };
-        let instant = || values::time_value(value).map(|at| at.to_zoned(TimeZone::UTC).date());
-        Ok(date.or_else(instant))
+        Ok(date.or_else(|| Some(values::time_value(value)?.to_zoned(TimeZone::UTC).date())))
     }
 
     /// A 64-bit hash of every value of a whole row, and of a decision's changes to it other than
@@ -312,7 +283,6 @@ impl StoredRow<'_> {
         Ok(xxh3_64(&bytes))
     }
 
-    /// The stored values of its narrative's columns.
     pub fn narrative_parts(&self) -> impl Iterator<Item = rusqlite::Result<ValueRef<'_>>> {
         let first = 2 + Field::ALL.len();
         (first..first + self.source.narrative.len()).map(|column| self.row.get_ref(column))
@@ -327,7 +297,6 @@ impl StoredRow<'_> {
         Ok(memory)
     }
 
-    /// Decodes the row without what was decided about it.
     pub fn content(&self) -> rusqlite::Result<Memory> {
         let mut fields = FieldReader { row: self, repaired: Vec::new() };
         let mut memory = Memory {
@@ -371,7 +340,6 @@ impl StoredRow<'_> {
 
 struct FieldReader<'a> {
     row: &'a StoredRow<'a>,
-    /// The names of the fields that could not be read as they are stored.
     repaired: Vec<&'static str>,
 }
 
@@ -405,7 +373,6 @@ impl FieldReader<'_> {
         Ok(entries)
     }
 
-    /// Both lists of files as one.
     fn files(&mut self) -> rusqlite::Result<Vec<String>> {
         let mut files = self.list(Field::Files, "files", ListKind::Files)?;
         for file in self.list(Field::FilesMore, "files", ListKind::Files)? {
@@ -418,9 +385,8 @@ impl FieldReader<'_> {
 
     fn narrative(&mut self) -> rusqlite::Result<Option<String>> {
         let mut text = String::new();
-        for (offset, (label, _)) in self.row.source.narrative.iter().enumerate() {
-            let column = 2 + Field::ALL.len() + offset;
-            let (value, is_lossy) = values::text_value(self.row.row.get_ref(column)?);
+        for ((label, _), part) in self.row.source.narrative.iter().zip(self.row.narrative_parts()) {
+            let (value, is_lossy) = values::text_value(part?);
             let value = value.unwrap_or_default();
             let (prefix, is_cut) = text::cut(&value, NARRATIVE_CAP);
             if is_lossy || is_cut {
@@ -458,15 +424,11 @@ fn set_headings(memory: &mut Memory) {
     let narrative = memory.narrative.as_deref();
     let title = Some(std::mem::take(&mut memory.title)).filter(|title| !title.is_empty());
     let subtitle = memory.subtitle.take();
-    let is_by_hand = [&title, &subtitle].map(|text| text.as_deref() == Some(SAVED_BY_HAND));
-    let (title, subtitle) = if is_by_hand.contains(&true) {
-        headings_by_hand(title, subtitle, narrative)
-    } else {
-        (title, subtitle)
-    };
+    let is_by_hand = [&title, &subtitle].map(Option::as_deref).contains(&Some(SAVED_BY_HAND));
+    let (title, subtitle) =
+        if is_by_hand { headings_by_hand(title, subtitle, narrative) } else { (title, subtitle) };
     let first_line = || {
-        let mut lines = narrative?.lines();
-        let first = lines.find(|line| !line.trim().is_empty())?;
+        let first = narrative?.lines().find(|line| !line.trim().is_empty())?;
         Some(text::line(first, 120))
     };
     memory.title = title
@@ -491,14 +453,12 @@ fn headings_by_hand(
         let beginning = title.strip_suffix("...").or(title.strip_suffix('…'));
         beginning.is_some_and(|beginning| narrative.starts_with(beginning.trim_end()))
     };
-    let title = title.filter(|title| is_own(title) && !is_beginning(title));
-    let title = title.or_else(|| sentence.clone());
+    let title = title.filter(|it| is_own(it) && !is_beginning(it)).or_else(|| sentence.clone());
     let subtitle = subtitle.filter(is_own).or(sentence);
     let subtitle = subtitle.filter(|subtitle| Some(subtitle) != title.as_ref());
     (title, subtitle)
 }
 
-/// Applies what a decision says besides the status.
 fn apply(decision: &Decision, memory: &mut Memory) {
     memory.reviewed_by = Some(text::line(&decision.actor, 200)).filter(|actor| !actor.is_empty());
     memory.reviewed_at = decision.time.parse().ok();
@@ -509,10 +469,6 @@ fn apply(decision: &Decision, memory: &mut Memory) {
     let Some(edit) = &decision.edit else { return };
     let Edit { title, subtitle, facts, concepts, files, narrative, kind, project } = edit;
     let one_line = |value: &str, cap| Some(text::line(value, cap)).filter(|line| !line.is_empty());
-    let entries = |values: &[String]| -> Vec<String> {
-        let entries = values.iter().map(|value| text::line(value, 2_000));
-        entries.filter(|entry| !entry.is_empty()).collect()
-    };
     if let Some(title) = title.as_deref().and_then(|title| one_line(title, 300)) {
         memory.title = title;
     }
@@ -534,7 +490,7 @@ fn apply(decision: &Decision, memory: &mut Memory) {
         [(&mut memory.facts, facts), (&mut memory.concepts, concepts), (&mut memory.files, files)]
     {
         if let Some(edited) = edited {
-            *list = entries(edited);
+            *list = edited.iter().filter_map(|entry| one_line(entry, 2_000)).collect();
         }
     }
 }

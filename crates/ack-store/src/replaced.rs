@@ -11,12 +11,10 @@ use crate::layout::Field;
 use crate::record::{self, MemoryTable, StoredRow};
 use crate::{Snapshot, StoreError};
 
-/// What decides whether a newer memory replaces one.
 #[derive(Debug)]
 pub(crate) struct Standing {
     pub id: String,
     pub status: Status,
-    /// The id of the memory that it names as its successor.
     pub newer: Option<Box<str>>,
 }
 
@@ -68,8 +66,7 @@ impl Snapshot<'_> {
         for id in &older {
             let memory = self.by_id(id)?;
             found.extend(memory.filter(|memory| {
-                let successor = Standing::of_memory(memory).newer;
-                successor.is_some_and(|id| newer.contains(&*id))
+                Standing::of_memory(memory).newer.is_some_and(|id| newer.contains(&*id))
             }));
         }
         Ok(found)
@@ -78,9 +75,7 @@ impl Snapshot<'_> {
     fn successions(&self) -> Result<Arc<Successions>, StoreError> {
         let mut found = Successions::default();
         for table in self.tables().map(MemoryTable::quick) {
-            let Some(column) = table.source.column(Field::SupersededBy) else {
-                continue;
-            };
+            let Some(column) = table.source.column(Field::SupersededBy) else { continue };
             let named = format!(" WHERE {column} <> ''");
             let sql = table.query(&[Field::SupersededBy], &named);
             table.find(self.connection, &sql, [], |row| {
@@ -91,7 +86,6 @@ impl Snapshot<'_> {
         Ok(Arc::new(found))
     }
 
-    /// The ids of all rows, in no particular order.
     pub fn ids(&self) -> Result<Vec<String>, StoreError> {
         let mut ids = Vec::new();
         for source in &self.layout.sources {

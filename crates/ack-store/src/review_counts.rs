@@ -10,17 +10,14 @@ use jiff::civil::Date;
 
 const MAX_ROWS: usize = 20_000;
 
-/// The columns that the pace of the queue needs.
 const DATES: [Field; 5] =
     [Field::Status, Field::ReviewedAt, Field::CreatedEpoch, Field::Created, Field::Date];
 
-/// The review state of the first rows of a store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReviewCounts {
     /// Whether a memory may be served. Rows after it were not examined.
     pub has_approved: bool,
     pub waiting: u64,
-    /// Whether some rows were not examined.
     pub is_partial: bool,
 }
 

@@ -22,8 +22,7 @@ impl<T> Default for RowsById<T> {
 }
 
 impl<T> RowsById<T> {
-    /// Adds a row, if it has the strongest claim so far: only then it is read. Rows without an id
-    /// cannot be requested and are ignored.
+    /// Reads and adds a row if it has the strongest claim so far. Rows without an id are ignored.
     pub(super) fn add(
         &mut self,
         id: String,

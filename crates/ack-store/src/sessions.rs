@@ -1,12 +1,11 @@
-//! Decides what answers may show about sessions.
+//! Decides what answers may show about sessions, which nobody reviews.
 //!
-//! Sessions are not reviewed, so their memories decide: a session is shown if the status filter
-//! currently allows at least one memory that was learned in it. Its recorded title is a text that
-//! nobody reviewed, so it is shown only if the store's default approves what nobody reviewed, or if
+//! A session is shown if the status filter allows at least one memory that was learned in it. Its
+//! recorded title is shown only if the store's default approves what nobody reviewed, or if
 //! overviews may be shown; else the title of such a memory stands in its place. Its overview covers
-//! everything that was done, including what was rejected later. So it is shown only in three cases:
-//! the scope's owner allows it (`overviews` in `scope.toml`), every row of the store is approved, or
-//! the overview is itself a memory (a summary of claude-mem) whose status is allowed.
+//! everything that was done, including what was rejected later. So it is shown only if the scope's
+//! owner allows it (`overviews` in `scope.toml`), every row of the store is approved, or it is
+//! itself a memory (a summary of claude-mem) whose status is allowed.
 
 mod overviews;
 
@@ -21,15 +20,12 @@ use crate::layout::{SessionSource, exact};
 use crate::{Snapshot, StoreError, record, values};
 use ack_api::memory::{Memory, Overviews, Status, StatusFilter, Unreviewed, fold_name};
 use ack_api::source::RowKey;
-use ack_api::text;
-use ack_api::time;
-use ack_api::{SessionContext, SessionEntry};
+use ack_api::{SessionContext, SessionEntry, text, time};
 
 /// How many sessions of the wanted projects are considered, newest first.
 const MAX_PROJECT_SESSIONS: usize = 500;
 const MAX_SESSIONS: usize = 20_000;
-/// How many memories of a session are kept: one that may be shown, and a few that can provide its
-/// title.
+/// One memory that may be shown, and a few that can provide its session's title.
 pub const MAX_MEMBERS: usize = 8;
 
 /// Memories by the name or the id of their session, at most [`MAX_MEMBERS`] each, in stored order.
@@ -37,9 +33,7 @@ pub type Members = HashMap<String, Vec<(RowKey, String)>>;
 
 #[derive(Debug, Clone, Copy)]
 pub struct SessionQuery<'a> {
-    /// The folded names of the projects.
     pub projects: &'a [String],
-    /// Whether sessions without a project are included.
     pub unnamed: bool,
     pub filter: StatusFilter,
     pub limit: usize,
@@ -50,16 +44,13 @@ pub struct SessionQuery<'a> {
 pub struct RecentSession {
     /// Every value by which a memory may name it.
     pub names: Vec<String>,
-    /// The session, with its own title only.
     entry: SessionEntry,
     /// The ids and titles of its memories, its summary first.
     headings: Vec<(String, String)>,
-    /// Whether it has an overview that is not shown, as [`Snapshot::withholds_overview`] says.
     pub withholds_overview: bool,
 }
 
 struct SessionRow {
-    /// Every value by which a memory may name it.
     names: Vec<String>,
     title: Option<String>,
     project: Option<String>,
@@ -94,20 +85,14 @@ impl Snapshot<'_> {
         filter: StatusFilter,
     ) -> Result<Option<SessionContext>, StoreError> {
         let names = sessions_of(memory);
-        let title = match self.may_show_titles(filter)? {
-            true => self.session_title(&names)?,
-            false => None,
-        };
+        let title = if self.may_show_titles(filter)? { self.session_title(&names)? } else { None };
         let overview = self.overview(SessionRef {
             names: &names,
             project: memory.project.as_deref(),
             filter,
         })?;
         // If the overview is the memory itself, it is not repeated.
-        let overview = overview.filter(|overview| {
-            let summary = overview.memory.as_ref();
-            summary.is_none_or(|summary| summary.id != memory.id)
-        });
+        let overview = overview.filter(|it| it.memory.as_ref().is_none_or(|it| it.id != memory.id));
         let context = SessionContext {
             unreviewed: title.is_some() || overview.as_ref().is_some_and(Overview::is_unreviewed),
             title,
@@ -116,8 +101,7 @@ impl Snapshot<'_> {
         Ok((context != SessionContext::default()).then_some(context))
     }
 
-    /// Whether the session of a memory has an overview that is not shown, because the owner has not
-    /// decided about overviews and some row of the store is not approved.
+    /// See [`Snapshot::has_withheld_overview`].
     pub fn withholds_overview(
         &self,
         memory: &Memory,
@@ -134,7 +118,6 @@ impl Snapshot<'_> {
         self.session_title(&sessions_of(memory))
     }
 
-    /// Whether the titles of sessions may be shown as they are recorded.
     fn may_show_titles(&self, filter: StatusFilter) -> Result<bool, StoreError> {
         if filter.allows(Status::Staging) {
             return Ok(true);
@@ -170,12 +153,10 @@ impl Snapshot<'_> {
         wanted: SessionQuery<'_>,
         members: impl FnOnce(&HashSet<&str>) -> Result<Members, StoreError>,
     ) -> Result<Vec<RecentSession>, StoreError> {
-        let sources = self.layout.sessions.iter();
-        let tables = sources.map(|source| self.session_rows(source, wanted));
+        let tables = self.layout.sessions.iter().map(|source| self.session_rows(source, wanted));
         let tables: Vec<Vec<SessionRow>> = tables.collect::<Result<_, _>>()?;
-        let rows = tables.iter().flatten();
-        let names: HashSet<&str> = rows.flat_map(|row| &row.names).map(String::as_str).collect();
-        let members = members(&names)?;
+        let names = tables.iter().flatten().flat_map(|row| &row.names);
+        let members = members(&names.map(String::as_str).collect())?;
         let mut found = Vec::new();
         for rows in tables {
             let before = found.len();
@@ -278,9 +259,8 @@ impl Snapshot<'_> {
         members: &Members,
         filter: StatusFilter,
     ) -> Result<Vec<Memory>, StoreError> {
-        let known = row.names.iter().filter_map(|name| members.get(name));
-        let wanted = known.flatten().map(|(key, id)| (*key, id.as_str()));
-        let wanted: Vec<(RowKey, &str)> = wanted.collect();
+        let known = row.names.iter().filter_map(|name| members.get(name)).flatten();
+        let wanted: Vec<(RowKey, &str)> = known.map(|(key, id)| (*key, id.as_str())).collect();
         let mut memories = self.memories(&wanted, filter)?;
         let memories = wanted.iter().filter_map(|(_, id)| memories.remove(*id));
         // In the meantime, a row number may have been reused, or a memory may have moved to another
@@ -289,7 +269,6 @@ impl Snapshot<'_> {
         Ok(memories.filter(is_here).collect())
     }
 
-    /// The title in a column, if it can be shown.
     fn readable_title(&self, row: &Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
         let (title, _) = values::text_value(row.get_ref(column)?);
         let title = title.filter(|title| !self.holds_back_text(title));
@@ -297,8 +276,7 @@ impl Snapshot<'_> {
         Ok(title.filter(|title| !title.is_empty()))
     }
 
-    /// Whether the text of a session is flagged, in a store whose memories nobody reviewed one by
-    /// one.
+    /// Whether a session's text is flagged, in a store that was not reviewed one by one.
     fn holds_back_text(&self, text: &str) -> bool {
         self.holds_back() && (record::hides(text) || ack_flags::is_flagged(text))
     }
@@ -308,23 +286,19 @@ impl Snapshot<'_> {
 fn names_of_session(row: &Row<'_>, first: usize) -> rusqlite::Result<Vec<String>> {
     let mut names = Vec::new();
     for column in first..row.as_ref().column_count() {
-        let (name, _) = values::text_value(row.get_ref(column)?);
-        let name = name.map(|name| text::line(&name, 200));
-        names.extend(name.filter(|name| !name.is_empty() && !names.contains(name)));
+        let name = values::line(row.get_ref(column)?, 200);
+        names.extend(name.filter(|name| !names.contains(name)));
     }
     Ok(names)
 }
 
 fn sessions_of(memory: &Memory) -> Vec<String> {
-    let names = [&memory.session, &memory.session_id].into_iter();
-    names.flatten().cloned().collect()
+    [&memory.session, &memory.session_id].into_iter().flatten().cloned().collect()
 }
 
 /// Whether a memory has its own title, not a placeholder or the start of its text.
 fn is_heading(memory: &Memory) -> bool {
-    let borrowed = memory
-        .narrative
-        .as_ref()
-        .is_some_and(|text| text.starts_with(memory.title.trim_end_matches('…')));
-    !borrowed && memory.title != record::UNTITLED
+    let beginning = memory.title.trim_end_matches('…');
+    let is_borrowed = memory.narrative.as_ref().is_some_and(|text| text.starts_with(beginning));
+    !is_borrowed && memory.title != record::UNTITLED
 }

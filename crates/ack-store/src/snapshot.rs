@@ -19,7 +19,6 @@ pub struct Snapshot<'a> {
     pub(crate) store: &'a Store,
     pub(crate) connection: &'a Connection,
     pub layout: Arc<Layout>,
-    /// The state of the files before the snapshot began.
     pub file_state: FileState,
     pub opening: Opening,
     pub decisions: Arc<Decisions>,
@@ -27,8 +26,7 @@ pub struct Snapshot<'a> {
     pub(crate) against_approved: FxHashSet<String>,
     /// What was found out about this state; `None` if its decisions are not those of the store.
     pub(crate) known: Option<&'a Mutex<Known>>,
-    /// If a writer has a log: another connection that sees the same state, see
-    /// [`crate::parallel_scan`].
+    /// See [`crate::parallel_scan`].
     pub(crate) second_connection: RefCell<Option<Connection>>,
 }
 
@@ -68,7 +66,7 @@ impl Snapshot<'_> {
         Ok(())
     }
 
-    /// What `read` makes of the rows of a table of memories that `clauses` select, each whole.
+    /// What `read` makes of the whole rows that `clauses` select.
     pub(crate) fn whole_rows<T>(
         &self,
         table: MemoryTable<'_>,
@@ -85,7 +83,6 @@ impl Snapshot<'_> {
         Ok(found)
     }
 
-    /// What `read` makes of each row of a query.
     pub(crate) fn read_rows<T>(
         &self,
         sql: &str,

@@ -15,25 +15,21 @@ use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode};
 use rustc_hash::FxHashSet;
 
-use crate::database::Database;
+use crate::database::{Access, Database, Origin};
 use crate::decisions::seal::seal_path;
 use crate::decisions::signers::Signers;
 use crate::decisions::{DecisionLog, Decisions};
 use crate::flags::Flags;
-use crate::folder::{Notes, NotesReport};
+use crate::folder::{Notes, NotesReport, SAME_REQUEST_WINDOW};
 use crate::known::Known;
 use crate::layout::{self, Layout, Profile};
 use crate::open::FileState;
-use crate::parallel_scan::DataVersionGuard;
-use crate::profiles;
-use crate::source::{Access, Origin, Source};
-use crate::{NamedBy, Snapshot, StoreError, StoreProblem};
+use crate::parallel_scan::data_version;
+use crate::{NamedBy, Snapshot, StoreError, StoreProblem, profiles};
 
 /// How long a read retries while the store changes.
 pub const READ_TIMEOUT: Duration = Duration::from_secs(4);
-/// The largest value that is read whole.
 const MAX_VALUE_BYTES: i32 = 8 << 20;
-/// The largest value that SQLite itself allows.
 const SQLITE_MAX_VALUE_BYTES: i32 = 1_000_000_000;
 
 #[derive(Debug)]
@@ -49,7 +45,7 @@ pub struct Store {
     /// The folder of the database and the log, if it is watched.
     watch: Option<Arc<FolderWatch>>,
     watched: Mutex<Option<(u64, FileState)>>,
-    /// Both kinds of source: each read determines which of them the path names.
+    /// Each read determines which of the two the path names.
     database: Database,
     notes: Notes,
     layout: Mutex<Option<(LayoutKey, Arc<Layout>)>>,
@@ -58,8 +54,7 @@ pub struct Store {
     truncate_values: AtomicBool,
 }
 
-/// Identifies a schema: the database file, SQLite's schema cookie, and whether values are
-/// truncated, which changes the layout too.
+/// The database file, SQLite's schema cookie, and whether values are truncated.
 type LayoutKey = (u64, i64, bool);
 
 impl Store {
@@ -83,14 +78,12 @@ impl Store {
         }
     }
 
-    /// Sets how the store was named, for hints.
     #[must_use]
     pub fn named_by(mut self, named: NamedBy) -> Self {
         self.named = named;
         self
     }
 
-    /// Sets whether session overviews may be shown.
     #[must_use]
     pub const fn with_overviews(mut self, overviews: Option<Overviews>) -> Self {
         self.overviews = overviews;
@@ -113,7 +106,6 @@ impl Store {
         self
     }
 
-    /// Who may decide, if that is limited.
     pub fn signers(&self) -> Result<Option<Arc<Signers>>, StoreError> {
         self.decisions.as_ref().map_or(Ok(None), DecisionLog::signers)
     }
@@ -133,21 +125,12 @@ impl Store {
         self
     }
 
-    /// People's decisions about its memories.
     pub fn decisions(&self) -> Result<Arc<Decisions>, StoreError> {
         self.decisions.as_ref().map_or_else(|| Ok(Arc::default()), DecisionLog::read)
     }
 
     pub fn decision_log(&self) -> Option<&Path> {
         self.decisions.as_ref().map(DecisionLog::path)
-    }
-
-    fn source(&self) -> Source<'_> {
-        if self.notes.are_at(&self.path) {
-            Source::Notes(&self.notes, &self.path)
-        } else {
-            Source::Database(&self.database)
-        }
     }
 
     /// Closes idle connections and forgets copies, unless they are being read.
@@ -162,17 +145,14 @@ impl Store {
         self.database.read_while_locked()
     }
 
-    /// The database file, or the folder or file of notes.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The status of rows without one.
     pub const fn unreviewed(&self) -> Unreviewed {
         self.unreviewed
     }
 
-    /// The current state of the files.
     pub fn file_state(&self) -> Result<FileState, StoreError> {
         let generation = || self.watch.as_ref().and_then(|watch| watch.generation());
         let before = generation();
@@ -184,7 +164,11 @@ impl Store {
         }
         *watched = None;
         let version = self.decisions()?.version();
-        let state = self.source().state();
+        let state = if self.notes.are_at(&self.path) {
+            self.notes.read(&self.path, Duration::ZERO, |notes| Ok(notes.state.clone()))
+        } else {
+            self.database.state()
+        };
         let state = state.map_err(|error| error.of_store(&self.path, &self.named))?;
         let state = state.with_decisions(version);
         let log = self.decision_log().unwrap_or(&self.path);
@@ -209,7 +193,7 @@ impl Store {
     /// The text of a note in a folder, exactly as it is served; `None` for other stores.
     pub fn note_text(&self, id: &str) -> Option<String> {
         let is_folder = self.notes.are_at(&self.path) && !self.path.is_file();
-        is_folder.then(|| self.notes.note_text(&Notes::real_path(&self.path), id)).flatten()
+        is_folder.then(|| self.notes.note_text(&self.path, id)).flatten()
     }
 
     /// Reads one consistent state. If the database changes during a read without locks, `read` runs
@@ -221,7 +205,6 @@ impl Store {
         self.read_snapshot(READ_TIMEOUT, Access::Rows, read)
     }
 
-    /// Like [`Store::snapshot`], with a time limit for retries.
     pub fn snapshot_with_timeout<T>(
         &self,
         timeout: Duration,
@@ -256,15 +239,34 @@ impl Store {
         mut read: impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let mut read = |origin: Origin<'_>| self.read_from(origin, &mut read);
-        let result = match self.source().read(timeout, access, &mut read) {
+        let result = match self.read_source(timeout, access, &mut read) {
             Err(error)
                 if is_too_large(&error) && !self.truncate_values.swap(true, Ordering::Relaxed) =>
             {
-                self.source().read(timeout, access, &mut read)
+                self.read_source(timeout, access, &mut read)
             }
             result => result,
         };
         result.map_err(|error| error.of_store(&self.path, &self.named))
+    }
+
+    fn read_source<T>(
+        &self,
+        timeout: Duration,
+        access: Access,
+        read: &mut impl FnMut(Origin<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        if !self.notes.are_at(&self.path) {
+            return self.database.read(timeout, access, read);
+        }
+        self.notes.read(&self.path, SAME_REQUEST_WINDOW, |notes| {
+            let connection = notes.connection;
+            let result = read(notes);
+            let ended = connection.execute_batch("COMMIT");
+            let value = result?;
+            ended?;
+            Ok(value)
+        })
     }
 
     fn read_from<T>(
@@ -281,11 +283,15 @@ impl Store {
         for connection in second_connection.iter().chain([connection]) {
             connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, max_length)?;
         }
-        let second = second_connection.and_then(DataVersionGuard::begin);
+        let second = second_connection.and_then(|it| Some((data_version(&it).ok()?, it)));
         connection.execute_batch("BEGIN")?;
         // This first read fixes the state that the transaction sees.
         let layout = self.layout(connection, state, profile)?;
         let decisions = self.decisions()?;
+        let second = second.and_then(|(version, second)| {
+            second.execute_batch("BEGIN").ok()?;
+            (data_version(&second).ok()? == version).then_some(second)
+        });
         let mut snapshot = Snapshot {
             store: self,
             connection,
@@ -295,7 +301,7 @@ impl Store {
             decisions,
             against_approved: FxHashSet::default(),
             known: Some(&self.known),
-            second_connection: RefCell::new(second.and_then(DataVersionGuard::into_unchanged)),
+            second_connection: RefCell::new(second),
         };
         if snapshot.holds_back() {
             snapshot.against_approved = snapshot.against_approved()?;
@@ -317,16 +323,6 @@ impl Store {
         if let Some((_, layout)) = cached.as_ref().filter(|(known, _)| *known == key) {
             return Ok(Arc::clone(layout));
         }
-        let layout = Arc::new(self.layout_of(connection, profile)?);
-        *cached = Some((key, Arc::clone(&layout)));
-        Ok(layout)
-    }
-
-    fn layout_of(
-        &self,
-        connection: &Connection,
-        profile: Option<Profile>,
-    ) -> Result<Layout, StoreError> {
         let tables = layout::tables(connection)?;
         let mut layout = profiles::recognise(&tables).ok_or_else(|| {
             let names = tables.into_iter().map(|table| match table.row_number {
@@ -336,15 +332,12 @@ impl Store {
             StoreProblem::Foreign(names.collect()).at(&self.path)
         })?;
         layout.profile = profile.unwrap_or(layout.profile);
-        Ok(if self.truncate_values.load(Ordering::Relaxed) {
-            layout.with_truncated_values()
-        } else {
-            layout
-        })
+        let layout = Arc::new(if truncate { layout.with_truncated_values() } else { layout });
+        *cached = Some((key, Arc::clone(&layout)));
+        Ok(layout)
     }
 }
 
-/// Whether a value is too large to read whole.
 fn is_too_large(error: &StoreError) -> bool {
     matches!(&error.problem, StoreProblem::Sqlite(source) if source.sqlite_error_code() == Some(ErrorCode::TooBig))
 }

@@ -16,7 +16,6 @@ impl TableVersion {
         Self(metadata.and_then(|metadata| Some((metadata.len(), metadata.modified().ok()?))))
     }
 
-    /// The version of a folder that does not exist.
     pub const fn none() -> Self {
         Self(None)
     }

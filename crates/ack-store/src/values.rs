@@ -1,6 +1,5 @@
 //! Decodes stored values: text that should be UTF-8, lists that should be JSON, numbers that should
-//! be dates. A broken value is read as far as possible and reported as repaired; it is never an
-//! error.
+//! be dates. A broken value is read as far as possible and reported as repaired, never as an error.
 
 use std::borrow::Cow;
 
@@ -9,8 +8,7 @@ use rusqlite::types::ValueRef;
 use serde_json::Value;
 
 use ack_api::memory::Status;
-use ack_api::text;
-use ack_api::time;
+use ack_api::{text, time};
 
 const MAX_LIST_ENTRIES: usize = 200;
 
@@ -33,12 +31,17 @@ pub fn text_value(value: ValueRef<'_>) -> (Option<String>, bool) {
     }
 }
 
-/// The text of a value, empty if it has none.
+/// Empty if it has none.
 pub fn text_of(value: ValueRef<'_>) -> Cow<'_, str> {
     match value {
         ValueRef::Text(bytes) => String::from_utf8_lossy(bytes),
         other => Cow::Owned(text_value(other).0.unwrap_or_default()),
     }
+}
+
+/// A value as one line; `None` if it has no text.
+pub fn line(value: ValueRef<'_>, max_chars: usize) -> Option<String> {
+    Some(text::line(&text_of(value), max_chars)).filter(|line| !line.is_empty())
 }
 
 /// A value as a status. An empty value was never approved, so it is `staging`. Anything but the
@@ -74,7 +77,6 @@ pub fn time_value(value: ValueRef<'_>) -> Option<Timestamp> {
     }
 }
 
-/// A value as a number between 0 and 1, or `None`.
 pub fn share_value(value: ValueRef<'_>) -> Option<f64> {
     #[expect(clippy::cast_precision_loss, reason = "a fraction between 0 and 1")]
     let number = match value {
@@ -86,7 +88,6 @@ pub fn share_value(value: ValueRef<'_>) -> Option<f64> {
     (number.is_finite() && (0.0..=1.0).contains(&number)).then_some(number)
 }
 
-/// How a list that is not JSON is separated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ListKind {
     /// Sentences: separated by lines or ` | `, never by commas.
@@ -132,18 +133,15 @@ fn list_entry(value: &Value) -> Option<String> {
         Value::String(text) => Some(text.clone()),
         Value::Bool(_) | Value::Number(_) => Some(value.to_string()),
         Value::Array(values) => {
-            let entries: Vec<String> = values.iter().filter_map(list_entry).collect();
-            Some(entries.join(", "))
+            Some(values.iter().filter_map(list_entry).collect::<Vec<_>>().join(", "))
         }
         Value::Object(_) => Some(members(value).join(", ")),
     }
 }
 
-/// The members of an object, each as `key: value`.
 fn members(value: &Value) -> Vec<String> {
     let members = value.as_object().into_iter().flatten();
-    let texts = members.filter_map(|(key, value)| Some(format!("{key}: {}", list_entry(value)?)));
-    texts.collect()
+    members.filter_map(|(key, value)| Some(format!("{key}: {}", list_entry(value)?))).collect()
 }
 
 /// The entries of a truncated JSON array: every complete string, and the start of the last one.
@@ -184,10 +182,9 @@ fn split_list(raw: &str, kind: ListKind) -> Vec<String> {
     }
 }
 
-/// Whether every part between commas looks like a path.
 fn are_paths(raw: &str) -> bool {
-    let is_path = |part: &str| part.contains(['/', '.', '\\']) && !part.contains(' ');
-    raw.split(',').all(|part| is_path(part.trim()))
+    let mut parts = raw.split(',').map(str::trim);
+    parts.all(|part| part.contains(['/', '.', '\\']) && !part.contains(' '))
 }
 
 #[cfg(test)]

@@ -1,8 +1,6 @@
-//! Reads regular files only.
-//!
-//! A path may name a named pipe, a socket or a device, and opening one of these can block forever.
-//! So the path is checked first, the file is opened in non-blocking mode, and the opened file is
-//! checked again. Every read has a size limit.
+//! Reads regular files only, up to a size. A path may name a named pipe, a socket or a device, and
+//! opening one can block forever. So the path is checked, the file is opened in non-blocking mode,
+//! and checked again.
 
 use std::fs::{DirBuilder, File, FileType, OpenOptions, TryLockError};
 use std::io::{Error, ErrorKind, Read, Result};
@@ -25,8 +23,7 @@ pub fn check(path: &Path) -> Result<()> {
     expect_file(std::fs::metadata(path)?.file_type())
 }
 
-/// Whether a path exists and is neither a regular file nor a folder. `false` if it cannot be
-/// inspected.
+/// Whether a path names neither a file nor a folder. `false` if it cannot be inspected.
 pub fn is_special(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
 }
@@ -44,17 +41,16 @@ pub fn check_tree(folder: &Path) -> Result<()> {
         for entry in entries {
             let entry = entry?;
             let path = entry.path();
-            let kind = match entry.file_type()? {
-                link if link.is_symlink() => match std::fs::metadata(&path) {
-                    Ok(metadata) => metadata.file_type(),
-                    Err(_) => continue,
-                },
-                kind if kind.is_dir() => {
-                    folders.push(path);
-                    continue;
-                }
-                kind => kind,
-            };
+            let mut kind = entry.file_type()?;
+            if kind.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            if kind.is_symlink() {
+                // One to a folder is not followed.
+                let Ok(metadata) = std::fs::metadata(&path) else { continue };
+                kind = metadata.file_type();
+            }
             if let Some(what) = special_kind(kind) {
                 let name = path.strip_prefix(folder).unwrap_or(&path);
                 let message = format!("`{}` is {what}, not a file", name.display());
@@ -65,12 +61,10 @@ pub fn check_tree(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The content of a regular file.
 pub fn read(path: &Path, max_bytes: u64) -> Result<Vec<u8>> {
     read_opened(&open(path)?, max_bytes)
 }
 
-/// The content of an open file.
 pub fn read_opened(file: &File, max_bytes: u64) -> Result<Vec<u8>> {
     // One byte more than the file size, so that one read takes everything and a second one finds
     // the end.
@@ -86,14 +80,12 @@ pub fn read_opened(file: &File, max_bytes: u64) -> Result<Vec<u8>> {
     Ok(content)
 }
 
-/// The beginning of a regular file.
 pub fn read_head(path: &Path, max_bytes: u64) -> Result<Vec<u8>> {
     let mut head = Vec::new();
     open(path)?.take(max_bytes).read_to_end(&mut head)?;
     Ok(head)
 }
 
-/// The text of a regular file.
 pub fn read_text(path: &Path, max_bytes: u64) -> Result<String> {
     String::from_utf8(read(path, max_bytes)?)
         .map_err(|_| Error::new(ErrorKind::InvalidData, "it is not UTF-8 text"))
@@ -107,21 +99,16 @@ pub fn is_only_name(path: &Path) -> bool {
     metadata.is_ok_and(|metadata| metadata.is_file() && metadata.nlink() == 1)
 }
 
-/// Creates a folder and its missing parents, accessible only to the owner, because memories are
-/// private unless their owner decides otherwise.
+/// Creates a folder for its owner alone: memories are private unless they decide otherwise.
 pub fn make_private(folder: &Path) -> Result<()> {
-    let mut builder = DirBuilder::new();
-    builder.recursive(true).mode(0o700).create(folder)
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// Creates a file that only its owner can read.
 pub fn create_private(path: &Path) -> Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true).mode(0o600).open(path)
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
-/// Takes the lock that a file stands for, which ends with the process. `None` if another process
-/// holds it.
+/// The lock ends with the process. `None` if another process holds it.
 pub fn try_lock(path: &Path) -> Result<Option<File>> {
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).write(true).mode(0o600);
@@ -156,7 +143,6 @@ fn expect_file(kind: FileType) -> Result<()> {
     })
 }
 
-/// The kind of a file that is neither a regular file nor a folder.
 fn special_kind(kind: FileType) -> Option<&'static str> {
     if kind.is_file() || kind.is_dir() {
         None
@@ -191,6 +177,7 @@ mod tests {
         assert!(open(Path::new("/dev/zero")).unwrap_err().to_string().contains("a device"));
         assert!(is_special(&at("pipe")) && !is_special(&at("file")) && !is_special(folder.path()));
     }
+
     #[test]
     fn a_pipe_at_any_depth_of_a_folder_is_reported() {
         let folder = tempfile::tempdir().unwrap();

@@ -9,7 +9,6 @@ static RELEASE: OnceLock<fn()> = OnceLock::new();
 /// Below this size, a release is not worth the time it takes.
 pub const MIN_RELEASE_BYTES: usize = 4 << 20;
 
-/// Sets how memory is released.
 pub fn set_release(release: fn()) {
     let _ = RELEASE.set(release);
 }

@@ -1,14 +1,11 @@
-//! Keeps resources open for a short time because they are likely to be needed again: connections
-//! between two reads of a store, or the files of a table that is searched.
-//!
-//! Entries that are not used within `IDLE_TIMEOUT` are closed, so that an idle server holds nothing
-//! open: volumes can be unmounted, and deleted files free their space.
+//! Keeps resources open for a short time because they are likely to be needed again: connections to
+//! a store, or the files of a table. Unused ones are closed after `IDLE_TIMEOUT`, so that an idle
+//! server holds nothing open: volumes can be unmounted, and deleted files free their space.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long an unused entry stays open.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A pool of open resources of one kind, with a limit on their number.
@@ -20,12 +17,10 @@ pub struct IdlePool<T> {
 struct PoolState<T> {
     /// The least recently used entry comes first.
     entries: Vec<(Instant, T)>,
-    /// Whether the thread that closes entries is running.
     has_sweeper: bool,
 }
 
 impl<T: Send + 'static> IdlePool<T> {
-    /// An empty pool for at most `max` entries.
     pub const fn new(max: usize) -> Self {
         let state = PoolState { entries: Vec::new(), has_sweeper: false };
         Self { max, state: Mutex::new(state) }
@@ -35,15 +30,13 @@ impl<T: Send + 'static> IdlePool<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the newest matching entry out of the pool.
     pub fn take(&self, matches: impl Fn(&T) -> bool) -> Option<T> {
         let mut state = self.state();
         let index = state.entries.iter().rposition(|(_, entry)| matches(entry))?;
         Some(state.entries.remove(index).1)
     }
 
-    /// Returns the newest result of `select` that is not `None`, and extends the lifetime of its
-    /// entry.
+    /// The newest result of `select` that is not `None`. Its entry lives longer.
     pub fn find<R>(&self, select: impl Fn(&T) -> Option<R>) -> Option<R> {
         let mut state = self.state();
         let (index, found) = state
@@ -61,7 +54,6 @@ impl<T: Send + 'static> IdlePool<T> {
         Some(found)
     }
 
-    /// Adds a resource to the pool.
     pub fn keep(&'static self, value: T) {
         let mut state = self.state();
         state.entries.push((Instant::now(), value));
@@ -85,7 +77,6 @@ impl<T: Send + 'static> IdlePool<T> {
         self.state().entries.retain(|(_, entry)| keep(entry));
     }
 
-    /// Closes unused entries until none is left.
     fn sweep(&self) {
         loop {
             thread::sleep(IDLE_TIMEOUT / 4);

@@ -1,5 +1,4 @@
-//! Text files that a person edits too: a change keeps their line endings, and replaces them
-//! atomically.
+//! Text files that a person edits too: changes keep line endings and are atomic.
 
 use std::io::Write;
 use std::path::Path;
@@ -20,8 +19,9 @@ pub fn with_line_ends_of(before: &str, after: &str) -> String {
     let plain: Vec<&str> = plain.iter().map(String::as_str).collect();
     let after: Vec<&str> = after.split_inclusive('\n').collect();
     let difference = TextDiff::from_slices(&plain, &after);
-    let lines = difference.iter_all_changes().filter(|change| change.tag() != ChangeTag::Delete);
-    lines
+    difference
+        .iter_all_changes()
+        .filter(|change| change.tag() != ChangeTag::Delete)
         .map(|change| match change.old_index().and_then(|at| before.get(at)) {
             Some(line) => (*line).to_owned(),
             None => change.value().replace('\n', usual),
@@ -29,8 +29,7 @@ pub fn with_line_ends_of(before: &str, after: &str) -> String {
         .collect()
 }
 
-/// Writes a file atomically. An existing file keeps its permissions, a link stays a link, and only
-/// the owner can read a new file.
+/// An existing file keeps its permissions, a link stays one, only the owner can read a new file.
 pub fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let folder = real.parent().unwrap_or(Path::new("."));

@@ -2,15 +2,13 @@
 //!
 //! On Linux, the kernel queues an event (inotify) before the call that made the change returns, so
 //! a request sees every change made before it. All watches of a process share one queue, because a
-//! user can have only about a hundred. It stays open as long as the process runs: when one is
-//! closed, the kernel makes the process wait, for some milliseconds. Where nothing can be watched
-//! (another system, a network file system, a system limit), everything counts as changed.
-//!
-//! Writes through a memory-mapped file cause no event.
+//! user can have only about a hundred, and it stays open: to close one takes milliseconds. Where
+//! nothing can be watched (another system, a network file system, a system limit), everything
+//! counts as changed. Writes through a memory-mapped file cause no event.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 #[cfg(target_os = "linux")]
@@ -26,7 +24,6 @@ const MAX_WATCHED_FOLDERS: usize = 2_000;
 const MAX_UNVERIFIED: Duration = Duration::from_secs(5);
 /// How long to wait before trying again to watch a folder that could not be watched.
 const RETRY_AFTER: Duration = Duration::from_secs(30);
-/// The folders that are watched now.
 static WATCHED_FOLDERS: AtomicUsize = AtomicUsize::new(0);
 
 /// One folder whose changes are counted, so that what was read from it can be reused as long as the
@@ -40,12 +37,9 @@ pub struct FolderWatch {
 #[derive(Debug)]
 struct WatchState {
     watch: Option<Watch>,
-    /// When it last could not be watched.
     failed: Option<Instant>,
     generation: u64,
     since: Instant,
-    /// Whether it counts towards [`MAX_WATCHED_FOLDERS`].
-    is_watched: bool,
 }
 
 impl FolderWatch {
@@ -57,14 +51,19 @@ impl FolderWatch {
     /// Watches the folder from now on. For a process that looks only once, that costs more than it
     /// saves: when it ends, it waits for the kernel.
     pub fn begin(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.get_or_insert_with(WatchState::begin);
+        let mut state = self.state();
+        if state.is_none() {
+            *state = WatchState::begin();
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, Option<WatchState>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts as changed, for instance because the path may name another folder now.
     pub fn forget(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(counted) = state.as_mut() {
+        if let Some(counted) = self.state().as_mut() {
             counted.watch = None;
         }
     }
@@ -72,10 +71,9 @@ impl FolderWatch {
     /// A number that stays the same as long as nothing in the folder changes, not counting its
     /// subfolders. `None` if it is not watched, or cannot be.
     pub fn generation(&self) -> Option<u64> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         let counted = state.as_mut()?;
-        let has_failed = counted.failed.is_some_and(|failed| failed.elapsed() < RETRY_AFTER);
-        if !counted.is_watched || has_failed {
+        if counted.failed.is_some_and(|failed| failed.elapsed() < RETRY_AFTER) {
             return None;
         }
         if counted.watch.as_ref().is_none_or(Watch::has_changed) {
@@ -99,13 +97,12 @@ impl FolderWatch {
 }
 
 impl WatchState {
-    fn begin() -> Self {
+    /// `None` if enough folders are watched.
+    fn begin() -> Option<Self> {
+        let state = Self { watch: None, failed: None, generation: 0, since: Instant::now() };
+        // Dropping it counts down again.
         let before = WATCHED_FOLDERS.fetch_add(1, Ordering::Relaxed);
-        let is_watched = before < MAX_WATCHED_FOLDERS;
-        if !is_watched {
-            WATCHED_FOLDERS.fetch_sub(1, Ordering::Relaxed);
-        }
-        Self { watch: None, failed: None, generation: 0, since: Instant::now(), is_watched }
+        (before < MAX_WATCHED_FOLDERS).then_some(state)
     }
 
     fn count(&mut self) {
@@ -116,9 +113,7 @@ impl WatchState {
 
 impl Drop for WatchState {
     fn drop(&mut self) {
-        if self.is_watched {
-            WATCHED_FOLDERS.fetch_sub(1, Ordering::Relaxed);
-        }
+        WATCHED_FOLDERS.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -134,11 +129,9 @@ mod linux {
     use super::Path;
     use crate::disk::is_local;
 
-    /// How many folders one watch may have. All processes of a user share a limit of some ten
-    /// thousand.
+    /// All processes of a user share a limit of some ten thousand.
     const MAX_FOLDERS: usize = 2_000;
 
-    /// Folders that are watched.
     #[derive(Debug, Default)]
     pub struct Watch {
         has_changed: Arc<AtomicBool>,
@@ -146,7 +139,6 @@ mod linux {
         is_incomplete: bool,
     }
 
-    /// The queue of the process.
     struct Queue {
         inotify: Inotify,
         /// The watches of each folder; two watches may share one.
@@ -175,10 +167,8 @@ mod linux {
                 return true;
             }
             let mut queue = lock();
-            match queue.as_mut() {
-                Some(queue) => queue.read(),
-                None => return true,
-            }
+            let Some(queue) = queue.as_mut() else { return true };
+            queue.read();
             self.has_changed.load(Ordering::Acquire)
         }
 
@@ -202,8 +192,7 @@ mod linux {
                 | AddWatchFlags::IN_MOVE_SELF
                 | AddWatchFlags::IN_ONLYDIR;
             let descriptor = queue.inotify.add_watch(folder, flags).ok()?;
-            let watches = queue.watched.entry(descriptor).or_default();
-            watches.push(Arc::clone(&self.has_changed));
+            queue.watched.entry(descriptor).or_default().push(Arc::clone(&self.has_changed));
             self.descriptors.push(descriptor);
             Some(())
         }
@@ -212,13 +201,9 @@ mod linux {
     impl Drop for Watch {
         fn drop(&mut self) {
             let mut guard = lock();
-            let Some(queue) = guard.as_mut() else {
-                return;
-            };
+            let Some(queue) = guard.as_mut() else { return };
             for descriptor in &self.descriptors {
-                let Some(watches) = queue.watched.get_mut(descriptor) else {
-                    continue;
-                };
+                let Some(watches) = queue.watched.get_mut(descriptor) else { continue };
                 watches.retain(|watch| !Arc::ptr_eq(watch, &self.has_changed));
                 if watches.is_empty() {
                     queue.watched.remove(descriptor);
@@ -230,7 +215,6 @@ mod linux {
     }
 
     impl Queue {
-        /// Reads all events and marks the affected watches.
         fn read(&mut self) {
             loop {
                 match self.inotify.read_events() {
@@ -238,24 +222,23 @@ mod linux {
                         for event in events {
                             match self.watched.get(&event.wd) {
                                 Some(watches) => mark_changed(watches),
-                                // Events were lost, or the folder is no longer watched.
-                                None => self.mark_all_if(event.mask),
+                                None if event.mask.contains(AddWatchFlags::IN_Q_OVERFLOW) => {
+                                    self.mark_all();
+                                }
+                                // The folder is no longer watched.
+                                None => {}
                             }
                         }
                     }
                     Err(Errno::EINTR) => {}
                     Err(Errno::EAGAIN) => return,
-                    Err(_) => {
-                        return self.watched.values().for_each(|watches| mark_changed(watches));
-                    }
+                    Err(_) => return self.mark_all(),
                 }
             }
         }
 
-        fn mark_all_if(&self, mask: AddWatchFlags) {
-            if mask.contains(AddWatchFlags::IN_Q_OVERFLOW) {
-                self.watched.values().for_each(|watches| mark_changed(watches));
-            }
+        fn mark_all(&self) {
+            self.watched.values().for_each(|watches| mark_changed(watches));
         }
     }
 
@@ -279,13 +262,10 @@ mod other {
     pub struct Watch;
 
     impl Watch {
-        /// Does nothing.
         pub fn add(&mut self, _folder: &Path) {}
 
-        /// Does nothing.
         pub fn stop(&mut self) {}
 
-        /// Always true.
         pub fn has_changed(&self) -> bool {
             true
         }
@@ -362,8 +342,7 @@ mod tests {
             ("renamed", &|| fs::rename(&new, &note).unwrap()),
             ("a folder", &|| fs::create_dir(&new).unwrap()),
             ("metadata", &|| {
-                let file = fs::File::open(&note).unwrap();
-                file.set_modified(std::time::UNIX_EPOCH).unwrap();
+                fs::File::open(&note).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
             }),
             ("removed", &|| fs::remove_file(&note).unwrap()),
         ];

@@ -1,15 +1,14 @@
 //! Finds the files of a working tree that differ from the last commit, without starting git.
 //!
-//! The index records the size and modification time of every tracked file. As in git's own fast
-//! path, these are compared with the files, and the content is read only if nothing but the time
-//! differs. Comparing every file of a large repository takes too long at the start of a session
-//! (`docs/benchmarks.md#changed-files`), so the caller sets a time budget and the most likely files
-//! come first: those in folders where a file was created, renamed or removed, then those that git
-//! wrote last. The result includes how many files were compared.
+//! As in git's own fast path, size and time in the index are compared with the files, and the
+//! content is read only if nothing but the time differs. For a large repository that takes too long
+//! at the start of a session (`docs/benchmarks.md#changed-files`), so the caller sets a time budget
+//! and the most likely files come first: those in folders where a file was created, renamed or
+//! removed, then those that git wrote last.
 //!
 //! Staged files equal the index and differ from the last commit. The commits of the branch are
 //! compared with the point where it began ([`crate::history`]). New files are found by reading
-//! folders in the same order, with a part of the budget ([`crate::untracked`]).
+//! folders in the same order ([`crate::untracked`]).
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,7 +28,6 @@ use ack_sys::files;
 /// The largest index that is read: about two hundred thousand files.
 const MAX_INDEX_BYTES: u64 = 24 << 20;
 const MAX_FILES: usize = 24;
-/// How many files a thread takes at a time.
 const BATCH_SIZE: usize = 64;
 /// Below this number of files, one thread is faster than starting several.
 const MIN_PARALLEL_FILES: usize = 512;
@@ -37,33 +35,22 @@ const MAX_THREADS: usize = 8;
 /// How many files are read to verify their content, and how large they may be.
 const MAX_VERIFIED_FILES: usize = 32;
 const MAX_VERIFIED_BYTES: u64 = 256 << 10;
-/// Checking folders for activity may take this fraction of the budget.
-const FOLDERS_BUDGET_DIVISOR: u32 = 4;
-/// Reading git's objects may take this fraction of the budget.
-const HISTORY_BUDGET_DIVISOR: u32 = 2;
-/// Looking for new files may take this fraction of the budget.
-const UNTRACKED_BUDGET_DIVISOR: u32 = 5;
 /// A folder counts as active if it is newer than its files by more than this.
 const FOLDER_MARGIN_SECS: u64 = 2;
 
-/// The files that the current work changed: in the working tree, staged, and in the commits of the
-/// branch.
+/// What the current work changed: in the working tree, staged, and in the branch's commits.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changes {
     /// Their paths from the top of the working tree, with `/`, including new files: conflicts
     /// first, then by modification time with the newest first, then deleted files, then those of
     /// the branch's commits.
     pub files: Vec<String>,
-    /// How many files git tracks here.
     pub tracked: usize,
     pub compared: usize,
-    /// Why staged files are missing.
     pub staged_unknown: Option<Unknown>,
-    /// Why files of the branch's commits are missing.
     pub branch_unknown: Option<Unknown>,
 }
 
-/// A tracked file to compare.
 struct Candidate<'a> {
     path: &'a str,
     entry: &'a Entry,
@@ -111,17 +98,12 @@ impl Changes {
     /// long, and one fifth for verifying content. The user's settings in `home` name ignored files.
     /// If the index cannot be read, there are no changes.
     pub fn read(repository: &Repository, home: Option<&Path>, budget: Duration) -> Self {
-        let end = Instant::now() + budget;
-        Self::read_until(repository, home, end, budget).unwrap_or_default()
+        Self::try_read(repository, home, budget).unwrap_or_default()
     }
 
-    fn read_until(
-        repository: &Repository,
-        home: Option<&Path>,
-        end: Instant,
-        budget: Duration,
-    ) -> Option<Self> {
+    fn try_read(repository: &Repository, home: Option<&Path>, budget: Duration) -> Option<Self> {
         let part = |divisor: u32| Instant::now() + budget / divisor;
+        let end = part(1);
         let top = repository.work_tree.as_path();
         if top == repository.git_dir {
             return None;
@@ -131,11 +113,10 @@ impl Changes {
         let mut candidates: Vec<Candidate<'_>> =
             entries.filter_map(|entry| Candidate::of(entry, &index)).collect();
         let tracked = candidates.len();
-        let history = History::read(repository, &index, part(HISTORY_BUDGET_DIVISOR));
-        let folders = folders(&candidates, top, part(FOLDERS_BUDGET_DIVISOR));
+        let history = History::read(repository, &index, part(2));
+        let folders = folders(&candidates, top, part(4));
         let paths = folders.iter().map(|folder| folder.path);
-        let end_of_search = part(UNTRACKED_BUDGET_DIVISOR);
-        let new = untracked::find(&index, repository, home, paths, end_of_search);
+        let new = untracked::find(&index, repository, home, paths, part(5));
         if tracked > MIN_PARALLEL_FILES {
             prioritize(&mut candidates, &folders);
         }
@@ -143,12 +124,17 @@ impl Changes {
         let (mut changed, compared) = compare(&candidates, top, end.max(part(3)));
         verify(&mut changed, top, index.object_hash(), part(5));
         changed.extend(new.into_iter().map(|file| ChangedFile::new(file.path, Some(file.written))));
-        changed.extend(history.staged.into_iter().map(|file| {
-            let written = file.entry.and_then(recorded_mtime);
-            ChangedFile::new(file.path, written)
-        }));
+        let staged_unknown = history.staged.as_ref().err().copied();
+        changed.extend(
+            history
+                .staged
+                .into_iter()
+                .flatten()
+                .map(|file| ChangedFile::new(file.path, file.entry.and_then(recorded_mtime))),
+        );
         changed.sort_by(ChangedFile::most_urgent_first);
-        let branch = history.branch.into_iter().map(|path| {
+        let branch_unknown = history.branch.as_ref().err().copied();
+        let branch = history.branch.into_iter().flatten().map(|path| {
             let entry = index.entry_by_path(path.as_str().into());
             ChangedFile::new(path, entry.and_then(recorded_mtime))
         });
@@ -160,57 +146,33 @@ impl Changes {
                 files.push(path);
             }
         }
-        Some(Self {
-            files,
-            tracked,
-            compared,
-            staged_unknown: history.staged_unknown,
-            branch_unknown: history.branch_unknown,
-        })
+        Some(Self { files, tracked, compared, staged_unknown, branch_unknown })
     }
 }
 
 /// What git's objects say about the current work.
-#[derive(Default)]
 struct History<'a> {
-    staged: Vec<StagedFile<'a>>,
-    staged_unknown: Option<Unknown>,
-    branch: Vec<String>,
-    branch_unknown: Option<Unknown>,
+    staged: Result<Vec<StagedFile<'a>>, Unknown>,
+    branch: Result<Vec<String>, Unknown>,
 }
 
 impl<'a> History<'a> {
     fn read(repository: &Repository, index: &'a State, end: Instant) -> Self {
-        let mut history = Self::default();
         let opened = Objects::open(repository, end);
-        let (mut objects, head) =
-            match opened.and_then(|objects| objects.head().map(|head| (objects, head))) {
-                Ok(opened) => opened,
-                Err(unknown) => {
-                    history.staged_unknown = Some(unknown);
-                    history.branch_unknown = Some(unknown);
-                    return history;
-                }
-            };
-        match history::staged_files(&mut objects, index, head) {
-            Ok(staged) => history.staged = staged,
-            Err(unknown) => history.staged_unknown = Some(unknown),
-        }
-        let branch = repository.branch.as_deref();
-        match head.map(|head| history::branch_files(&mut objects, head, branch)) {
-            Some(Ok(files)) => history.branch = files,
-            Some(Err(unknown)) => history.branch_unknown = Some(unknown),
-            None => {}
-        }
-        history
+        let (head, mut objects) = match opened.and_then(|objects| Ok((objects.head()?, objects))) {
+            Ok(opened) => opened,
+            Err(unknown) => return Self { staged: Err(unknown), branch: Err(unknown) },
+        };
+        let staged = history::staged_files(&mut objects, index, head);
+        let name = repository.branch.as_deref();
+        let branch = head.map(|head| history::branch_files(&mut objects, head, name));
+        Self { staged, branch: branch.unwrap_or_else(|| Ok(Vec::new())) }
     }
 }
 
-/// When the file of an entry was written, as the index recorded it.
 fn recorded_mtime(entry: &Entry) -> Option<SystemTime> {
     let time = &entry.stat.mtime;
-    let since = Duration::new(u64::from(time.secs), time.nsecs.min(999_999_999));
-    UNIX_EPOCH.checked_add(since)
+    UNIX_EPOCH.checked_add(Duration::new(u64::from(time.secs), time.nsecs.min(999_999_999)))
 }
 
 /// The index; empty if nothing was ever added.
@@ -236,10 +198,10 @@ fn index(repository: &Repository) -> Option<gix_index::File> {
 
 /// Whether a part of a split index, which would be read too, is not a regular file.
 fn is_shared_elsewhere(repository: &Repository) -> bool {
-    let entries = std::fs::read_dir(&repository.git_dir).into_iter().flatten().flatten();
-    let mut shared =
-        entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("sharedindex."));
-    shared.any(|entry| files::check(&entry.path()).is_err())
+    std::fs::read_dir(&repository.git_dir).into_iter().flatten().flatten().any(|entry| {
+        entry.file_name().to_string_lossy().starts_with("sharedindex.")
+            && files::check(&entry.path()).is_err()
+    })
 }
 
 /// A folder that contains tracked files, directly or in its folders.
@@ -247,13 +209,11 @@ fn is_shared_elsewhere(repository: &Repository) -> bool {
 struct Folder<'a> {
     /// Something changed in it after git recorded its files.
     active: bool,
-    /// When it last changed, in seconds.
     written: u64,
     path: &'a str,
 }
 
-/// The folders of these files, as many as can be checked in time, most likely to hold changes
-/// first.
+/// As many folders as can be checked in time, those most likely to hold changes first.
 fn folders<'a>(candidates: &[Candidate<'a>], top: &Path, end: Instant) -> Vec<Folder<'a>> {
     // Neighbours mostly share a folder, so the map is accessed once per run.
     let mut newest: HashMap<&str, u64> = HashMap::default();
@@ -298,8 +258,7 @@ fn prioritize(candidates: &mut [Candidate<'_>], folders: &[Folder<'_>]) {
     });
 }
 
-/// Filters and maps items in order, on a few threads, until the time is up. Returns the results and
-/// how many items were checked.
+/// Filters and maps items on a few threads until the time is up, and counts those checked.
 fn parallel_filter_map<T: Sync, F: Send>(
     items: &[T],
     end: Instant,
@@ -310,9 +269,7 @@ fn parallel_filter_map<T: Sync, F: Send>(
         let mut found = Vec::new();
         while Instant::now() < end {
             let start = next.fetch_add(BATCH_SIZE, Ordering::Relaxed);
-            let Some(rest) = items.get(start..).filter(|rest| !rest.is_empty()) else {
-                break;
-            };
+            let Some(rest) = items.get(start..).filter(|rest| !rest.is_empty()) else { break };
             let batch = rest.get(..BATCH_SIZE).unwrap_or(rest);
             found.extend(batch.iter().filter_map(&check));
             checked.fetch_add(batch.len(), Ordering::Relaxed);
@@ -334,7 +291,6 @@ fn parallel_filter_map<T: Sync, F: Send>(
     (found, checked.into_inner())
 }
 
-/// Compares files with their index entries until the time is up.
 fn compare<'a>(
     candidates: &[Candidate<'a>],
     top: &Path,
@@ -375,9 +331,7 @@ fn verify(changed: &mut Vec<ChangedFile<'_>>, top: &Path, kind: Kind, end: Insta
     changed.sort_by_key(|file| std::cmp::Reverse(file.written));
     let mut read = 0;
     changed.retain(|file| {
-        let Some(entry) = file.unverified else {
-            return true;
-        };
+        let Some(entry) = file.unverified else { return true };
         read += 1;
         if read > MAX_VERIFIED_FILES
             || u64::from(entry.stat.size) > MAX_VERIFIED_BYTES

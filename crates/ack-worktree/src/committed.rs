@@ -1,11 +1,9 @@
-//! Which files of a folder are committed on a reference.
+//! Which files of a folder are committed on a reference: those whose content has the object name in
+//! the reference's tree at the same path. Line endings do not count, because git may change them at
+//! checkout.
 //!
-//! Files are compared by their content: a file counts as committed if its object name equals the
-//! one in the reference's tree at the same path. Line endings do not count, because git may change
-//! them at checkout.
-//!
-//! The folder is also compared with the merge base of `HEAD` and the reference. A file that is
-//! unchanged since then was not changed here: the reference moved on.
+//! A file that is unchanged since the merge base of `HEAD` and the reference was not changed here:
+//! the reference moved on.
 
 use std::path::Path;
 
@@ -20,7 +18,6 @@ use crate::repository::Repository;
 pub use gix_index::hash::ObjectId as ObjectName;
 
 const MAX_FILES: usize = 100_000;
-/// The deepest folder that is searched.
 pub(crate) const MAX_DEPTH: usize = 32;
 
 /// Files by their paths from the folder, with `/`, and their object names.
@@ -37,7 +34,6 @@ pub struct Tips {
 }
 
 impl Tips {
-    /// Reads where a reference and `HEAD` point now.
     pub fn read(repository: &Repository, name: &str) -> Result<Self, ResolveError> {
         let (reference, target) = references::resolve(repository, name)?;
         Ok(Self {
@@ -125,10 +121,8 @@ fn files_below(
     Ok(Some(files))
 }
 
-/// Git's object names for a file's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ObjectNames {
-    /// Of the content as it is.
     pub exact: ObjectId,
     /// Of the content with Unix line endings, if it has others.
     pub plain: Option<ObjectId>,
@@ -151,7 +145,6 @@ impl ObjectNames {
         Some(Self { exact: name(content)?, plain: plain.as_deref().and_then(name) })
     }
 
-    /// Whether a tree names this content.
     pub fn include(&self, committed: Option<&ObjectId>) -> bool {
         committed.is_some_and(|id| *id == self.exact || Some(*id) == self.plain)
     }
@@ -165,8 +158,8 @@ pub fn is_bare(folder: &Path) -> bool {
         .is_some_and(|repository| repository.work_tree == repository.git_dir)
 }
 
-/// The repository whose working tree contains a folder, and the folder's path from its top. The
-/// folder itself may be missing: another branch may be checked out.
+/// The repository of a folder and its path there. The folder may be missing: another branch may be
+/// checked out.
 pub fn locate(folder: &Path) -> Option<(Repository, String)> {
     let existing = folder.ancestors().find(|folder| folder.is_dir())?;
     let real = existing.canonicalize().ok()?;
@@ -176,12 +169,9 @@ pub fn locate(folder: &Path) -> Option<(Repository, String)> {
         return None;
     }
     let inside = real.strip_prefix(&repository.work_tree).ok()?.join(rest);
-    let parts: Option<Vec<&str>> = inside
-        .components()
-        .map(|part| match part {
-            std::path::Component::Normal(name) => name.to_str(),
-            _ => None,
-        })
-        .collect();
-    Some((repository, parts?.join("/")))
+    let parts = inside.components().map(|part| match part {
+        std::path::Component::Normal(name) => name.to_str(),
+        _ => None,
+    });
+    Some((repository, parts.collect::<Option<Vec<&str>>>()?.join("/")))
 }

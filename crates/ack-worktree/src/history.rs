@@ -12,7 +12,6 @@ use rustc_hash::FxHashMap as HashMap;
 use crate::committed::MAX_DEPTH;
 use crate::objects::{Commit, Objects, TreeItem, TreeItems, Unknown};
 
-/// How many commits are read to find where the branch began.
 const MAX_COMMITS: usize = 5_000;
 /// How many files are collected. A branch that changed more has no clear subject.
 const MAX_FILES: usize = 1_000;
@@ -30,25 +29,20 @@ pub fn branch_files(
         if base == head {
             return Ok(Vec::new());
         }
-        let Some(found) = merge_base(objects, head, base)? else {
-            continue;
-        };
+        let Some(found) = merge_base(objects, head, base)? else { continue };
         began = match began {
             // The branch began at the later one.
             Some(known) if merge_base(objects, known, found)? == Some(found) => Some(known),
             _ => Some(found),
         };
     }
-    let Some(began) = began.filter(|began| *began != head) else {
-        return Ok(Vec::new());
-    };
+    let Some(began) = began.filter(|began| *began != head) else { return Ok(Vec::new()) };
     let (old, new) = (objects.commit(began)?.tree, objects.commit(head)?.tree);
-    let mut changes = TreeChanges::default();
-    changes.collect(objects, Some(old), Some(new), "")?;
-    Ok(changes.0)
+    let mut found = Vec::new();
+    add_changes(objects, Some(old), Some(new), "", &mut found)?;
+    Ok(found)
 }
 
-/// The tips of the default branch, remote and local.
 fn bases(objects: &Objects<'_>, branch: Option<&str>) -> Vec<ObjectId> {
     let remote_name =
         |remote: &str| DEFAULT_BRANCHES.map(|name| format!("refs/remotes/{remote}/{name}"));
@@ -56,19 +50,18 @@ fn bases(objects: &Objects<'_>, branch: Option<&str>) -> Vec<ObjectId> {
         .into_iter()
         .chain(remote_name("origin"))
         .chain(remote_name("upstream"));
+    let remote = remote.find_map(|name| objects.reference(&name));
     let local = DEFAULT_BRANCHES
         .into_iter()
         .find_map(|name| Some((name, objects.reference(&format!("refs/heads/{name}"))?)))
         // The default branch itself is compared with the remote's.
         .filter(|(name, _)| branch != Some(*name));
-    let remote = remote.find_map(|name| objects.reference(&name));
     let mut bases: Vec<ObjectId> = remote.into_iter().chain(local.map(|(_, id)| id)).collect();
     bases.dedup();
     bases
 }
 
-/// Bit flags: from which of two commits another one is reachable, and whether it is reachable from
-/// a common one.
+/// Bit flags: from which of two commits one is reachable, and whether from a common one.
 const FROM_HEAD: u8 = 1;
 const FROM_BASE: u8 = 2;
 const FROM_BOTH: u8 = FROM_HEAD | FROM_BASE;
@@ -122,8 +115,7 @@ pub fn merge_base(
             }
         }
     }
-    let newest = common.into_iter().filter(|(_, id)| !is_older(&reached, id)).max();
-    match newest {
+    match common.into_iter().filter(|(_, id)| !is_older(&reached, id)).max() {
         Some((_, id)) => Ok(Some(id)),
         None if is_cut => Err(Unknown::Shallow),
         None if queue.iter().all(|(_, id)| is_older(&reached, id)) => Ok(None),
@@ -163,18 +155,14 @@ pub fn commits_since(
     Err(Unknown::OutOfTime)
 }
 
-/// The first parent of a commit; `None` of the first one.
 fn first_parent(objects: &mut Objects<'_>, commit: &Commit) -> Result<Option<Commit>, Unknown> {
-    let Some(parent) = commit.parents.first() else {
-        return Ok(None);
-    };
+    let Some(parent) = commit.parents.first() else { return Ok(None) };
     match objects.commit(*parent) {
         Err(Unknown::Unreadable) if objects.is_shallow() => Err(Unknown::Shallow),
         read => read.map(Some),
     }
 }
 
-/// Whether a file differs between two trees.
 fn differs(
     objects: &mut Objects<'_>,
     old: Option<ObjectId>,
@@ -195,42 +183,34 @@ fn differs(
     Ok(old != new)
 }
 
-/// The paths of files that differ between two trees.
-#[derive(Default)]
-struct TreeChanges(Vec<String>);
-
-impl TreeChanges {
-    /// Adds what differs below a folder, whose path ends with `/`.
-    fn collect(
-        &mut self,
-        objects: &mut Objects<'_>,
-        old: Option<ObjectId>,
-        new: Option<ObjectId>,
-        folder: &str,
-    ) -> Result<(), Unknown> {
-        let depth = folder.matches('/').count();
-        if old == new || self.0.len() >= MAX_FILES || depth > MAX_DEPTH {
-            return Ok(());
-        }
-        let mut read =
-            |id: Option<ObjectId>| id.map_or(Ok(TreeItems::new()), |id| objects.tree(id));
-        let (old, new) = (read(old)?, read(new)?);
-        let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
-        for name in names {
-            let (before, after) = (old.get(name).copied(), new.get(name).copied());
-            if before == after {
-                continue;
-            }
-            let path = format!("{folder}{name}");
-            let tree = |item: Option<TreeItem>| Some(item.filter(|item| item.is_folder)?.id);
-            let below = format!("{path}/");
-            if before.iter().chain(&after).any(|item| !item.is_folder) {
-                self.0.push(path);
-            }
-            self.collect(objects, tree(before), tree(after), &below)?;
-        }
-        Ok(())
+/// Adds the files that differ between two trees of a folder, whose path ends with `/`.
+fn add_changes(
+    objects: &mut Objects<'_>,
+    old: Option<ObjectId>,
+    new: Option<ObjectId>,
+    folder: &str,
+    found: &mut Vec<String>,
+) -> Result<(), Unknown> {
+    if old == new || found.len() >= MAX_FILES || folder.matches('/').count() > MAX_DEPTH {
+        return Ok(());
     }
+    let mut read = |id: Option<ObjectId>| id.map_or(Ok(TreeItems::new()), |id| objects.tree(id));
+    let (old, new) = (read(old)?, read(new)?);
+    let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    for name in names {
+        let (before, after) = (old.get(name).copied(), new.get(name).copied());
+        if before == after {
+            continue;
+        }
+        let path = format!("{folder}{name}");
+        let tree = |item: Option<TreeItem>| Some(item.filter(|item| item.is_folder)?.id);
+        let below = format!("{path}/");
+        if before.iter().chain(&after).any(|item| !item.is_folder) {
+            found.push(path);
+        }
+        add_changes(objects, tree(before), tree(after), &below, found)?;
+    }
+    Ok(())
 }
 
 /// A file whose index entry differs from the last commit.
@@ -247,18 +227,15 @@ pub fn staged_files<'a>(
     index: &'a State,
     head: Option<ObjectId>,
 ) -> Result<Vec<StagedFile<'a>>, Unknown> {
-    let head = head.map(|head| objects.commit(head)).transpose()?;
-    let tree = head.map(|commit| commit.tree);
+    let tree = head.map(|head| Ok(objects.commit(head)?.tree)).transpose()?;
     let entries = index.entries().iter();
-    let entries: Vec<(&str, &Entry)> = entries
-        .filter_map(|entry| Some((str::from_utf8(entry.path(index)).ok()?, entry)))
-        .collect();
+    let entries =
+        entries.filter_map(|entry| Some((str::from_utf8(entry.path(index)).ok()?, entry)));
     let mut found = Vec::new();
-    compare_index(objects, tree, index.tree(), &entries, "", &mut found)?;
+    compare_index(objects, tree, index.tree(), &entries.collect::<Vec<_>>(), "", &mut found)?;
     Ok(found)
 }
 
-/// Compares the entries of the index below `folder` with its tree.
 fn compare_index<'a>(
     objects: &mut Objects<'_>,
     tree: Option<ObjectId>,
@@ -277,15 +254,12 @@ fn compare_index<'a>(
         rest.split('/').next().unwrap_or_default().to_owned()
     };
     for run in entries.chunk_by(|a, b| name_of(a.0) == name_of(b.0)) {
-        let Some((path, entry)) = run.first() else {
-            continue;
-        };
+        let Some((path, entry)) = run.first() else { continue };
         let name = name_of(path);
         let item = items.remove(&name);
         if path.len() > folder.len() + name.len() {
             let below = cache.and_then(|cache| {
-                let mut children = cache.children.iter();
-                children.find(|child| child.name.as_slice() == name.as_bytes())
+                cache.children.iter().find(|child| child.name.as_slice() == name.as_bytes())
             });
             let tree = item.filter(|item| item.is_folder).map(|item| item.id);
             let folder = format!("{folder}{name}/");
@@ -296,14 +270,13 @@ fn compare_index<'a>(
     }
     for (name, item) in items {
         let path = format!("{folder}{name}");
-        let mut deleted = TreeChanges::default();
+        let mut deleted = Vec::new();
         if item.is_folder {
-            deleted.collect(objects, Some(item.id), None, &format!("{path}/"))?;
+            add_changes(objects, Some(item.id), None, &format!("{path}/"), &mut deleted)?;
         } else {
-            deleted.0.push(path);
+            deleted.push(path);
         }
-        let deleted = deleted.0.into_iter();
-        found.extend(deleted.map(|path| StagedFile { path, entry: None }));
+        found.extend(deleted.into_iter().map(|path| StagedFile { path, entry: None }));
     }
     Ok(())
 }

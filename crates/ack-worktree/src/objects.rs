@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
-use gix_index::hash::{Kind, ObjectId};
+use gix_index::hash::ObjectId;
 use gix_object::{CommitRef, Data, Find, TagRefIter, TreeRefIter};
 use gix_odb::Header as _;
 
@@ -13,13 +13,10 @@ use crate::repository::Repository;
 use ack_sys::files;
 
 pub const MAX_OBJECT_BYTES: usize = 8 << 20;
-/// How many objects are read whatever the time, so that a short history is known even on a slow
-/// machine.
+/// Read whatever the time, so that a slow machine knows a short history.
 const MIN_READS: usize = 64;
-/// How many tags of tags are followed.
 const MAX_NESTED_TAGS: usize = 5;
 
-/// Why a part of the history is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unknown {
     OutOfTime,
@@ -51,7 +48,6 @@ pub type TreeItems = BTreeMap<String, TreeItem>;
 pub struct Objects<'a> {
     repository: &'a Repository,
     handle: gix_odb::Handle,
-    kind: Kind,
     buffer: Vec<u8>,
     end: Instant,
     reads: usize,
@@ -64,18 +60,17 @@ impl<'a> Objects<'a> {
         if has_special_files(&folder) {
             return Err(Unknown::Unreadable);
         }
-        let kind = repository.hash;
         let options = gix_odb::store::init::Options {
             alloc_limit_bytes: Some(MAX_OBJECT_BYTES),
             ..Default::default()
         };
-        let handle =
-            gix_odb::at_opts(folder, kind, None, options).map_err(|_| Unknown::Unreadable)?;
-        Ok(Self { repository, handle, kind, buffer: Vec::new(), end, reads: 0 })
+        let handle = gix_odb::at_opts(folder, repository.hash, None, options)
+            .map_err(|_| Unknown::Unreadable)?;
+        Ok(Self { repository, handle, buffer: Vec::new(), end, reads: 0 })
     }
 
     pub fn commit(&mut self, id: ObjectId) -> Result<Commit, Unknown> {
-        let kind = self.kind;
+        let kind = self.repository.hash;
         let data = self.find(id)?.data;
         let commit = CommitRef::from_bytes(data, kind).map_err(|_| Unknown::Unreadable)?;
         Ok(Commit {
@@ -91,14 +86,12 @@ impl<'a> Objects<'a> {
     /// It is missing or damaged, or the time is up. A tree with two entries for one path is damaged:
     /// programs disagree about which of them counts.
     pub fn tree(&mut self, id: ObjectId) -> Result<TreeItems, Unknown> {
-        let kind = self.kind;
+        let kind = self.repository.hash;
         let data = self.find(id)?.data;
         let mut items = TreeItems::new();
         for entry in TreeRefIter::from_bytes(data, kind) {
             let entry = entry.map_err(|_| Unknown::Unreadable)?;
-            let Ok(name) = str::from_utf8(entry.filename) else {
-                continue;
-            };
+            let Ok(name) = str::from_utf8(entry.filename) else { continue };
             let item = TreeItem {
                 is_folder: entry.mode.is_tree(),
                 is_link: entry.mode.is_link(),
@@ -143,20 +136,17 @@ impl<'a> Objects<'a> {
         }
     }
 
-    /// The commit that is checked out; `None` on a branch without commits.
     pub fn head(&self) -> Result<Option<ObjectId>, Unknown> {
         references::head(self.repository)
     }
 
-    /// What a reference points to.
     pub fn reference(&self, name: &str) -> Option<ObjectId> {
         references::read(self.repository, name)
     }
 
     /// The commit of an object: the object itself, or what a tag points to.
-    pub fn peel(&mut self, id: ObjectId) -> Result<ObjectId, Unknown> {
-        let hash = self.kind;
-        let mut id = id;
+    pub fn peel(&mut self, mut id: ObjectId) -> Result<ObjectId, Unknown> {
+        let hash = self.repository.hash;
         for _ in 0..MAX_NESTED_TAGS {
             let object = self.find(id)?;
             match object.kind {
@@ -172,7 +162,6 @@ impl<'a> Objects<'a> {
         Err(Unknown::Unreadable)
     }
 
-    /// Whether an object exists and is larger than what is read.
     pub fn is_too_large(&self, id: ObjectId) -> bool {
         !self.is_special(id)
             && matches!(
@@ -181,7 +170,6 @@ impl<'a> Objects<'a> {
             )
     }
 
-    /// The content of a file.
     pub fn blob(&mut self, id: ObjectId) -> Result<&[u8], Unknown> {
         let object = self.find(id)?;
         match object.kind {
@@ -193,9 +181,7 @@ impl<'a> Objects<'a> {
 
 /// Whether a file that the library opens on start is a pipe or the like, which would block it.
 fn has_special_files(objects: &Path) -> bool {
-    let alternates = objects.join("info/alternates");
-    let packs = std::fs::read_dir(objects.join("pack"));
-    let packs = packs.into_iter().flatten().flatten();
-    files::is_special(&alternates)
-        || packs.into_iter().any(|entry| files::is_special(&entry.path()))
+    let mut packs = std::fs::read_dir(objects.join("pack")).into_iter().flatten().flatten();
+    files::is_special(&objects.join("info/alternates"))
+        || packs.any(|entry| files::is_special(&entry.path()))
 }

@@ -10,9 +10,7 @@ use ack_sys::files;
 
 /// The largest `packed-refs` that is read: about a hundred thousand references.
 const MAX_REFS_BYTES: u64 = 8 << 20;
-/// How many symbolic references are followed.
 const MAX_SYMBOLIC_REFS: usize = 5;
-/// The longest name of a reference that a user may give.
 const MAX_NAME_BYTES: usize = 250;
 
 /// Why a name does not resolve to a commit.
@@ -22,11 +20,9 @@ pub enum ResolveError {
     /// It is the name of a commit, not of a reference.
     Hash,
     Missing,
-    /// Several references have this short name.
     Ambiguous(Vec<String>),
     /// The repository keeps its references in a format that is not read here (reftable).
     OtherFormat,
-    /// Objects cannot be read.
     Unreadable(Unknown),
 }
 
@@ -44,31 +40,33 @@ pub fn resolve(repository: &Repository, name: &str) -> Result<(String, ObjectId)
     if name.len() > MAX_NAME_BYTES || !is_name(name) {
         return Err(ResolveError::NotAName);
     }
-    let full: Vec<String> = if name.starts_with("refs/") {
+    let candidates = if name.starts_with("refs/") {
         vec![name.to_owned()]
     } else {
-        ["tags", "heads", "remotes"]
-            .map(|kind| format!("refs/{kind}/{name}"))
-            .into_iter()
+        vec![
+            format!("refs/tags/{name}"),
+            format!("refs/heads/{name}"),
+            format!("refs/remotes/{name}"),
             // A remote's name alone means its default branch.
-            .chain([format!("refs/remotes/{name}/HEAD")])
-            .collect()
+            format!("refs/remotes/{name}/HEAD"),
+        ]
     };
-    let mut found: Vec<(String, ObjectId)> = full
-        .into_iter()
-        .filter_map(|full| Some((read(repository, &full)?, full)))
-        .map(|(id, full)| (full, id))
-        .collect();
+    let mut found = Vec::new();
+    for full in candidates {
+        found.extend(read(repository, &full).map(|id| (full, id)));
+    }
     match found.len() {
-        0 if is_hash(name) => Err(ResolveError::Hash),
+        // The name of a commit, abbreviated or not.
+        0 if (7..=64).contains(&name.len()) && name.bytes().all(|it| it.is_ascii_hexdigit()) => {
+            Err(ResolveError::Hash)
+        }
         0 => Err(ResolveError::Missing),
         1 => Ok(found.remove(0)),
         _ => Err(ResolveError::Ambiguous(found.into_iter().map(|(full, _)| full).collect())),
     }
 }
 
-/// The default branch of the remote `origin`, such as `origin/main`. `None` if there is none, or it
-/// was never fetched.
+/// Of the remote `origin`, such as `origin/main`. `None` if it was never fetched.
 pub fn default_branch(repository: &Repository) -> Option<String> {
     let head = repository.common_dir.join("refs/remotes/origin/HEAD");
     let text = files::read_text(&head, MAX_REFS_BYTES).ok()?;
@@ -116,8 +114,7 @@ fn read_packed_ref(repository: &Repository, name: &str) -> Option<ObjectId> {
     let file = repository.common_dir.join("packed-refs");
     let text = files::read(&file, MAX_REFS_BYTES).ok()?;
     let length = repository.hash.len_in_hex();
-    let mut lines = text.split(|byte| *byte == b'\n');
-    let line = lines.find_map(|line| {
+    let line = text.split(|byte| *byte == b'\n').find_map(|line| {
         let (id, rest) = line.split_at_checked(length)?;
         (rest.strip_prefix(b" ")?.trim_ascii_end() == name.as_bytes()).then_some(id)
     })?;
@@ -131,11 +128,6 @@ fn is_name(name: &str) -> bool {
         && !name.contains([' ', '~', '^', ':', '?', '*', '['])
         && !name.contains("@{")
         && !name.contains("..")
-}
-
-/// Whether a name looks like that of a commit.
-fn is_hash(name: &str) -> bool {
-    (7..=64).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Whether a reference's name stays inside git's folder.

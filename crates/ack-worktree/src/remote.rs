@@ -1,9 +1,6 @@
-//! Normalises git remotes: one repository has many URLs, which differ by protocol, host and user
-//! settings.
-//!
-//! Two remotes are compared as `host/path`, after the replacements that git
-//! (`url.<base>.insteadOf`) and ssh (`HostName` of an alias) would make. The original URL counts
-//! too, because a shared manifest does not know one user's settings.
+//! Normalises git remotes: the URLs of one repository differ by protocol, host and settings. They
+//! are compared as `host/path`, after the replacements that git (`url.<base>.insteadOf`) and ssh
+//! (`HostName` of an alias) would make, and as written: a shared manifest knows no user's settings.
 
 use std::path::Path;
 
@@ -26,7 +23,6 @@ const SSH_OVER_HTTPS: [(&str, &str); 3] = [
 pub struct UrlRewrites {
     /// The start of a URL, and what git replaces it with.
     prefixes: Vec<(String, String)>,
-    /// The hosts of the user's ssh configuration, in order.
     hosts: Vec<SshHost>,
 }
 
@@ -55,17 +51,13 @@ impl UrlRewrites {
 
     fn add_prefixes(&mut self, config: &File) {
         for section in config.sections_by_name("url").into_iter().flatten() {
-            let Some(base) = section.header().subsection_name() else {
-                continue;
-            };
+            let Some(base) = section.header().subsection_name() else { continue };
             let beginnings = section.values("insteadOf").into_iter();
-            self.prefixes
-                .extend(beginnings.map(|beginning| (beginning.to_string(), base.to_string())));
+            self.prefixes.extend(beginnings.map(|it| (it.to_string(), base.to_string())));
         }
     }
 
-    /// A remote as `host/path` in every form to compare: with the user's settings applied, then as
-    /// written.
+    /// A remote as `host/path`: with the user's settings applied, then as written.
     pub fn spellings(&self, url: &str) -> Vec<String> {
         let url = url.trim();
         let matching = self
@@ -99,9 +91,8 @@ impl UrlRewrites {
         let matches =
             |pattern: &str| wildmatch(pattern.into(), host.into(), wildmatch::Mode::empty());
         let found = self.hosts.iter().find(|known| {
-            let refused =
-                known.patterns.iter().filter_map(|pattern| pattern.strip_prefix('!')).any(matches);
-            !refused && known.patterns.iter().any(|pattern| matches(pattern))
+            let mut refused = known.patterns.iter().filter_map(|it| it.strip_prefix('!'));
+            !refused.any(matches) && known.patterns.iter().any(|pattern| matches(pattern))
         })?;
         Some(found.name.replace("%h", host).replace("%%", "%"))
     }
@@ -141,7 +132,9 @@ enum Remote {
 impl Remote {
     fn parse(url: &str) -> Self {
         let url = url.trim();
-        if let Some(rest) = strip_scheme(url, "file") {
+        if let Some((scheme, rest)) = url.split_once("://")
+            && scheme.eq_ignore_ascii_case("file")
+        {
             let path = rest.strip_prefix("localhost").unwrap_or(rest);
             let slashes = if path.starts_with('/') { "" } else { "//" };
             return Self::Local(format!("{slashes}{path}"));
@@ -168,32 +161,21 @@ impl Remote {
 
     fn show(&self) -> String {
         match self {
-            Self::Local(path) => {
-                let path = path.to_lowercase();
-                without_git(path.trim_end_matches('/')).to_owned()
-            }
+            Self::Local(path) => without_git(path.to_lowercase().trim_end_matches('/')).to_owned(),
             Self::Ssh(host, path) | Self::Net(host, path) => {
                 let path = path.to_lowercase();
-                let parts = path.split('/').filter(|part| !part.is_empty());
-                let path = parts.collect::<Vec<_>>().join("/");
-                format!("{}/{}", canonical_host(host), without_git(&path))
-                    .trim_matches('/')
-                    .to_owned()
+                let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+                let shown = format!("{}/{}", canonical_host(host), without_git(&parts.join("/")));
+                shown.trim_matches('/').to_owned()
             }
         }
     }
-}
-
-fn strip_scheme<'a>(url: &'a str, scheme: &str) -> Option<&'a str> {
-    let (actual, rest) = url.split_once("://")?;
-    actual.eq_ignore_ascii_case(scheme).then_some(rest)
 }
 
 fn without_git(path: &str) -> &str {
     path.strip_suffix(".git").unwrap_or(path).trim_end_matches('/')
 }
 
-/// The main host behind an alias.
 fn canonical_host(host: &str) -> &str {
     let host = host.trim_end_matches('.');
     let host = host.strip_prefix("www.").unwrap_or(host);

@@ -9,7 +9,6 @@ use ack_sys::files;
 
 const MAX_GIT_FILE_BYTES: u64 = 1 << 20;
 
-/// The repository that contains a folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Repository {
     /// The folder of the main working tree, even if the folder is in a linked worktree.
@@ -33,8 +32,7 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// Finds the repository that contains `folder`, if there is one. The user's settings are in
-    /// `home`.
+    /// The user's settings are in `home`.
     pub fn discover(folder: &Path, home: Option<&Path>) -> Option<Self> {
         if !is_safe_to_discover(folder) {
             return None;
@@ -55,11 +53,8 @@ impl Repository {
             _ if common == git_dir => work_tree.clone(),
             _ => common.clone(),
         };
-        let branch = files::read_text(&git_dir.join("HEAD"), MAX_GIT_FILE_BYTES).ok();
-        let branch = branch
-            .as_deref()
-            .and_then(|head| head.trim().strip_prefix("ref: refs/heads/"))
-            .map(str::to_owned);
+        let head = files::read_text(&git_dir.join("HEAD"), MAX_GIT_FILE_BYTES).unwrap_or_default();
+        let branch = head.trim().strip_prefix("ref: refs/heads/").map(str::to_owned);
         let config = settings_file(&common.join("config"), gix_config::Source::Local);
         let text = |key: &str| config.as_ref().and_then(|config| config.string(key));
         let ignore_case =
@@ -105,16 +100,10 @@ pub fn user_settings(home: Option<&Path>) -> impl Iterator<Item = gix_config::Fi
     files.filter_map(move |file| settings_file(&home?.join(file), gix_config::Source::User))
 }
 
-/// Reads a git configuration file, without its includes.
 pub fn settings_file(path: &Path, source: gix_config::Source) -> Option<gix_config::File> {
     let text = files::read(path, MAX_GIT_FILE_BYTES).ok()?;
     let origin = gix_config::file::Metadata::from(source).at(path);
-    gix_config::File::from_bytes_no_includes(
-        &text,
-        origin,
-        gix_config::file::init::Options::default(),
-    )
-    .ok()
+    gix_config::File::from_bytes_no_includes(&text, origin, Default::default()).ok()
 }
 
 /// Whether discovery can start at a folder. On the way up, the library opens git's files without
@@ -138,14 +127,12 @@ fn is_safe_to_discover(folder: &Path) -> bool {
     true
 }
 
-/// The git folder that a `.git` file names.
 fn linked_git_dir(folder: &Path, file: &Path) -> Option<PathBuf> {
     let text = files::read_text(file, MAX_GIT_FILE_BYTES).ok()?;
     Some(folder.join(text.strip_prefix("gitdir:")?.trim()))
 }
 
-/// The folder that a linked worktree shares with its main repository (`commondir`,
-/// gitrepository-layout(5)).
+/// What a linked worktree shares with its main repository (gitrepository-layout(5)).
 fn common_dir(git_dir: &Path) -> PathBuf {
     match files::read_text(&git_dir.join("commondir"), MAX_GIT_FILE_BYTES) {
         Ok(text) => canonical(&git_dir.join(text.trim())),

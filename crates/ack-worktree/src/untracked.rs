@@ -1,9 +1,9 @@
 //! Finds the new files of a working tree: those that git neither tracks nor ignores.
 //!
-//! Git reads every folder for this. Here the caller passes folders in order of activity, and they
-//! are read until the time is up: a new file changes the time of its folder. New folders are
-//! searched too. Ignore rules come from the same files as in git: `.gitignore`, `info/exclude` and
-//! the user's own file. Folders of generated files are skipped even if git does not ignore them.
+//! Git reads every folder for this. Here the caller passes folders in order of activity, and they,
+//! and new folders in them, are read until the time is up. Ignore rules come from the same files as
+//! in git: `.gitignore`, `info/exclude` and the user's own file. Folders of generated files are
+//! skipped in any case.
 
 use std::collections::VecDeque;
 use std::fs::DirEntry;
@@ -18,7 +18,6 @@ use rustc_hash::FxHashMap as HashMap;
 
 use crate::repository::{Repository, user_settings};
 use ack_sys::files;
-use ack_sys::files::expand_home;
 
 const MAX_FILES: usize = 8;
 /// How many entries of new folders are checked. Some downloads and build folders are not ignored.
@@ -51,7 +50,6 @@ const MARKER_FILES: [&str; 3] = ["CACHEDIR.TAG", "pyvenv.cfg", ".git"];
 /// Suffixes of backups, logs and temporary files.
 const JUNK_SUFFIXES: [&str; 8] = ["~", ".bak", ".log", ".orig", ".pyc", ".rej", ".swp", ".tmp"];
 
-/// A file that git does not track.
 #[derive(Debug)]
 pub struct UntrackedFile {
     /// Its path from the top of the working tree.
@@ -107,17 +105,14 @@ struct UntrackedSearch<'a> {
     index: &'a State,
     top: &'a Path,
     rules: IgnoreRules<'a>,
-    /// Files older than this are left out.
     oldest: Option<SystemTime>,
     end: Instant,
-    /// How many entries of new folders may still be checked.
     entries: usize,
     found: Vec<UntrackedFile>,
 }
 
 impl UntrackedSearch<'_> {
-    /// Collects the new files of a folder and returns its new folders; none if it is a new folder
-    /// that a file marks.
+    /// Collects new files, and returns new folders; none if a file marks this new folder.
     fn read(&mut self, folder: &str, is_new: bool) -> Vec<String> {
         let (known, mut folders) = (self.found.len(), Vec::new());
         let entries = std::fs::read_dir(self.top.join(folder));
@@ -152,7 +147,6 @@ impl UntrackedSearch<'_> {
             && !self.rules.is_ignored_folder(path)
     }
 
-    /// Adds a file, if it is new.
     fn add_file(&mut self, folder: &str, entry: &DirEntry, path: String) {
         let is_tracked = self.index.entry_index_by_path(path.as_str().into()).is_ok();
         let is_junk = JUNK_SUFFIXES.iter().any(|end| path.ends_with(end));
@@ -177,7 +171,6 @@ struct IgnoreRules<'a> {
 }
 
 struct FolderRules {
-    /// Its `.gitignore`.
     patterns: Option<List<Ignore>>,
     ignored: bool,
 }
@@ -208,20 +201,14 @@ impl<'a> IgnoreRules<'a> {
         ignored
     }
 
-    /// Whether an entry of a folder that is not ignored is ignored. The nearest file with a
-    /// matching rule decides.
+    /// The nearest file with a matching rule decides. The folder itself is not ignored.
     fn ignores(&mut self, folder: &str, path: &str, is_folder: bool) -> bool {
         // This reads the rules of all parent folders.
         self.is_ignored_folder(folder);
         let name = path.rfind('/').map(|slash| slash + 1);
         let decision = |list: &List<Ignore>| {
-            let found = pattern_matching_relative_path(
-                list,
-                path.into(),
-                name,
-                Some(is_folder),
-                self.case,
-            )?;
+            let (path, is_folder) = (path.into(), Some(is_folder));
+            let found = pattern_matching_relative_path(list, path, name, is_folder, self.case)?;
             Some(!found.pattern.is_negative())
         };
         let ends = std::iter::successors(Some(folder), |folder| match folder.rsplit_once('/') {
@@ -247,13 +234,11 @@ fn patterns(file: &Path, top: Option<&Path>) -> Option<List<Ignore>> {
 /// The user's ignore file: `core.excludesFile`, or git's default.
 fn excludes_file(repository: &Repository, home: Option<&Path>) -> Option<PathBuf> {
     let path = repository.excludes_file.clone().or_else(|| {
-        user_settings(home).find_map(|config| {
-            let path = config.string("core.excludesFile")?;
-            Some(PathBuf::from(path.to_string()))
-        })
+        let path = user_settings(home).find_map(|config| config.string("core.excludesFile"));
+        path.map(|path| PathBuf::from(path.to_string()))
     });
     match path {
-        Some(path) => Some(expand_home(&path, home)),
+        Some(path) => Some(files::expand_home(&path, home)),
         None => home.map(|home| home.join(".config/git/ignore")),
     }
 }

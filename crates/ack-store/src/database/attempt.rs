@@ -1,5 +1,4 @@
-//! How a store is read while others write it: in place, through SQLite's log, or from a private
-//! copy.
+//! Reads a store that others write: in place, through SQLite's log, or from a private copy.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,16 +9,14 @@ use parking_lot::MutexGuard;
 use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
 
-use super::{Database, MAX_EAGER_COPY_BYTES};
+use super::{Access, Database, MAX_EAGER_COPY_BYTES, Origin};
 use crate::copies::{CopyFiles, PrivateCopy};
 use crate::open::{self, FileState, Opening, Sidecars};
-use crate::source::{Access, Origin};
 use crate::{StoreError, StoreProblem, idle_connections};
 
 /// How many disturbed reads without locks are allowed before a copy is made.
 const MAX_DISTURBED_READS: u32 = 3;
-/// If a read takes longer than this and is disturbed, the next attempt makes a copy: the same
-/// writer would disturb it again.
+/// After a longer disturbed read a copy is made: the same writer would disturb it again.
 const SLOW_READ: Duration = Duration::from_millis(250);
 /// The largest database with a log that is copied into memory before it is scanned: a reader of a log
 /// holds back checkpoints for as long as it reads, and the log of many readers may never be merged.
@@ -138,9 +135,9 @@ impl Database {
         if !is_unchanged {
             return None;
         }
-        let idle_connection =
-            connection.filter(|connection| connection.execute_batch("COMMIT").is_ok());
-        if let Some(connection) = idle_connection {
+        if let Some(connection) = connection
+            && connection.execute_batch("COMMIT").is_ok()
+        {
             idle_connections::put(path, state.clone(), connection);
         }
         Some(result)
@@ -189,8 +186,7 @@ impl Database {
         copy.read(|connection| read(Origin::of(connection, Opening::Copied, state)))?
     }
 
-    /// A private copy of `state`, or `None` if the files changed during the copy. The caller holds
-    /// the gate.
+    /// A private copy; `None` if the files changed meanwhile. The caller holds the gate.
     pub(super) fn private_copy(
         &self,
         path: &Path,
@@ -211,8 +207,7 @@ impl Database {
             return Ok(None);
         }
         let copy = Arc::new(files.open()?);
-        let kept = PrivateCopy::may_be_kept().then(|| (state.clone(), Arc::clone(&copy)));
-        *cached = kept;
+        *cached = PrivateCopy::may_be_kept().then(|| (state.clone(), Arc::clone(&copy)));
         Ok(Some(copy))
     }
 }
@@ -222,8 +217,7 @@ fn image_of(path: &Path) -> Result<Connection, StoreError> {
     let source = open::connect(path, Opening::Live)?;
     #[expect(clippy::disallowed_methods, reason = "the image is what is in memory")]
     let mut image = Connection::open_in_memory()?;
-    let copied = Backup::new(&source, &mut image)?.step(-1)?;
-    if copied != StepResult::Done {
+    if Backup::new(&source, &mut image)?.step(-1)? != StepResult::Done {
         return Err(StoreProblem::Locked.at(path));
     }
     open::harden(&image)?;

@@ -1,16 +1,13 @@
-//! Reads a store whose writer holds its lock.
-//!
-//! The last commit can still be read if the database file is unchanged since before the lock, or if
-//! a journal shows that it is. Otherwise the caller waits, for a limited time.
+//! Reads a store whose writer holds its lock: its last commit, if the database file is unchanged
+//! since before the lock, or a journal shows it. Otherwise the caller waits, for a limited time.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
-use super::{Database, MAX_EAGER_COPY_BYTES};
+use super::{Database, MAX_EAGER_COPY_BYTES, Origin};
 use crate::open::{FileState, Opening, Sidecars};
-use crate::source::Origin;
 use crate::{StoreError, StoreProblem};
 
 /// How long to wait for a lock while the files under it do not change.
@@ -21,12 +18,9 @@ const MAX_LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 /// A lock that was last observed longer ago than this may be a different one.
 const LOCK_OBSERVATION_TTL: Duration = Duration::from_secs(10);
 
-/// What is known about a writer that holds its lock.
 #[derive(Debug, Default)]
 pub(super) struct LockState {
-    /// The files under the lock.
     observed: Option<LockObservation>,
-    /// The last state that was read while no lock was held.
     unlocked: Option<FileState>,
     /// When the store was last read while locked, unless it has been read unlocked since.
     read_while_locked: Option<Timestamp>,
@@ -41,8 +35,7 @@ struct LockObservation {
 }
 
 impl Database {
-    /// When this store was last read while a writer held its lock, unless it has been read unlocked
-    /// since. Such an answer lacks what the writer has not committed.
+    /// When it was last read while a writer held its lock, unless it was read unlocked since.
     pub fn read_while_locked(&self) -> Option<Timestamp> {
         self.lock.lock().read_while_locked
     }
@@ -52,8 +45,7 @@ impl Database {
         *self.lock.lock() = LockState { unlocked: unlocked.cloned(), ..LockState::default() };
     }
 
-    /// Reads a locked database if the last commit can be read despite the lock. `None` means that
-    /// the caller should wait and try again.
+    /// Reads the last commit if that is possible. `None` means to wait and try again.
     pub(super) fn try_while_locked<T>(
         &self,
         path: &Path,

@@ -1,11 +1,9 @@
-//! The decisions about content, under whatever id.
-//!
-//! The id of a note comes from its file, so a copy or another file name gives the same content
-//! another id. A person who rejected it rejected the content. Only decisions that hide a memory
-//! apply in this way; an approval applies only to the memory that was reviewed.
+//! The decisions about content, under whatever id: a copy, or a new file name, gives the same note
+//! another one, and a person who rejected it rejected the content. An approval applies only to the
+//! memory that was reviewed.
 //!
 //! Of several memories with one content, the newest decision about each counts, and the strictest
-//! of these applies: as long as one of them is rejected, so is a copy without a decision.
+//! of these applies to a copy without a decision.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -15,10 +13,8 @@ use ack_api::text;
 
 use super::LoggedDecisions;
 
-/// The contents that agents must not see under another id.
 #[derive(Debug, Default, Clone)]
 pub struct Contents {
-    /// What hides each of them, the strictest first.
     by_digest: HashMap<String, Vec<ExcludedContent>>,
 }
 
@@ -44,23 +40,24 @@ struct ExcludedContent {
     strictness: Strictness,
     line: Reverse<usize>,
     id: String,
-    /// The memory that took its place.
     successor: Option<String>,
 }
 
 impl Contents {
-    /// What the log says about each content.
     pub(super) fn of(by_id: &HashMap<String, LoggedDecisions>) -> Self {
         let mut contents = Self::default();
         for (id, decided) in by_id {
             for (content, (line, decision)) in newest_of(decided) {
-                let strictness = match strictness(decision.verdict) {
-                    Some(strictness) => strictness,
-                    None if decided.is_unreadable => Strictness::Unreadable,
-                    None => continue,
+                let strictness = match decision.verdict {
+                    Verdict::Reject => Strictness::Rejected,
+                    Verdict::Stage | Verdict::Supersede | Verdict::Merge => Strictness::Waits,
+                    _ if decided.is_unreadable => Strictness::Unreadable,
+                    // It withholds nothing.
+                    Verdict::Approve | Verdict::Promote | Verdict::Edit | Verdict::Withdraw => {
+                        continue;
+                    }
                 };
-                let excluded = contents.by_digest.entry(content.to_owned()).or_default();
-                excluded.push(ExcludedContent {
+                contents.by_digest.entry(content.to_owned()).or_default().push(ExcludedContent {
                     strictness,
                     line: Reverse(line),
                     id: id.clone(),
@@ -72,15 +69,13 @@ impl Contents {
         contents
     }
 
-    /// Whether no content is withheld from agents.
     pub fn is_empty(&self) -> bool {
         self.by_digest.is_empty()
     }
 
     /// What keeps content from being served under this id; `None` if nothing does.
     pub(super) fn exclusion(&self, id: &str, digest: &str) -> Option<Exclusion<'_>> {
-        let mut excluded = self.by_digest.get(digest)?.iter();
-        let other = excluded.find(|other| {
+        let other = self.by_digest.get(digest)?.iter().find(|other| {
             let is_successor = other.strictness != Strictness::Unreadable
                 && other.successor.as_deref() == Some(id);
             other.id != id && !is_successor
@@ -89,17 +84,7 @@ impl Contents {
     }
 }
 
-/// How strictly a decision withholds content; `None` if it does not.
-const fn strictness(verdict: Verdict) -> Option<Strictness> {
-    match verdict {
-        Verdict::Reject => Some(Strictness::Rejected),
-        Verdict::Stage | Verdict::Supersede | Verdict::Merge => Some(Strictness::Waits),
-        Verdict::Approve | Verdict::Promote | Verdict::Edit | Verdict::Withdraw => None,
-    }
-}
-
-/// The newest decision about each content that a memory had, with its line in the log. A `withdraw`
-/// cancels all earlier ones.
+/// The newest decision about each content of a memory, with its line; a `withdraw` cancels them.
 fn newest_of(decided: &LoggedDecisions) -> HashMap<&str, (usize, &Decision)> {
     let mut newest = HashMap::new();
     for (decision, line) in decided.lines.iter().zip(&decided.numbers) {

@@ -28,7 +28,6 @@ pub struct DecisionLog {
     loaded: Mutex<Option<LoadedLog>>,
 }
 
-/// The list of those who may decide.
 #[derive(Debug)]
 struct SignersFile {
     path: PathBuf,
@@ -46,7 +45,6 @@ struct LoadedLog {
     decisions: Result<Arc<Decisions>, LogProblem>,
 }
 
-/// What metadata say about a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum FileState {
     Missing,
@@ -68,20 +66,16 @@ impl FileState {
         }
     }
 
-    /// Whether an equal state later proves that nothing was written in between.
     fn is_settled(&self, path: &Path) -> bool {
         match self {
             Self::Missing => true,
-            Self::There(state) => {
-                let settled = |state: &QuickState| state.is_settled(SystemTime::now());
-                state.as_ref().is_some_and(settled) && disk::is_local(path)
-            }
+            Self::There(None) => false,
+            Self::There(Some(state)) => state.is_settled(SystemTime::now()) && disk::is_local(path),
         }
     }
 }
 
 impl DecisionLog {
-    /// A log at `path`, which may be missing.
     pub fn new(path: PathBuf) -> Self {
         Self { seal: seal_path(&path), path, signers: None, loaded: Mutex::default() }
     }
@@ -145,8 +139,7 @@ impl DecisionLog {
                 files::read(&self.path, MAX_LOG_BYTES).map_err(|error| self.unreadable(error))?
             }
         };
-        let before = known.as_ref().and_then(|known| known.signers.as_ref());
-        let signers = self.read_signers(before)?;
+        let signers = self.read_signers(known.as_ref().and_then(|known| known.signers.as_ref()))?;
         // Equal content need not be parsed again.
         let version = version_of(&content, signers.as_deref());
         let is_same =
@@ -172,7 +165,6 @@ impl DecisionLog {
         decisions.map_err(|problem| self.lost(problem))
     }
 
-    /// Who may decide, if that is limited.
     pub fn signers(&self) -> Result<Option<Arc<Signers>>, StoreError> {
         self.read_signers(None)
     }
@@ -182,9 +174,7 @@ impl DecisionLog {
         &self,
         known: Option<&Arc<Signers>>,
     ) -> Result<Option<Arc<Signers>>, StoreError> {
-        let Some(file) = &self.signers else {
-            return Ok(None);
-        };
+        let Some(file) = &self.signers else { return Ok(None) };
         let content = files::read(&file.path, MAX_SIGNERS_BYTES);
         let content = content.map_err(|error| StoreProblem::Signers(error).at(&file.path))?;
         let signers = Signers::parse(&content, &file.scope);
@@ -201,8 +191,7 @@ impl DecisionLog {
     }
 }
 
-/// Whether a file holds something other than a log: no line of it begins like one, so every
-/// rejection in it is lost.
+/// Whether no line begins like one of a log, so that every rejection is lost.
 fn is_not_a_log(content: &[u8]) -> bool {
     let begins_an_object = |line: &[u8]| {
         let rest = line.strip_prefix(b"{").map(<[u8]>::trim_ascii_start);

@@ -1,10 +1,9 @@
 //! The seal of a decision log: a hash of each line that was in the log when it was last written.
 //!
-//! A log that lost a line may have lost a rejection, and nothing in the log tells. So
-//! `decisions.seal` lies beside it, and a log in which a sealed line is missing serves nothing. The
-//! order does not matter, and a log may have more lines, so that two logs can be merged line by
-//! line; so can two seals. The hash finds accidents, not forgeries: whoever can write one file can
-//! write both.
+//! Nothing in a log tells whether it lost a line, which may be a rejection. So a log in which a
+//! line of `decisions.seal` is missing serves nothing. Order does not matter, and more lines may
+//! follow, so that two logs, and two seals, can be merged line by line. The hash finds accidents,
+//! not forgeries: whoever can write one file can write both.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -16,9 +15,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::lines_of;
 
 const MAX_SEAL_BYTES: u64 = 64 << 20;
-/// The length of a hash in hexadecimal.
 const HASH_DIGITS: usize = 16;
-/// The first line of the file.
 const HEAD: &str = "# the lines of decisions.jsonl that must not be lost; written by ack-memory";
 /// What marks a line that another program wrote.
 const FOREIGN: &str = " ?";
@@ -36,12 +33,9 @@ struct SealedLine {
     origin: LineOrigin,
 }
 
-/// How a line came into the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineOrigin {
-    /// This program wrote it.
     Own,
-    /// Another program wrote it.
     Foreign,
     /// This program is about to write it. If it is killed, the line may be missing.
     Pending,
@@ -55,14 +49,12 @@ pub fn seal_path(log: &Path) -> PathBuf {
 }
 
 impl Seal {
-    /// Reads a seal; `None` if there is none.
     pub fn load(path: &Path) -> std::io::Result<Option<Self>> {
         let text = Self::text(path)?;
         let seal = text.map(|text| Self::parse(&text)).transpose();
         seal.map_err(|DamagedSeal| ErrorKind::InvalidData.into())
     }
 
-    /// The text of a seal; `None` if there is none.
     pub(super) fn text(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
         match files::read(path, MAX_SEAL_BYTES) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -71,8 +63,7 @@ impl Seal {
     }
 
     pub fn parse(text: &[u8]) -> Result<Self, DamagedSeal> {
-        let text = str::from_utf8(text).map_err(|_| DamagedSeal)?;
-        let mut lines = text.lines().map(str::trim_end);
+        let mut lines = str::from_utf8(text).map_err(|_| DamagedSeal)?.lines().map(str::trim_end);
         if lines.next() != Some(HEAD) {
             return Err(DamagedSeal);
         }
@@ -80,33 +71,31 @@ impl Seal {
         let lines = lines.filter(|line| !line.is_empty() && *line != HEAD);
         let lines = lines.map(|line| {
             let (hash, mark) = line.split_at_checked(HASH_DIGITS).ok_or(DamagedSeal)?;
+            // `from_str_radix` takes a sign too.
             let is_hex = hash.bytes().all(|digit| digit.is_ascii_hexdigit());
             let hash = u64::from_str_radix(hash, 16).ok().filter(|_| is_hex);
-            Ok(SealedLine {
-                hash: hash.ok_or(DamagedSeal)?,
-                origin: match mark {
-                    "" => LineOrigin::Own,
-                    FOREIGN => LineOrigin::Foreign,
-                    PENDING => LineOrigin::Pending,
-                    _ => return Err(DamagedSeal),
-                },
-            })
+            let origin = match mark {
+                "" => LineOrigin::Own,
+                FOREIGN => LineOrigin::Foreign,
+                PENDING => LineOrigin::Pending,
+                _ => return Err(DamagedSeal),
+            };
+            Ok(SealedLine { hash: hash.ok_or(DamagedSeal)?, origin })
         });
         Ok(Self { lines: lines.collect::<Result<_, _>>()? })
     }
 
-    /// The seal of a log that gets more lines of this program at its end. Lines that an earlier
-    /// seal does not know are another program's; without an earlier seal, nobody knows.
+    /// The seal of a log with more lines at its end. Lines that an earlier seal does not know are
+    /// another program's; without one, nobody knows.
     #[must_use]
     pub fn of(log: &[u8], before: Option<&Self>, more: &[u8], origin: LineOrigin) -> Self {
         let mut walk = before.map(Self::walk);
         let there = lines_of(log).map(|(_, line)| {
-            let hash = line_hash(line);
-            let is_foreign = walk.as_mut().is_some_and(|walk| !walk.is_own(hash));
+            let is_foreign = walk.as_mut().is_some_and(|walk| !walk.is_own(line));
             let origin = if is_foreign { LineOrigin::Foreign } else { LineOrigin::Own };
-            SealedLine { hash, origin }
+            SealedLine { hash: xxh3_64(line), origin }
         });
-        let new = lines_of(more).map(|(_, line)| SealedLine { hash: line_hash(line), origin });
+        let new = lines_of(more).map(|(_, line)| SealedLine { hash: xxh3_64(line), origin });
         Self { lines: there.chain(new).collect() }
     }
 
@@ -125,11 +114,9 @@ impl Seal {
 
     /// Whether it fits a log without lines.
     pub(super) fn fits_nothing(&self) -> bool {
-        let mut lines = self.lines.iter();
-        lines.all(|line| line.origin == LineOrigin::Pending)
+        self.lines.iter().all(|line| line.origin == LineOrigin::Pending)
     }
 
-    /// Compares the seal with the lines of a log.
     pub(super) fn walk(&self) -> SealWalk {
         let lines = self.lines.iter();
         let own = lines.clone().filter(|line| line.origin != LineOrigin::Foreign);
@@ -143,7 +130,6 @@ impl Seal {
 
 /// A comparison of a seal with a log, whose lines come one by one.
 pub(super) struct SealWalk {
-    /// The hashes of the lines that this program wrote.
     own: FxHashSet<u64>,
     /// The hashes of the lines that the log must have and that did not come yet.
     missing: FxHashSet<u64>,
@@ -151,18 +137,13 @@ pub(super) struct SealWalk {
 
 impl SealWalk {
     /// Takes the next line of the log. Returns whether this program wrote it.
-    pub(super) fn is_own(&mut self, hash: u64) -> bool {
+    pub(super) fn is_own(&mut self, line: &[u8]) -> bool {
+        let hash = xxh3_64(line);
         self.missing.remove(&hash);
         self.own.contains(&hash)
     }
 
-    /// How many lines of the seal the log does not have.
     pub(super) fn lost(&self) -> usize {
         self.missing.len()
     }
-}
-
-/// The hash of a line, without the spaces around it.
-pub(super) fn line_hash(line: &[u8]) -> u64 {
-    xxh3_64(line)
 }

@@ -3,8 +3,8 @@
 //! (<https://cvsweb.openbsd.org/src/usr.bin/ssh/PROTOCOL.sshsig>).
 //!
 //! A signature covers the SHA-256 of every line of one batch, and the name of the scope. Lines may
-//! be merged and reordered freely. The newest by its own time counts, so an old line that is
-//! appended again changes nothing.
+//! be merged and reordered: the newest by its own time counts, so one that is appended again
+//! changes nothing.
 
 use std::collections::HashMap;
 
@@ -22,29 +22,22 @@ use super::lines_of;
 
 /// What the signatures are for, so that one made for another purpose does not count.
 pub const NAMESPACE: &str = "ack-memory";
-/// The options of a line that are known besides the two times.
-const CERT_AUTHORITY: &str = "cert-authority";
 /// Security keys end their signatures with a byte of flags and a counter of four bytes.
 const SK_TRAILER_BYTES: usize = 5;
-/// The flag that says that somebody touched the key.
 const SK_TOUCHED: u8 = 1;
 
-/// A SHA-256 in hexadecimal digits.
 type LineDigest = String;
 
-/// The people who may decide about a scope.
 #[derive(Debug)]
 pub struct Signers {
     scope: String,
     keys: Vec<AllowedKey>,
     problems: Vec<String>,
     version: u64,
-    /// The keys that made the signatures that were seen, by the digest of their lines. Checking one
-    /// takes longer than reading a hundred lines.
+    /// The key of each signature that was seen: checking one takes as long as a hundred lines.
     checked: Mutex<HashMap<LineDigest, Option<usize>>>,
 }
 
-/// One line of the file.
 #[derive(Debug)]
 struct AllowedKey {
     key: PublicKey,
@@ -83,12 +76,10 @@ impl Signers {
         signers
     }
 
-    /// The lines that cannot be used.
     pub fn problems(&self) -> &[String] {
         &self.problems
     }
 
-    /// A number that changes whenever the file does.
     pub(super) const fn version(&self) -> u64 {
         self.version
     }
@@ -117,8 +108,7 @@ impl Signers {
         message
     }
 
-    /// The line that follows the lines of a batch; `None` if nobody who may sign made the
-    /// signature.
+    /// The line that follows a batch; `None` if nobody who may sign made the signature.
     pub fn signature_line(&self, lines: &str, signature: &str) -> Option<String> {
         let line = SignatureLine { signature: signature.to_owned(), lines: digests_of(lines) };
         self.signer(&line).map(|_| line.to_line())
@@ -141,9 +131,7 @@ impl Signers {
     pub(super) fn signed_lines(&self, log: &[u8]) -> SignedLines<'_> {
         let mut by_digest = HashMap::<LineDigest, Vec<usize>>::new();
         for (_, text) in lines_of(log) {
-            let Some(line) = signature_line(text) else {
-                continue;
-            };
+            let Some(line) = signature_line(text) else { continue };
             let digest = sha256(text);
             let known = self.checked.lock().get(&digest).copied();
             let signer = known.unwrap_or_else(|| {
@@ -169,15 +157,10 @@ pub(super) struct SignedLines<'a> {
 impl SignedLines<'_> {
     /// Whether somebody who was allowed to at that time signed a line.
     pub(super) fn cover(&self, line: &[u8], decision: &Decision) -> bool {
-        let Some(keys) = self.by_digest.get(&sha256(line)) else {
-            return false;
-        };
-        let Ok(time) = decision.time.parse::<Timestamp>() else {
-            return false;
-        };
-        let keys = keys.iter().filter_map(|key| self.signers.keys.get(*key));
-        let mut keys = keys.map(|key| &key.key);
-        keys.any(|key| self.signers.allows_key(key, time))
+        let Some(keys) = self.by_digest.get(&sha256(line)) else { return false };
+        let Ok(time) = decision.time.parse() else { return false };
+        let mut keys = keys.iter().filter_map(|key| self.signers.keys.get(*key));
+        keys.any(|key| self.signers.allows_key(&key.key, time))
     }
 }
 
@@ -189,34 +172,33 @@ pub(super) fn signature_line(line: &[u8]) -> Option<SignatureLine> {
     serde_json::from_slice(line).ok()
 }
 
-/// Whether the person touched the key, if it is one that can tell.
 fn is_touched(signature: &SshSig) -> bool {
     let key = signature.public_key();
     if !key.is_sk_ed25519() && !key.is_sk_ecdsa_p256() {
         return true;
     }
-    let bytes = signature.signature_bytes();
-    let flags = bytes.len().checked_sub(SK_TRAILER_BYTES);
-    let flags = flags.and_then(|at| bytes.get(at));
+    let flags = signature.signature_bytes().iter().nth_back(SK_TRAILER_BYTES - 1);
     flags.is_some_and(|flags| flags & SK_TOUCHED != 0)
 }
 
 /// The key of a line, with the times between which it counts; `None` if it is for other purposes.
 fn allowed_key(line: &str) -> Result<Option<AllowedKey>, String> {
     let (_, rest) = split_field(line);
-    let parse = |text: &str| PublicKey::from_openssh(text.trim());
-    let (options, key) = match parse(rest) {
+    let (options, key) = match PublicKey::from_openssh(rest.trim()) {
         Ok(key) => ("", key),
         Err(_) => {
             let (options, rest) = split_field(rest);
-            let key = parse(rest)
-                .map_err(|_| "it is not `NAMES [OPTIONS] KEYTYPE KEY`, see ssh-keygen(1)");
-            (options, key?)
+            let key = PublicKey::from_openssh(rest.trim());
+            let form = "it is not `NAMES [OPTIONS] KEYTYPE KEY`, see ssh-keygen(1)";
+            (options, key.map_err(|_| form)?)
         }
     };
-    if !is_supported(&key) {
-        let kind = key.algorithm();
-        return Err(format!("keys of type {} are not supported", kind.as_str()));
+    match key.algorithm() {
+        Algorithm::Ed25519
+        | Algorithm::SkEd25519
+        | Algorithm::SkEcdsaSha2NistP256
+        | Algorithm::Ecdsa { curve: EcdsaCurve::NistP256 } => {}
+        other => return Err(format!("keys of type {} are not supported", other.as_str())),
     }
     let mut allowed = AllowedKey { key, after: None, before: None };
     for option in split_quoted(options, ',') {
@@ -228,25 +210,13 @@ fn allowed_key(line: &str) -> Result<Option<AllowedKey>, String> {
             "namespaces" => return Ok(None),
             "valid-after" => allowed.after = Some(time(value)?),
             "valid-before" => allowed.before = Some(time(value)?),
-            CERT_AUTHORITY => {
-                return Err(format!(
-                    "`{CERT_AUTHORITY}` is not supported; list the keys themselves"
-                ));
+            "cert-authority" => {
+                return Err("`cert-authority` is not supported; list the keys themselves".into());
             }
             name => return Err(format!("unknown option `{}`", text::line(name, 40))),
         }
     }
     Ok(Some(allowed))
-}
-
-fn is_supported(key: &PublicKey) -> bool {
-    matches!(
-        key.algorithm(),
-        Algorithm::Ed25519
-            | Algorithm::SkEd25519
-            | Algorithm::SkEcdsaSha2NistP256
-            | Algorithm::Ecdsa { curve: EcdsaCurve::NistP256 }
-    )
 }
 
 /// A time of the file: `YYYYMMDD`, `YYYYMMDDHHMM` or `YYYYMMDDHHMMSS`, in UTC with or without `Z`.
@@ -281,8 +251,7 @@ fn sha256(line: &[u8]) -> LineDigest {
 }
 
 fn digests_of(lines: &str) -> Vec<String> {
-    let lines = lines_of(lines.as_bytes());
-    lines.map(|(_, line)| sha256(line)).collect()
+    lines_of(lines.as_bytes()).map(|(_, line)| sha256(line)).collect()
 }
 
 pub(super) fn hex(bytes: &[u8]) -> String {
@@ -301,8 +270,7 @@ mod tests {
         "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILM+rvN+ot98qgEN796jTiQfZfG1KaT0PtFDJ/XFSqti";
 
     fn allows(file: &str, time: &str) -> bool {
-        let signers = Signers::parse(file.as_bytes(), "alpha");
-        signers.allows(KEY, time.parse().unwrap())
+        Signers::parse(file.as_bytes(), "alpha").allows(KEY, time.parse().unwrap())
     }
 
     #[test]
@@ -355,8 +323,7 @@ mod tests {
         for (flags, counts) in [(1, true), (5, true), (0, false), (4, false)] {
             let (key, signature) = security_key(&message, flags);
             let signers = Signers::parse(format!("ana {key}\n").as_bytes(), "alpha");
-            let line = signers.signature_line(lines, &signature);
-            assert_eq!(line.is_some(), counts, "{flags}");
+            assert_eq!(signers.signature_line(lines, &signature).is_some(), counts, "{flags}");
         }
     }
 }

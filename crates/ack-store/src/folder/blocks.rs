@@ -11,9 +11,7 @@ const MAX_CONTEXT_CHARS: usize = 200;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Block {
     pub headings: Vec<String>,
-    /// The paragraph that introduces the list, ending with a colon.
     pub lead: Option<String>,
-    /// Its text, without the mark of the list.
     pub text: String,
     pub is_item: bool,
 }
@@ -32,11 +30,9 @@ pub fn blocks(text: &str) -> Vec<Block> {
 #[derive(Default)]
 struct Splitter {
     blocks: Vec<Block>,
-    /// The headings above, with their levels.
     headings: Vec<(usize, String)>,
     lead: Option<String>,
     open: Option<OpenBlock>,
-    /// How many empty lines came since the last line with text.
     blank_lines: usize,
 }
 
@@ -45,9 +41,7 @@ struct OpenBlock {
     text: String,
     /// The indentation of an item's mark; `None` for a paragraph.
     item: Option<usize>,
-    /// How far its text is indented.
     indent: usize,
-    /// Whether the steps of a numbered list are part of it.
     has_steps: bool,
 }
 
@@ -64,7 +58,8 @@ impl Splitter {
         } else if let Some((level, title)) = heading(trimmed).filter(|_| indent < 4) {
             self.close();
             self.lead = None;
-            self.open_section(level, title);
+            self.headings.retain(|(other, _)| *other < level);
+            self.headings.push((level, text::line(title, MAX_CONTEXT_CHARS)));
         } else if is_rule(trimmed) {
             self.close();
             self.lead = None;
@@ -122,23 +117,15 @@ impl Splitter {
     fn append_or_open(&mut self, line: &str) {
         let open = self.open.get_or_insert_default();
         if !open.text.is_empty() {
-            let breaks = 1 + self.blank_lines.min(1);
-            open.text.extend(std::iter::repeat_n('\n', breaks));
+            open.text.extend(std::iter::repeat_n('\n', 1 + self.blank_lines.min(1)));
         }
         let indent = line.len() - line.trim_start().len();
         let indent = line.floor_char_boundary(indent.min(open.indent));
         open.text.push_str(line.get(indent..).unwrap_or(line).trim_end());
     }
 
-    fn open_section(&mut self, level: usize, title: &str) {
-        self.headings.retain(|(other, _)| *other < level);
-        self.headings.push((level, text::line(title, MAX_CONTEXT_CHARS)));
-    }
-
     fn close(&mut self) {
-        let Some(open) = self.open.take() else {
-            return;
-        };
+        let Some(open) = self.open.take() else { return };
         if open.text.trim().is_empty() {
             return;
         }
@@ -168,7 +155,6 @@ fn is_rule(line: &str) -> bool {
         && line.chars().all(|c| Some(c) == mark || c == ' ')
 }
 
-/// Whether a paragraph introduces what follows.
 fn is_lead(text: &str) -> bool {
     let text = text.trim_end().trim_end_matches(['*', '_']);
     text.ends_with([':', '：']) && !text.contains("\n\n")
@@ -176,7 +162,6 @@ fn is_lead(text: &str) -> bool {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Item<'t> {
-    /// How far its mark is indented.
     pub indent: usize,
     text_indent: usize,
     pub is_numbered: bool,
@@ -204,20 +189,9 @@ pub fn item(line: &str) -> Option<Item<'_>> {
 mod tests {
     use super::*;
 
-    fn texts(text: &str) -> Vec<(String, String)> {
-        let blocks = blocks(text).into_iter();
-        blocks
-            .map(|block| {
-                let mut context = block.headings;
-                context.extend(block.lead);
-                (context.join(" > "), block.text)
-            })
-            .collect()
-    }
-
     #[test]
     fn a_text_is_split_into_paragraphs_and_items() {
-        let found = texts(
+        let found = blocks(
             "# Top\nFirst line\nsecond line.\n\n## List\nRules:\n\n- one\n  more\n  - inner\n\n  ```\n  code\n  ```\n- two\nlazy\n\nAfter.\n\n    indented\n\n\
              Steps:\n1. a\n   - b\n2. c\n\n1. alone\n2. other\n***\n# Under\nlast\n```sh\nrun\n\nit\n```\n",
         );
@@ -229,7 +203,11 @@ mod tests {
             ("Top > List", "Steps:\n1. a\n   - b\n2. c\n\n1. alone\n2. other"),
             ("Under", "last\n```sh\nrun\n\nit\n```"),
         ];
+        let found = found.into_iter().map(|block| {
+            let context: Vec<String> = block.headings.into_iter().chain(block.lead).collect();
+            (context.join(" > "), block.text)
+        });
         let expected = expected.map(|(context, text)| (context.to_owned(), text.to_owned()));
-        assert_eq!(found, expected);
+        assert_eq!(found.collect::<Vec<_>>(), expected);
     }
 }

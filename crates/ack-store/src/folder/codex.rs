@@ -4,7 +4,6 @@
 const HEADER_KEYS: [&str; 6] =
     ["thread_id", "session_id", "updated_at", "rollout_path", "cwd", "git_branch"];
 
-/// The header of a rollout's summary.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Rollout {
     pub session: Option<String>,
@@ -13,7 +12,6 @@ pub struct Rollout {
     pub project: Option<String>,
 }
 
-/// Splits a summary into its header and its text.
 pub fn split(summary: &str) -> (Rollout, &str) {
     let mut rollout = Rollout::default();
     let mut rest = summary;
@@ -30,17 +28,14 @@ pub fn split(summary: &str) -> (Rollout, &str) {
     (rollout, rest)
 }
 
-/// The key and the value of the first line, and what follows it.
 fn header_line(text: &str) -> Option<(&str, &str, &str)> {
     let (line, after) = text.split_once('\n').unwrap_or((text, ""));
     let (key, value) = line.split_once(':')?;
     HEADER_KEYS.contains(&key).then_some((key, value.trim(), after))
 }
 
-/// The last part of a path, of this system or of Windows.
 fn last_part(path: &str) -> Option<String> {
-    let mut parts = path.rsplit(['/', '\\']);
-    let name = parts.find(|part| !part.is_empty() && !part.ends_with(':'))?;
+    let name = path.rsplit(['/', '\\']).find(|part| !part.is_empty() && !part.ends_with(':'))?;
     Some(name.to_owned())
 }
 

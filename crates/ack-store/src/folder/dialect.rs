@@ -9,10 +9,8 @@ use super::front_matter::split;
 use super::{instructions, listing, note};
 use crate::layout::Profile;
 
-/// Names of files that are not notes.
 const RESERVED: [&str; 2] = ["index.md", "log.md"];
 
-/// Which program writes the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     /// What Gemini CLI and Qwen Code were told to remember, in a file of instructions.
@@ -34,11 +32,9 @@ pub enum Dialect {
     MemoryBank,
     /// A workspace of OpenClaw, in which most files are no memories.
     OpenClaw,
-    /// One file of JSON lines.
     ServerMemory,
 }
 
-/// How a file is cut into memories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
     /// It is one memory.
@@ -190,8 +186,7 @@ impl Dialect {
     /// How a file is cut into memories; `None` if it holds none.
     pub(super) fn cut(self, relative: &Path) -> Option<Cut> {
         let files = self.row()?.files;
-        let file = files.iter().find(|(files, _)| self.fits(files, relative));
-        file.map(|(_, cut)| *cut)
+        files.iter().find(|(files, _)| self.fits(files, relative)).map(|(_, cut)| *cut)
     }
 
     fn fits(self, files: &str, relative: &Path) -> bool {
@@ -215,7 +210,6 @@ impl Dialect {
         }
     }
 
-    /// Whether a folder may hold files with memories.
     pub(super) fn enters(self, relative: &Path) -> bool {
         let folder = format!("{}/", relative.to_string_lossy());
         let files = self.row().into_iter().flat_map(|row| row.files);
@@ -235,7 +229,6 @@ fn is_below(path: &str, folder: &str) -> bool {
     folder.ends_with('/') && path.starts_with(folder)
 }
 
-/// Whether the index of a folder names a version of the Open Knowledge Format.
 fn is_knowledge(folder: &Path) -> bool {
     const HEAD_BYTES: u64 = 8 << 10;
     let head = files::read_head(&folder.join("index.md"), HEAD_BYTES);

@@ -10,19 +10,17 @@ use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIter
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::dialect::Dialect;
-use super::lines;
 use super::listing::FileEntry;
 use super::note::{self, Note};
-use super::parse;
 use super::rows::Content;
+use super::{lines, parse};
 use crate::{StoreError, StoreProblem};
 
 pub const MAX_FILE_BYTES: u64 = 8 << 20;
 const MAX_LINES_BYTES: u64 = 64 << 20;
 const MAX_FOLDER_BYTES: u64 = 512 << 20;
 const MIN_FILES_PER_THREAD: usize = 64;
-/// How much of a file of JSON lines is read to find out what it holds, or of a session to find the
-/// folder in which it ran.
+/// How much shows what a file of JSON lines holds, or in which folder a session ran.
 const HEAD_BYTES: u64 = 64 << 10;
 
 #[derive(Debug, Clone)]
@@ -30,8 +28,8 @@ pub struct ReadFile {
     pub entry: FileEntry,
     /// Whether the file may have changed after the read without a change of its metadata.
     pub is_fresh: bool,
-    /// A hash of its content; 0 if it was left out.
-    pub hash: u64,
+    /// `None` if it was left out.
+    pub content: Option<Content>,
     /// Git's object names for its content, if they are needed.
     pub object_names: Option<ObjectNames>,
     pub problem: Option<String>,
@@ -40,18 +38,6 @@ pub struct ReadFile {
 }
 
 impl ReadFile {
-    fn new(entry: &FileEntry) -> Self {
-        Self {
-            entry: entry.clone(),
-            is_fresh: false,
-            hash: 0,
-            object_names: None,
-            problem: None,
-            partial_problem: None,
-            is_unreadable: false,
-        }
-    }
-
     /// Reads the notes in the file. `fits` tells whether it may be read besides the others.
     ///
     /// # Errors
@@ -66,8 +52,7 @@ impl ReadFile {
         let entry = &self.entry;
         let max_bytes = max_bytes(&entry.relative);
         if entry.length > max_bytes {
-            let max = max_bytes >> 20;
-            return Err(format!("is larger than {max} MB and was left out"));
+            return Err(format!("is larger than {} MB and was left out", max_bytes >> 20));
         }
         if !fits {
             let max = MAX_FOLDER_BYTES >> 20;
@@ -81,29 +66,20 @@ impl ReadFile {
         let content = content.map_err(|error| format!("cannot be read: {error}"))?;
         self.is_unreadable = false;
         self.is_fresh = !entry.is_settled(begun) || content.len() as u64 != entry.length;
-        self.hash = xxh3_64(&content).max(1);
         if let Some(problem) = note::unreadable_reason(&content) {
             return Err(problem.to_owned());
         }
         self.object_names = names.and_then(|kind| ObjectNames::compute(kind, &content));
+        self.content = Some(match self.object_names {
+            Some(names) => Content::Object(names.exact),
+            None => Content::Hash(xxh3_64(&content)),
+        });
         let (notes, problem) = parse::memories(dialect, &entry.relative, &content, entry.modified);
         self.partial_problem = problem;
         Ok(notes)
     }
-
-    /// Identifies its content; `None` if it was left out.
-    pub fn content(&self) -> Option<Content> {
-        if self.problem.is_some() {
-            return None;
-        }
-        Some(
-            self.object_names
-                .map_or(Content::Hash(self.hash), |names| Content::Object(names.exact)),
-        )
-    }
 }
 
-/// The content of a file, if it is still the same.
 pub fn read_if_unchanged(
     path: &Path,
     content: Content,
@@ -111,7 +87,7 @@ pub fn read_if_unchanged(
 ) -> Option<Vec<u8>> {
     let text = files::read(path, max_bytes(path)).ok()?;
     let is_same = match content {
-        Content::Hash(hash) => xxh3_64(&text).max(1) == hash,
+        Content::Hash(hash) => xxh3_64(&text) == hash,
         Content::Object(name) => {
             ObjectNames::compute(names?, &text).is_some_and(|computed| computed.exact == name)
         }
@@ -124,24 +100,19 @@ pub fn expect_graph(path: &Path) -> Result<(), StoreError> {
     let head =
         files::read_head(path, HEAD_BYTES).map_err(|source| StoreProblem::Io(source).at(path))?;
     let head = String::from_utf8_lossy(&head);
-    let is_graph = head.trim().is_empty()
-        || ["\"entityType\"", "\"relationType\""].iter().any(|member| head.contains(member));
-    if is_graph {
+    if head.trim().is_empty()
+        || ["\"entityType\"", "\"relationType\""].iter().any(|member| head.contains(member))
+    {
         return Ok(());
     }
-    let problem = if lines::are_memories(&head) {
-        StoreProblem::ImportLines
-    } else {
-        StoreProblem::NotAGraph
-    };
-    Err(problem.at(path))
+    let is_import = lines::are_memories(&head);
+    Err(if is_import { StoreProblem::ImportLines } else { StoreProblem::NotAGraph }.at(path))
 }
 
 pub fn max_bytes(path: &Path) -> u64 {
     if note::is_json_lines(path) { MAX_LINES_BYTES } else { MAX_FILE_BYTES }
 }
 
-/// Whether a file of JSON lines begins with a memory.
 pub fn starts_with_memory(path: &Path) -> bool {
     files::read_head(path, HEAD_BYTES)
         .is_ok_and(|head| lines::are_memories(&String::from_utf8_lossy(&head)))
@@ -167,9 +138,16 @@ pub fn read_files(
         .par_iter()
         .with_min_len(MIN_FILES_PER_THREAD)
         .map(|(entry, fits)| {
-            let mut file = ReadFile::new(entry);
-            let read = file.read(dialect, root, *fits, names);
-            let notes = read.unwrap_or_else(|problem| {
+            let mut file = ReadFile {
+                entry: (*entry).clone(),
+                is_fresh: false,
+                content: None,
+                object_names: None,
+                problem: None,
+                partial_problem: None,
+                is_unreadable: false,
+            };
+            let notes = file.read(dialect, root, *fits, names).unwrap_or_else(|problem| {
                 file.problem = Some(problem);
                 Vec::new()
             });
@@ -193,11 +171,9 @@ pub fn project_of_sessions(path: &Path) -> Option<String> {
     sessions.sort();
     sessions.iter().rev().take(5).find_map(|(_, path)| {
         let head = files::read_head(path, HEAD_BYTES).ok()?;
-        let head = String::from_utf8_lossy(&head);
-        head.lines().find_map(|line| {
+        String::from_utf8_lossy(&head).lines().find_map(|line| {
             let value: serde_json::Value = serde_json::from_str(line).ok()?;
-            let folder = Path::new(value.get("cwd")?.as_str()?).file_name()?;
-            Some(folder.to_string_lossy().into_owned())
+            Some(Path::new(value.get("cwd")?.as_str()?).file_name()?.to_string_lossy().into_owned())
         })
     })
 }

@@ -1,9 +1,9 @@
 //! Reads the header of a Markdown note: YAML, as far as it is YAML.
 //!
-//! People edit these headers, so nothing in them is an error. In a header that is not YAML, each key
-//! is read by itself, and the value of one that is not YAML is its text. Of two equal keys the last
-//! one wins. Aliases are not followed, so a header cannot expand. A nested key is written with a
-//! dot, as in `metadata.type`.
+//! People edit these headers, so nothing in them is an error. If one is not YAML, each key is read
+//! by itself, and a value that is not YAML is its text. The last of equal keys wins. Aliases are
+//! not followed, so a header cannot expand. A nested key is written with a dot, as in
+//! `metadata.type`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,6 @@ const MAX_HEADER_BYTES: usize = 256 << 10;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Header {
     values: BTreeMap<String, Vec<String>>,
-    /// The keys whose values are written as a list.
     lists: BTreeSet<String>,
     is_never_closed: bool,
 }
@@ -28,19 +27,13 @@ impl Header {
 
     /// What the value of a key is, if it is not one text: `a list` or `a map`.
     pub fn nested(&self, key: &str) -> Option<&'static str> {
-        let values = self.values.get(key);
-        let has_value = values.is_some_and(|values| !values.is_empty());
-        let is_inner = |known: &String| {
-            let rest = known.strip_prefix(key);
-            rest.is_some_and(|rest| rest.starts_with('.'))
-        };
         if self.lists.contains(key) {
-            Some("a list")
-        } else if !has_value && self.values.keys().any(is_inner) {
-            Some("a map")
-        } else {
-            None
+            return Some("a list");
         }
+        let has_value = self.values.get(key).is_some_and(|values| !values.is_empty());
+        let inner = format!("{key}.");
+        let is_map = !has_value && self.values.keys().any(|known| known.starts_with(&inner));
+        is_map.then_some("a map")
     }
 
     pub fn text(&self, keys: &[&str]) -> Option<String> {
@@ -48,14 +41,10 @@ impl Header {
     }
 
     pub fn list(&self, keys: &[&str]) -> Vec<String> {
-        let found = keys.iter().filter_map(|key| self.values.get(*key));
-        found
-            .map(|values| {
-                let values = values.iter().filter(|value| !value.trim().is_empty());
-                values.cloned().collect::<Vec<_>>()
-            })
-            .find(|values| !values.is_empty())
-            .unwrap_or_default()
+        let mut found = keys.iter().filter_map(|key| self.values.get(*key)).map(|values| {
+            values.iter().filter(|value| !value.trim().is_empty()).cloned().collect::<Vec<_>>()
+        });
+        found.find(|values| !values.is_empty()).unwrap_or_default()
     }
 
     fn parse(text: &str) -> Self {
@@ -90,13 +79,10 @@ impl Header {
 /// Splits a note into its header and its text. A header that is never closed ends at the first
 /// empty line. Anything that is not a header belongs to the text, even after `---`.
 pub fn split(note: &str) -> (Header, &str) {
-    let rest = note.strip_prefix("---").and_then(|rest| {
-        let rest = rest.strip_prefix('\r').unwrap_or(rest);
-        rest.strip_prefix('\n')
-    });
-    let Some(rest) = rest else {
-        return (Header::default(), note);
-    };
+    let rest = note
+        .strip_prefix("---")
+        .and_then(|rest| rest.strip_prefix('\r').unwrap_or(rest).strip_prefix('\n'));
+    let Some(rest) = rest else { return (Header::default(), note) };
     if let Some((written, text)) = split_at_line(rest, |line| ["---", "..."].contains(&line)) {
         let header = Header::parse(written);
         if header.values.is_empty() && written.lines().any(is_prose) {
@@ -107,9 +93,7 @@ pub fn split(note: &str) -> (Header, &str) {
     let open = split_at_line(rest, str::is_empty);
     let open = open.filter(|(written, _)| written.lines().all(may_be_header));
     let first = rest.lines().next().and_then(key_of);
-    let begins_like_one =
-        first.is_some_and(|key| open.is_some() || USUAL_KEYS.contains(&key.as_str()));
-    if !begins_like_one {
+    if !first.is_some_and(|key| open.is_some() || USUAL_KEYS.contains(&key.as_str())) {
         return (Header::default(), note);
     }
     let (written, text) = open.unwrap_or(("", note));
@@ -117,7 +101,6 @@ pub fn split(note: &str) -> (Header, &str) {
     (header, text)
 }
 
-/// The text before and after the first line that `ends` it.
 fn split_at_line(text: &str, ends: impl Fn(&str) -> bool) -> Option<(&str, &str)> {
     let mut position = 0;
     for line in text.split_inclusive('\n') {
@@ -130,7 +113,6 @@ fn split_at_line(text: &str, ends: impl Fn(&str) -> bool) -> Option<(&str, &str)
     None
 }
 
-/// Keys with which a header often begins.
 const USUAL_KEYS: [&str; 10] =
     ["title", "name", "id", "type", "description", "summary", "date", "created", "tags", "status"];
 
@@ -139,7 +121,6 @@ fn may_be_header(line: &str) -> bool {
     line.starts_with([' ', '\t', '-', '#']) || key_of(line).is_some_and(|key| !key.contains(' '))
 }
 
-/// Whether a line is neither empty nor a comment.
 fn is_prose(line: &str) -> bool {
     let line = line.trim();
     !line.is_empty() && !line.starts_with('#')
@@ -168,14 +149,12 @@ fn keys_with_lines(header: &str) -> Vec<(String, String)> {
     found
 }
 
-/// The values in the lines of a key that are not YAML: what follows the colon, or the entries of a
-/// list.
+/// The values of a key that are not YAML: what follows the colon, or the entries of a list.
 fn broken_values(lines: &str) -> Vec<String> {
     let (first, below) = lines.split_once('\n').unwrap_or((lines, ""));
     let value = first.split_once(':').map_or("", |(_, value)| value.trim());
     if let Some(list) = value.strip_prefix('[') {
-        let entries = list.trim_end_matches(']').split(',');
-        return entries.map(|entry| unquoted(entry.trim())).collect();
+        return list.trim_end_matches(']').split(',').map(|entry| unquoted(entry.trim())).collect();
     }
     if !value.is_empty() {
         return vec![unquoted(value)];
@@ -193,18 +172,15 @@ fn unquoted(value: &str) -> String {
     inner.unwrap_or(value).to_owned()
 }
 
-/// A map or a list that is being read.
 struct Open {
     /// The key whose value it is; empty for the whole header.
     key: String,
     /// Whether it is a list, or a map in one: then its values are added to those of others.
     is_in_list: bool,
     is_map: bool,
-    /// The key in a map whose value comes next.
     next: Option<String>,
 }
 
-/// Collects the values of a header.
 #[derive(Default)]
 struct YamlReader {
     header: Header,
@@ -226,8 +202,7 @@ impl YamlReader {
         }
     }
 
-    /// The key of the value that comes next, and whether it is one of several. `None` if a key of a
-    /// map comes next.
+    /// The key of the next value, and whether it is one of several. `None` if a key comes next.
     fn place(&mut self) -> Option<(String, bool)> {
         match self.open.last_mut() {
             None => Some((String::new(), false)),

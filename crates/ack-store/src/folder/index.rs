@@ -1,10 +1,8 @@
 //! The memories in one file: the items and paragraphs of Claude Code's `MEMORY.md`, the parts of a
-//! file of Goose or Hermes.
+//! file of Goose or Hermes. An item that only points to a file of notes is an entry of the index.
 //!
-//! An item that only points to a file of notes is an entry of the index, not a memory. The ids come
-//! from the first sentences, so an item that is changed further on keeps its id, and one whose
-//! first sentence is rewritten is a new memory. In both cases no earlier decision applies to its
-//! text.
+//! The ids come from the first sentences, so an item keeps its id if it changes further on. In no
+//! case does an earlier decision apply to its new text.
 
 use std::path::Path;
 
@@ -19,14 +17,12 @@ use super::markdown::without_code;
 use super::note::{Note, id_from_path};
 use super::statements::statements;
 
-/// The longest part of an id that comes from a title.
 const MAX_SLUG_CHARS: usize = 80;
 const MAX_TITLE_CHARS: usize = 160;
 /// How much of a block is read for its title, in bytes.
 const TITLE_BYTES: usize = 4 << 10;
 /// The words that may stand before the link of an entry: `See`, `Details in`.
 const ENTRY_WORDS: [&str; 8] = ["see", "also", "more", "details", "read", "in", "at", "and"];
-/// How deep the lists below entries are read.
 const MAX_DEPTH: usize = 4;
 /// Words that name the whole index in its first heading.
 const INDEX_WORDS: [&str; 4] = ["memory", "memories", "index", "notes"];
@@ -36,10 +32,9 @@ pub fn memories(text: &str, relative: &Path) -> Vec<Note> {
     let mut found = Vec::new();
     add_blocks(blocks(text), MAX_DEPTH, &mut found);
     let mut ids = Ids::of(relative);
-    let notes = found.into_iter();
-    let notes = notes.filter_map(|block| note(block, relative, &mut ids));
     let day = relative.file_stem().and_then(|stem| stem.to_str()?.get(..10));
     let day = day.filter(|day| ack_api::time::parse(day).is_some());
+    let notes = found.into_iter().filter_map(|block| note(block, relative, &mut ids));
     notes.map(|note| Note { created: day.map(str::to_owned), ..note }).collect()
 }
 
@@ -47,8 +42,7 @@ pub fn memories(text: &str, relative: &Path) -> Vec<Note> {
 /// lines may give its tags: `# one two`.
 pub fn parts(text: &str, relative: &Path, between: &str) -> Vec<Note> {
     let mut ids = Ids::of(relative);
-    let parts = split_at(text, between).into_iter();
-    let parts = parts.filter_map(|part| {
+    let parts = split_at(text, between).into_iter().filter_map(|part| {
         let (first, rest) = part.split_once('\n').unwrap_or((&part, ""));
         let tags = first.strip_prefix('#').filter(|_| between.is_empty());
         let text = tags.map_or(&*part, |_| rest).to_owned();
@@ -70,8 +64,7 @@ fn split_at(text: &str, between: &str) -> Vec<String> {
             _ => parts.push(String::new()),
         }
     }
-    let parts = parts.into_iter().map(|part| part.trim().to_owned());
-    parts.filter(|part| !part.is_empty()).collect()
+    parts.into_iter().map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
 }
 
 /// Adds the blocks that are memories. The list below an entry of the index is read by itself.
@@ -124,31 +117,22 @@ fn context(block: &Block) -> Vec<String> {
         let heading = heading.to_lowercase();
         words(&heading).any(|word| INDEX_WORDS.contains(&word))
     };
-    let headings = block.headings.iter().enumerate();
-    let headings = headings.filter(|(number, heading)| *number > 0 || !is_title(heading));
-    let headings = headings.map(|(_, heading)| plain(heading));
-    let lead = block.lead.as_ref().map(|lead| {
-        let lead = plain(lead);
-        lead.trim_end_matches([':', '：']).to_owned()
-    });
-    let context = headings.chain(lead);
-    context.filter(|part| !part.is_empty()).collect()
+    let skipped = usize::from(block.headings.first().is_some_and(is_title));
+    let headings = block.headings.iter().skip(skipped).map(|heading| plain(heading));
+    let lead = block.lead.iter().map(|it| plain(it).trim_end_matches([':', '：']).to_owned());
+    headings.chain(lead).filter(|part| !part.is_empty()).collect()
 }
 
-/// The text before the first block of code or list in it.
 fn before_code(text: &str) -> &str {
-    let code = ["```", "~~~"].into_iter();
-    let starts = code.filter_map(|mark| match text.strip_prefix(mark) {
-        Some(_) => Some(0),
-        None => text.find(&format!("\n{mark}")),
-    });
-    let lists = ["\n- ", "\n* ", "\n+ ", "\n1. "].into_iter();
-    let end = starts.chain(lists.filter_map(|mark| text.find(mark))).min();
-    text.get(..end.unwrap_or(text.len())).unwrap_or(text)
+    if text.starts_with("```") || text.starts_with("~~~") {
+        return "";
+    }
+    let marks = ["\n```", "\n~~~", "\n- ", "\n* ", "\n+ ", "\n1. "];
+    let end = marks.iter().filter_map(|mark| text.find(mark)).min();
+    end.and_then(|end| text.get(..end)).unwrap_or(text)
 }
 
-/// Whether a line only points to a file of notes: a link to it with what it is about, or a link
-/// with a word before it.
+/// Whether a line only points to a note: a link with what it is about, or a word before it.
 fn is_entry(line: &str) -> bool {
     let line = line.get(..line.floor_char_boundary(TITLE_BYTES)).unwrap_or(line);
     let points_to_note = links(line).into_iter().any(|link| match link.target {
@@ -158,8 +142,7 @@ fn is_entry(line: &str) -> bool {
     let bare = line.trim_matches(EMPHASIS);
     if !points_to_note {
         // `debugging.md: what helped`.
-        let end = bare.find([' ', ':', '`']).unwrap_or(bare.len());
-        let (name, after) = bare.split_at(end);
+        let (name, after) = bare.split_at(bare.find([' ', ':', '`']).unwrap_or(bare.len()));
         return is_markdown(Path::new(name)) && begins_description(after);
     }
     let plain = without_code(line);
@@ -173,22 +156,17 @@ fn is_entry(line: &str) -> bool {
             (before, rest.split_once(')').map_or("", |(_, after)| after))
         }
     };
-    let mut words = words(before).peekable();
-    match words.peek() {
-        None => begins_description(after),
-        Some(_) => {
-            words.all(|word| ENTRY_WORDS.contains(&word.to_lowercase().as_str()))
-                && self::words(after).next().is_none()
-        }
+    if words(before).next().is_none() {
+        return begins_description(after);
     }
+    words(before).all(|word| ENTRY_WORDS.contains(&word.to_lowercase().as_str()))
+        && words(after).next().is_none()
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
-    let words = text.split(|c: char| !c.is_alphanumeric());
-    words.filter(|word| !word.is_empty())
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
 }
 
-/// The marks around emphasized text and code.
 const EMPHASIS: [char; 5] = ['*', '_', '`', '~', ' '];
 
 /// Whether what follows a link describes its target: nothing, or a text after a dash or the like.
@@ -200,7 +178,6 @@ fn begins_description(after: &str) -> bool {
         || is_apart && text.starts_with(['-', '(', '→', '|'])
 }
 
-/// A text without the marks of emphasis and links.
 fn plain(text: &str) -> String {
     let text = text.replace("**", "");
     let mut plain = String::with_capacity(text.len());
@@ -254,7 +231,9 @@ impl Ids {
         if !self.texts.insert(hash) {
             return None;
         }
-        let slug = slug(title);
+        let lower = title.to_lowercase();
+        let slug = words(&lower).collect::<Vec<_>>().join("-");
+        let slug: String = slug.chars().take(MAX_SLUG_CHARS).collect();
         let short = format!("{}{slug}", self.prefix);
         if !slug.is_empty() && self.taken.insert(short.clone()) {
             return Some(short);
@@ -262,12 +241,6 @@ impl Ids {
         let long = format!("{short}-{:08x}", hash >> 32);
         self.taken.insert(long.clone()).then_some(long)
     }
-}
-
-fn slug(title: &str) -> String {
-    let lower = title.to_lowercase();
-    let words: Vec<&str> = words(&lower).collect();
-    words.join("-").chars().take(MAX_SLUG_CHARS).collect()
 }
 
 #[cfg(test)]
@@ -327,10 +300,8 @@ mod tests {
 
     #[test]
     fn an_id_depends_on_the_first_sentence_alone() {
-        let ids = |text: &str| -> Vec<String> {
-            let notes = found(text).into_iter();
-            notes.map(|note| note.id).collect()
-        };
+        let ids =
+            |text: &str| -> Vec<String> { found(text).into_iter().map(|note| note.id).collect() };
         let two = "- Use pnpm. Always.\n- Ärger mit CI\n";
         assert_eq!(ids(two), ["MEMORY#use-pnpm", "MEMORY#ärger-mit-ci"]);
         let changed = "New above.\n\n- Use pnpm. Never npm.\n- Ärger mit CI\n";

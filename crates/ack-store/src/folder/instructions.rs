@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-/// Files that hosts read as instructions.
 const INSTRUCTIONS: [&str; 10] = [
     "CLAUDE.md",
     "CLAUDE.local.md",
@@ -25,11 +24,9 @@ const RULE_FOLDERS: [&str; 6] = [
     ".windsurf/rules",
 ];
 
-/// Whether a file has the name of instructions. A note about agents may be called `agents.md`, so
-/// case counts.
+/// Case counts: a note about agents may be called `agents.md`.
 pub fn is_instructions(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default();
-    INSTRUCTIONS.iter().any(|instructions| name == *instructions)
+    path.file_name().is_some_and(|name| INSTRUCTIONS.iter().any(|it| name == *it))
 }
 
 pub fn is_rule_folder(path: &Path) -> bool {

@@ -4,15 +4,14 @@ use ack_api::import_line::{self, Row};
 use jiff::Timestamp;
 
 use super::note::{Note, NoteStatus};
+use super::statements::SUPERSEDED_BY;
 
-/// How many lines are examined to find out what a file contains.
 const SAMPLE_LINES: usize = 20;
 
 /// Passes each line that is not blank to `read`. Returns the reason for the first one that it
 /// refuses and the number of the others, as the end of a sentence about the file.
 pub fn read_lines(text: &str, mut read: impl FnMut(&str) -> Result<(), String>) -> Option<String> {
-    let lines = (1..).zip(text.lines());
-    let lines = lines.filter(|(_, line)| !line.trim().is_empty());
+    let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
     let mut refused = lines.filter_map(|(number, line)| Some((number, read(line).err()?)));
     let (number, reason) = refused.next()?;
     let more = match refused.count() {
@@ -25,15 +24,13 @@ pub fn read_lines(text: &str, mut read: impl FnMut(&str) -> Result<(), String>) 
 
 /// Whether this is a file of memories: JSON lines may hold anything, and a memory has a title.
 pub fn are_memories(text: &str) -> bool {
-    let lines = text.lines().filter(|line| !line.trim().is_empty());
-    lines.take(SAMPLE_LINES).any(|line| {
+    text.lines().filter(|line| !line.trim().is_empty()).take(SAMPLE_LINES).any(|line| {
         serde_json::from_str::<serde_json::Value>(line)
             .is_ok_and(|value| value.get("title").is_some_and(serde_json::Value::is_string))
     })
 }
 
-/// What is wrong with a file in which no line is JSON, as the end of a sentence about the file: it
-/// may be a broken file of memories.
+/// What is wrong with a file without JSON: it may be a broken file of memories.
 pub fn problem_without_json(text: &str) -> Option<String> {
     let parse = |line: &str| serde_json::from_str::<serde_json::Value>(line).map(drop);
     if text.lines().any(|line| parse(line).is_ok()) {
@@ -42,8 +39,7 @@ pub fn problem_without_json(text: &str) -> Option<String> {
     read_lines(text, |line| parse(line).map_err(|error| ack_api::text::json_line_problem(&error)))
 }
 
-/// Reads a file of memories, and what is wrong with lines that hold none: a line that is broken, or
-/// has the id of an earlier one, is left out.
+/// Reads a file of memories. A line that is broken, or repeats an id, is left out.
 pub fn read(text: &str) -> (Vec<Note>, Option<String>) {
     let mut notes = Vec::new();
     let mut ids = rustc_hash::FxHashSet::default();
@@ -60,16 +56,15 @@ pub fn read(text: &str) -> (Vec<Note>, Option<String>) {
 
 fn note(row: Row) -> Note {
     let Row { line, id, has_status, has_date, .. } = row;
-    let stated_status = line.status.filter(|_| has_status);
+    let word = line.status.filter(|_| has_status);
     // `import` refuses other words.
-    let status = stated_status
-        .as_deref()
-        .map_or(NoteStatus::Plain, |word| NoteStatus::parse(word).unwrap_or(NoteStatus::Draft));
+    let meaning = |word: &str| NoteStatus::parse(word).unwrap_or(NoteStatus::Draft);
+    let status = word.as_deref().map_or(NoteStatus::Plain, meaning);
     Note {
         names: vec![id.clone(), line.title.clone()],
         id,
         status,
-        withheld_by: stated_status.filter(|_| status.withholds()),
+        withheld_by: word.filter(|_| status.withholds()),
         reviewed_by: line.reviewed_by,
         reviewed_at: line.reviewed_at,
         title: line.title,
@@ -83,11 +78,7 @@ fn note(row: Row) -> Note {
         text: line.narrative.unwrap_or_default(),
         created: line.created_at.filter(|_| has_date),
         updated: line.updated_at,
-        links: line
-            .superseded_by
-            .map(|newer| ("superseded_by".to_owned(), newer))
-            .into_iter()
-            .collect(),
+        links: Vec::from_iter(line.superseded_by.map(|newer| (SUPERSEDED_BY.to_owned(), newer))),
         ..Note::default()
     }
 }

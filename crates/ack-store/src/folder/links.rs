@@ -6,9 +6,7 @@ use super::listing::is_markdown;
 use super::markdown::{Line, lines, without_code};
 use super::note::INDEX;
 
-/// How many links to other notes are followed in one note.
 pub const MAX_NOTES: usize = 1_000;
-/// The longest name in a link, in bytes.
 pub const MAX_NAME_BYTES: usize = 200;
 
 /// A link and its line, counted from 1.
@@ -31,8 +29,7 @@ pub fn links(text: &str) -> Vec<MarkdownLink> {
     let mut links = Vec::new();
     for Line { number, text, .. } in lines(text).filter(|line| !line.is_code) {
         let content = without_code(text);
-        let targets = note_names(&content).map(Target::Note);
-        let targets = targets.chain(file_links(&content));
+        let targets = note_names(&content).map(Target::Note).chain(file_links(&content));
         links.extend(targets.map(|target| MarkdownLink { target, line: number }));
     }
     links
@@ -40,8 +37,7 @@ pub fn links(text: &str) -> Vec<MarkdownLink> {
 
 /// The names in all links `[[name]]` and `[[name|shown]]` of a line.
 pub fn note_names(line: &str) -> impl Iterator<Item = String> {
-    let links = line.split("[[").skip(1);
-    links.filter_map(|rest| note_name(rest.split_once("]]")?.0))
+    line.split("[[").skip(1).filter_map(|rest| note_name(rest.split_once("]]")?.0))
 }
 
 pub fn note_name(link: &str) -> Option<String> {
@@ -83,8 +79,7 @@ fn is_address(target: &str) -> bool {
     })
 }
 
-/// The note that a link points to: `/` and its path from the folder. `None` if it points to no
-/// note, or out of the folder.
+/// `/` and the path of the note from the folder. `None` if it is no note, or outside.
 pub fn resolve_note(target: &str, note: &Path) -> Option<String> {
     let decoded = percent_encoding::percent_decode_str(target).decode_utf8_lossy();
     let (start, path) = match decoded.strip_prefix('/') {
@@ -119,8 +114,7 @@ pub fn target_paths(target: &str, note: &Path, folder: &Path, top: Option<&Path>
     let decoded = percent_encoding::percent_decode_str(target).decode_utf8_lossy();
     match decoded.strip_prefix('/') {
         Some(rest) => {
-            let bases = [Some(folder), top].into_iter().flatten();
-            bases.map(|base| normal(&base.join(rest))).collect()
+            [Some(folder), top].into_iter().flatten().map(|base| normal(&base.join(rest))).collect()
         }
         None => {
             let beside = folder.join(note);
@@ -129,7 +123,6 @@ pub fn target_paths(target: &str, note: &Path, folder: &Path, top: Option<&Path>
     }
 }
 
-/// A path without `.` and `..`.
 fn normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for part in path.components() {
@@ -151,24 +144,18 @@ mod tests {
     #[test]
     fn links_are_found_and_code_is_not() {
         let text = "See [a](./a.md#top) and [[Other note|it]].\n`[b](b.md)` [c](https://x.org/c) [d](<with space.md> \"t\")\n```\n[e](e.md)\n```\n[f](f.md) ` [g](g.md) [[a\\|b]]";
-        let found: Vec<(usize, String)> = links(text)
-            .into_iter()
-            .map(|link| {
-                let name = match link.target {
-                    Target::File(name) | Target::Note(name) => name,
-                };
-                (link.line, name)
-            })
-            .collect();
+        let found = links(text).into_iter().map(|link| (link.line, link.target));
+        let file = |name: &str| Target::File(name.to_owned());
+        let note = |name: &str| Target::Note(name.to_owned());
         let expected = [
-            (1, "Other note"),
-            (1, "./a.md"),
-            (2, "with space.md"),
-            (6, "a"),
-            (6, "f.md"),
-            (6, "g.md"),
+            (1, note("Other note")),
+            (1, file("./a.md")),
+            (2, file("with space.md")),
+            (6, note("a")),
+            (6, file("f.md")),
+            (6, file("g.md")),
         ];
-        assert_eq!(found, expected.map(|(line, name)| (line, name.to_owned())));
+        assert_eq!(found.collect::<Vec<_>>(), expected);
     }
 
     #[test]

@@ -23,10 +23,8 @@ pub const MAX_ENTRIES: usize = 200_000;
 const UNREAD_EXTENSIONS: [&str; 12] = [
     "adoc", "asciidoc", "docx", "mdown", "mdx", "mkd", "odt", "org", "rst", "rtf", "textile", "txt",
 ];
-/// The deepest folder that is searched.
 const MAX_DEPTH: usize = 32;
 
-/// Whether a folder or file inside a folder of notes is skipped because of its name.
 pub fn is_skipped(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b".") || name == "node_modules"
 }
@@ -56,36 +54,29 @@ impl FileEntry {
     }
 }
 
-/// The files of a folder.
 #[derive(Debug, Default)]
 pub struct Listing {
     /// The files, each once, in no particular order.
     pub files: Vec<FileEntry>,
-    /// What could not be read.
     pub problems: Vec<String>,
-    /// Those of the problems that may hide notes: folders that cannot be opened, and special files
-    /// with the name of a note.
+    /// The problems that may hide notes: unreadable folders, and special files named like a note.
     pub hidden: Vec<String>,
-    /// That there are more files than are read.
     pub cut: Option<String>,
-    /// Whether there is more than is visited.
     pub is_too_large: bool,
     /// A watch of the folders that began before they were listed.
     pub watch: Watch,
 }
 
 pub fn is_markdown(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| {
-        let is = |name: &str| extension.eq_ignore_ascii_case(name);
-        is("md") || is("markdown")
-    })
+    let extension = path.extension().unwrap_or_default();
+    ["md", "markdown"].iter().any(|it| extension.eq_ignore_ascii_case(it))
 }
 
 /// `3 files are not read: 2 .txt, 1 .org`, by how many files have each extension.
 fn unread_problem(unread: &BTreeMap<&'static str, usize>) -> Option<String> {
-    let mut counts: Vec<(&str, usize)> = unread.iter().map(|(name, it)| (*name, *it)).collect();
-    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let total: u64 = counts.iter().map(|(_, count)| *count as u64).sum();
+    let mut counts: Vec<_> = unread.iter().collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    let total: u64 = unread.values().map(|count| *count as u64).sum();
     let listed = counts.iter().map(|(extension, it)| format!("{it} .{extension}"));
     let listed = listed.collect::<Vec<_>>().join(", ");
     (total > 0).then(|| {
@@ -94,13 +85,11 @@ fn unread_problem(unread: &BTreeMap<&'static str, usize>) -> Option<String> {
     })
 }
 
-/// A path in a folder for a message.
 fn shown(path: &Path) -> String {
     ack_api::text::line(&path.display().to_string(), 100)
 }
 
-/// Lists the files with memories in a folder, or the one file that the path names. Hidden folders
-/// and links are skipped.
+/// The files with memories in a folder, or the one file. Hidden folders and links are skipped.
 pub fn list(path: &Path, dialect: Dialect) -> io::Result<Listing> {
     let metadata = std::fs::metadata(path)?;
     if !metadata.is_dir() {
@@ -153,7 +142,6 @@ struct FolderVisit<'a> {
     dialect: Dialect,
     listing: Listing,
     instructions: Vec<String>,
-    /// How many files may be notes and are not read, by their extensions.
     unread: BTreeMap<&'static str, usize>,
 }
 
@@ -195,8 +183,7 @@ impl FolderVisit<'_> {
         }
         if !self.dialect.holds_memories(relative) {
             let extension = relative.extension().unwrap_or_default();
-            let mut known = UNREAD_EXTENSIONS.into_iter();
-            let known = known.find(|it| extension.eq_ignore_ascii_case(it));
+            let known = UNREAD_EXTENSIONS.iter().find(|it| extension.eq_ignore_ascii_case(it));
             if let Some(known) = known.filter(|_| is_file) {
                 *self.unread.entry(known).or_default() += 1;
             }
@@ -209,9 +196,7 @@ impl FolderVisit<'_> {
             return;
         }
         // A file that has disappeared by now is ignored.
-        let Ok(metadata) = entry.metadata() else {
-            return;
-        };
+        let Ok(metadata) = entry.metadata() else { return };
         if self.listing.files.len() >= MAX_FILES {
             let problem = format!("it holds more than {MAX_FILES} files; the rest was left out");
             self.listing.problems.push(problem.clone());

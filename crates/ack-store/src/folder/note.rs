@@ -12,15 +12,13 @@ pub enum NoteStatus {
     Plain,
     /// It is not finished, or it is not clear what its status means.
     Draft,
-    /// It is no longer valid.
     Withdrawn,
     /// It matters beyond its own project.
     Promoted,
 }
 
 impl NoteStatus {
-    /// What a status in a header means, by its first word (`superseded by …`); `None` if that is
-    /// not known.
+    /// What a status in a header means, by its first word; `None` if that is not known.
     pub fn parse(status: &str) -> Option<Self> {
         let status = status.trim().to_lowercase();
         let end = status.find(|c: char| !c.is_alphanumeric());
@@ -54,7 +52,6 @@ impl NoteStatus {
     }
 }
 
-/// A memory as read from a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Note {
     pub id: String,
@@ -70,7 +67,6 @@ pub struct Note {
     pub title: String,
     /// Whether it has no title of its own, no text and no facts.
     pub says_nothing: bool,
-    /// Whether the title comes from the file's name.
     pub is_named_by_file: bool,
     pub subtitle: Option<String>,
     pub kind: Option<String>,
@@ -87,8 +83,7 @@ pub struct Note {
     pub modified: Option<String>,
     /// The day after which its author expects it to be out of date.
     pub stale_after: Option<String>,
-    /// The notes that it links to: the kind of each link, and the name, or `/` and the path of the
-    /// file.
+    /// The kind of each link, and the name of the note, or `/` and the path of its file.
     pub links: Vec<(String, String)>,
     pub names: Vec<String>,
 }
@@ -96,7 +91,7 @@ pub struct Note {
 /// Why content is not a note, as the end of a sentence about the file.
 pub fn unreadable_reason(content: &[u8]) -> Option<&'static str> {
     if is_lfs_pointer(content) {
-        Some(LFS_POINTER)
+        Some("is a Git LFS pointer, not the note's text; run `git lfs pull`")
     } else if content.starts_with(b"\xFF\xFE") || content.starts_with(b"\xFE\xFF") {
         Some("is UTF-16 and was left out; save it as UTF-8")
     } else if content.contains(&0) {
@@ -105,9 +100,6 @@ pub fn unreadable_reason(content: &[u8]) -> Option<&'static str> {
         None
     }
 }
-
-/// The problem with a file that Git LFS has in place of the note.
-const LFS_POINTER: &str = "is a Git LFS pointer, not the note's text; run `git lfs pull`";
 
 /// Whether Git LFS keeps the text elsewhere
 /// (<https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md>).
@@ -124,8 +116,7 @@ pub const INDEX: &str = "MEMORY.md";
 
 /// The id of a note: its path without the extension.
 pub fn id_from_path(relative: &Path) -> String {
-    let path = relative.with_extension("");
-    path.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/")
+    relative.with_extension("").to_string_lossy().into_owned()
 }
 
 pub fn is_json_lines(path: &Path) -> bool {

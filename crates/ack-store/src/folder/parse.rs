@@ -1,5 +1,4 @@
-//! Turns a file into memories: a Markdown note is one memory, and an index or a graph holds
-//! several.
+//! Turns a file into memories: a note is one, and an index or a graph holds several.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -8,22 +7,17 @@ use std::time::SystemTime;
 
 use jiff::Timestamp;
 
-use super::codex;
 use super::dialect::{Cut, Dialect};
 use super::front_matter::{Header, split};
-use super::graph;
-use super::index;
-use super::lines;
 use super::links::resolve_note;
 use super::markdown::without_comments;
 use super::note::{EDITED_SUFFIX, Note, NoteStatus, id_from_path, is_json_lines};
 use super::sections::{below, sections};
 use super::statements::{SUPERSEDED_BY, is_statement, statements};
+use super::{codex, graph, index, lines};
 use crate::links::SUPERSEDES;
 
-/// The longest id that a header may give.
 const MAX_ID_CHARS: usize = 200;
-/// How many other names a header may give.
 const MAX_ALIASES: usize = 50;
 
 /// The memories in a file, and what is wrong with a part of it. A note that says nothing is none.
@@ -33,12 +27,12 @@ pub fn memories(
     content: &[u8],
     modified: SystemTime,
 ) -> (Vec<Note>, Option<String>) {
-    let (mut notes, problem) = read(dialect, relative, content, modified);
+    let (mut notes, mut problem) = read(dialect, relative, content, modified);
     let count = notes.len();
     notes.retain(|note| !note.says_nothing);
-    let is_empty = notes.len() < count;
-    let problem =
-        problem.or_else(|| is_empty.then(|| "has no text, so it is not a memory".to_owned()));
+    if notes.len() < count {
+        problem.get_or_insert_with(|| "has no text, so it is not a memory".to_owned());
+    }
     (notes, problem)
 }
 
@@ -49,8 +43,7 @@ pub fn read(
     content: &[u8],
     modified: SystemTime,
 ) -> (Vec<Note>, Option<String>) {
-    let content = content.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(content);
-    let text = String::from_utf8_lossy(content);
+    let text = String::from_utf8_lossy(content.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(content));
     let is_utf8 = matches!(text, Cow::Borrowed(_));
     let (mut notes, problem) = cut(dialect, relative, &text);
     let modified = Timestamp::try_from(modified).ok().map(ack_api::time::to_rfc3339);
@@ -65,7 +58,6 @@ pub fn read(
     (notes, problem)
 }
 
-/// The memories of a text, as its file is cut.
 fn cut(dialect: Dialect, relative: &Path, text: &str) -> (Vec<Note>, Option<String>) {
     let body = || without_comments(split(text).1);
     let notes = match dialect.cut(relative) {
@@ -98,7 +90,6 @@ fn cut(dialect: Dialect, relative: &Path, text: &str) -> (Vec<Note>, Option<Stri
 /// The beginning of a file in which OpenClaw keeps what was said in a session.
 const SESSION_HEADING: &str = "# Session:";
 
-/// Notes whose file says what kind they are.
 fn named_by_file(mut notes: Vec<Note>, relative: &Path) -> Vec<Note> {
     for note in &mut notes {
         note.kind = Some(stem(relative));
@@ -106,10 +97,8 @@ fn named_by_file(mut notes: Vec<Note>, relative: &Path) -> Vec<Note> {
     notes
 }
 
-/// The problem with a file in another encoding.
 const NOT_UTF8: &str = "is not UTF-8, so some of its letters are lost; save it as UTF-8";
 
-/// The summary of a rollout of Codex.
 fn rollout(relative: &Path, content: &str) -> Note {
     let (rollout, text) = codex::split(content);
     let (note, _) = markdown(Dialect::Codex, relative, text);
@@ -122,7 +111,6 @@ fn rollout(relative: &Path, content: &str) -> Note {
     }
 }
 
-/// The memory in a Markdown note, and what is wrong with a part of it.
 fn markdown(dialect: Dialect, relative: &Path, content: &str) -> (Note, Option<String>) {
     let (header, text) = split(content);
     let text = &*without_comments(text);
@@ -130,7 +118,9 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> (Note, Option<S
     let body = without_title(text, &headings.title);
     let (mut facts, mut links) = statements(&body, relative);
     links.extend(replacements(&header, relative));
-    facts.extend(findings(&header));
+    // What was found out about a solved problem.
+    facts.extend(header.list(&["symptoms"]).iter().map(|symptom| format!("Symptom: {symptom}")));
+    facts.extend(header.text(&["root_cause"]).map(|cause| format!("Root cause: {cause}")));
     let aliases = aliases(&header);
     if !aliases.is_empty() {
         facts.push(format!("Also known as: {}", aliases.join(", ")));
@@ -140,14 +130,15 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> (Note, Option<S
         && headings.subtitle.is_none()
         && facts.is_empty()
         && body.trim().is_empty();
-    let declared = DeclaredStatus::of(&header);
+    let word = header.text(&["status"]);
+    let (status, doubt) = declared_status(word.as_deref());
     let note = Note {
         id: id_from_path(relative),
         declared_id: declared_id(&header),
         says_nothing,
-        status: declared.status,
-        withheld_by: declared.withheld_by,
-        doubt: declared.doubt,
+        status,
+        withheld_by: word.filter(|_| status.withholds()),
+        doubt,
         reviewed_by: header.text(&["verified.by"]),
         reviewed_at: header.text(&["verified.at"]),
         names: names(relative, &header, &headings.title, aliases),
@@ -179,7 +170,6 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> (Note, Option<S
 struct Headings {
     title: String,
     subtitle: Option<String>,
-    /// Whether the title comes from the name of the file.
     are_from_file: bool,
 }
 
@@ -199,41 +189,26 @@ impl Headings {
         let title = name.or_else(|| heading.map(|heading| heading.trim().to_owned()));
         Self {
             are_from_file: title.is_none(),
-            title: title.unwrap_or_else(|| title_from_stem(&stem(relative))),
+            title: title
+                .unwrap_or_else(|| stem(relative).replace(['_', '-'], " ").trim().to_owned()),
             subtitle,
         }
     }
 }
 
-/// What a header says about the status of its note.
-struct DeclaredStatus {
-    status: NoteStatus,
-    /// The word for it, if it withholds the note.
-    withheld_by: Option<String>,
-    /// Why it waits for review, as the end of a sentence about the file.
-    doubt: Option<String>,
-}
-
-impl DeclaredStatus {
-    fn of(header: &Header) -> Self {
-        let word = header.text(&["status"]);
-        let (status, doubt) = match word.as_deref().map(|word| (word, NoteStatus::parse(word))) {
-            None => (NoteStatus::Plain, None),
-            Some((_, Some(status))) => (status, None),
-            Some((word, None)) => (NoteStatus::Draft, Some(unknown_status(word))),
-        };
-        Self { status, withheld_by: word.filter(|_| status.withholds()), doubt }
+/// What the word in a header means, and why the note waits for review if that is not known.
+fn declared_status(word: Option<&str>) -> (NoteStatus, Option<String>) {
+    match word.map(|word| (word, NoteStatus::parse(word))) {
+        None => (NoteStatus::Plain, None),
+        Some((_, Some(status))) => (status, None),
+        Some((word, None)) => (NoteStatus::Draft, Some(unknown_status(word))),
     }
 }
 
 /// The id in a header. One in another form could not be found again.
 fn declared_id(header: &Header) -> Option<String> {
-    let is_usable =
-        |id: &String| ack_api::text::line(id, MAX_ID_CHARS) == *id && !id.ends_with(EDITED_SUFFIX);
-    match header.nested("id") {
-        Some(_) => None,
-        None => header.text(&["id"]).filter(is_usable),
-    }
+    let id = header.text(&["id"]).filter(|_| header.nested("id").is_none());
+    id.filter(|id| ack_api::text::line(id, MAX_ID_CHARS) == *id && !id.ends_with(EDITED_SUFFIX))
 }
 
 /// What is wrong with a header, as the end of a sentence about the file.
@@ -275,11 +250,9 @@ fn names(relative: &Path, header: &Header, title: &str, aliases: Vec<String>) ->
 }
 
 fn stem(relative: &Path) -> String {
-    let stem = relative.file_stem().unwrap_or_default();
-    stem.to_string_lossy().into_owned()
+    relative.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Other names of a note, as Obsidian keeps them.
 fn aliases(header: &Header) -> Vec<String> {
     let written = header.list(&["aliases", "alias"]).into_iter();
     let mut aliases: Vec<String> = Vec::new();
@@ -293,27 +266,26 @@ fn aliases(header: &Header) -> Vec<String> {
 }
 
 fn replacements(header: &Header, note: &Path) -> Vec<(String, String)> {
-    let keys = [["supersedes", "replaces"], ["superseded_by", "replaced_by"]];
-    let kinds = [SUPERSEDES, SUPERSEDED_BY].into_iter().zip(keys);
-    let links = kinds.flat_map(|(kind, keys)| {
-        let names = header.list(&keys).into_iter();
-        names.map(move |name| {
+    let mut links = Vec::new();
+    for (kind, keys) in [
+        (SUPERSEDES, ["supersedes", "replaces"]),
+        (SUPERSEDED_BY, ["superseded_by", "replaced_by"]),
+    ] {
+        for name in header.list(&keys) {
             let name = name.trim_start_matches('[').trim_end_matches(']');
             let name = name.split('|').next().unwrap_or_default().trim();
-            let file = resolve_note(name, note);
-            (kind.to_owned(), file.unwrap_or_else(|| name.to_owned()))
-        })
-    });
-    links.collect()
+            let target = resolve_note(name, note).unwrap_or_else(|| name.to_owned());
+            links.push((kind.to_owned(), target));
+        }
+    }
+    links
 }
 
-/// The problem with a header without an end.
 const NEVER_CLOSED: &str = "has front matter that is never closed; end it with a line `---`";
 
 pub const UNUSED_ID: &str =
     "it is not used, so the id is the file's path; write one text, or leave `id` out";
 
-/// The problem with a note whose status is unknown.
 pub fn unknown_status(status: &str) -> String {
     format!(
         "has the status `{}`, which is not known, so it waits for review; write `stable`, `draft` \
@@ -322,24 +294,7 @@ pub fn unknown_status(status: &str) -> String {
     )
 }
 
-/// The findings in the header of a solved problem.
-fn findings(header: &Header) -> Vec<String> {
-    let mut facts = Vec::new();
-    for symptom in header.list(&["symptoms"]) {
-        facts.push(format!("Symptom: {symptom}"));
-    }
-    if let Some(cause) = header.text(&["root_cause"]) {
-        facts.push(format!("Root cause: {cause}"));
-    }
-    facts
-}
-
-fn title_from_stem(stem: &str) -> String {
-    stem.replace(['_', '-'], " ").trim().to_owned()
-}
-
-/// The text without a heading that only repeats the title, and without the sections for statements
-/// and links.
+/// The text without a heading that only repeats the title.
 fn without_title(text: &str, title: &str) -> String {
     let text = text.trim_start_matches(['\n', '\r', ' ']);
     let rest = text.strip_prefix("# ").and_then(|rest| {
@@ -354,9 +309,7 @@ pub const FACTS_HEADING: &str = "## Facts";
 
 /// The text without a last section that contains only statements.
 fn without_facts(text: &str) -> String {
-    let Some(start) = text.rfind(FACTS_HEADING) else {
-        return text.to_owned();
-    };
+    let Some(start) = text.rfind(FACTS_HEADING) else { return text.to_owned() };
     let (before, section) = text.split_at(start);
     let mut lines = section.lines();
     let is_section = (before.is_empty() || before.ends_with('\n'))

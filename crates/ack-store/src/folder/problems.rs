@@ -87,15 +87,14 @@ impl LoadedNotes {
         unserved
     }
 
-    /// The committed files of which lines could not be read.
     pub(super) fn broken_lines(&self) -> Vec<String> {
         let committed = self.rows.files().filter(|(_, row)| row.is_committed);
-        let lines = committed.filter(|(relative, _)| self.has_lines(Path::new(relative)));
-        let broken = lines.filter_map(|(relative, row)| {
-            let problem = row.problem.as_ref()?;
-            Some(format!("`{}`: {problem}", display_path(relative)))
-        });
-        broken.collect()
+        committed
+            .filter(|(relative, _)| self.has_lines(Path::new(relative)))
+            .filter_map(|(relative, row)| {
+                Some(format!("`{}`: {}", display_path(relative), row.problem.as_ref()?))
+            })
+            .collect()
     }
 
     fn has_lines(&self, relative: &Path) -> bool {

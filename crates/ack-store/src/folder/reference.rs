@@ -1,14 +1,13 @@
 //! The reference whose files count as approved: `ref` in `scope.toml`.
 //!
-//! Committed files are served with their committed content, whatever is checked out. The working
-//! tree adds what waits for review: new files, and the text of files that were edited locally. A
-//! file that is unchanged since the merge base of `HEAD` and the reference was not edited locally:
-//! the reference moved on, and its own text is served. If the reference cannot be read, every file
-//! waits for review.
+//! Committed files are served as they are committed, whatever is checked out. The working tree adds
+//! what waits for review: new files, and files that were edited here. One that is unchanged since
+//! the merge base of `HEAD` and the reference was not edited: the reference moved on. If the
+//! reference cannot be read, every file waits for review.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use ack_worktree::committed::{self, CommittedFolder, ObjectName, Tips};
 use ack_worktree::objects::{Objects, Unknown};
@@ -19,9 +18,8 @@ use rustc_hash::FxHashMap;
 use super::dialect::Dialect;
 use super::files::ReadFile;
 use super::listing::is_skipped;
-use super::rows::{Content, NoteRow, RowKey, TextOrigin};
+use super::rows::{Content, NoteRow, RowKey};
 
-/// How long reading git's objects may take.
 const MAX_TIME: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
@@ -96,13 +94,11 @@ struct ResolvedReference {
 }
 
 impl Reference {
-    /// Creates a reference with this name. Nothing is read yet.
     pub const fn new(name: String) -> Self {
         Self { name, resolved: None, problem: None }
     }
 
-    /// Reads where the reference points now, and the committed files if that is new. Returns
-    /// whether anything changed.
+    /// Reads where the reference points, and its files. Returns whether anything changed.
     pub fn update(&mut self, path: &Path, dialect: Dialect) -> bool {
         match self.read(path, dialect) {
             Ok(None) => false,
@@ -122,9 +118,7 @@ impl Reference {
 
     /// Whether the reference and everything else that matters in the repository are unchanged.
     pub fn is_current(&self, path: &Path) -> bool {
-        let Some(resolved) = &self.resolved else {
-            return false;
-        };
+        let Some(resolved) = &self.resolved else { return false };
         committed::locate(path).is_some_and(|(repository, folder)| {
             (&resolved.repository, &resolved.folder) == (&repository, &folder)
                 && Tips::read(&repository, &self.name).is_ok_and(|tips| tips == resolved.tips)
@@ -139,11 +133,10 @@ impl Reference {
             } else {
                 "the folder is in no git repository"
             };
-            let reason = "its folder is in no git repository with a working tree";
-            Problem::new(&self.name, why, reason)
+            Problem::new(&self.name, why, "its folder is in no git repository with a working tree")
         })?;
-        let unknown = |why: &ResolveError| Problem::of(&self.name, why);
-        let tips = Tips::read(&repository, &self.name).map_err(|why| unknown(&why))?;
+        let unknown = |why: ResolveError| Problem::of(&self.name, &why);
+        let tips = Tips::read(&repository, &self.name).map_err(unknown)?;
         if let Some(resolved) = &self.resolved
             && (&resolved.repository, &resolved.folder, &resolved.tips)
                 == (&repository, &folder, &tips)
@@ -160,18 +153,12 @@ impl Reference {
         };
         let committed = Objects::open(&repository, Instant::now() + MAX_TIME)
             .and_then(|mut objects| CommittedFolder::read(&mut objects, &tips, &folder, &wanted))
-            .map_err(|why| unknown(&ResolveError::Unreadable(why)))?;
+            .map_err(|why| unknown(ResolveError::Unreadable(why)))?;
         Ok(Some(ResolvedReference { repository, folder, tips, committed }))
     }
 
     pub fn hash_kind(&self) -> Option<HashKind> {
         self.resolved.as_ref().map(|resolved| resolved.repository.hash)
-    }
-
-    /// Whether the folder is committed there, with or without notes.
-    pub fn has_folder(&self) -> bool {
-        let resolved = self.resolved.as_ref();
-        resolved.is_some_and(|resolved| resolved.committed.has_folder)
     }
 
     /// Why the reference is not used, or that it has no files.
@@ -191,66 +178,62 @@ impl Reference {
         self.problem.as_ref().filter(|_| self.resolved.is_none())
     }
 
-    pub fn plan(&self, files: &FxHashMap<OsString, ReadFile>) -> Vec<NoteRow> {
-        let empty = CommittedFolder::default();
-        let committed = self.resolved.as_ref().map_or(&empty, |known| &known.committed);
-        let mut plan = Vec::with_capacity(files.len() + committed.files.len());
-        for (relative, file) in files {
-            // A path that is not UTF-8 is on no reference.
-            let path = relative.to_str().unwrap_or_default();
-            let committed_name = committed.files.get(path);
-            let Some(content) = file.content() else {
-                plan.extend(committed_name.map(|id| committed_row(relative, *id)));
-                continue;
-            };
-            let matches =
-                |id: Option<&ObjectName>| file.object_names.is_some_and(|names| names.include(id));
-            let row = |is_edited: bool, is_committed: bool| NoteRow {
-                key: RowKey { relative: relative.clone(), is_edited },
-                source: TextOrigin::File,
-                content,
-                is_committed,
-                committed_as: committed_name.copied().filter(|_| is_edited),
-            };
-            if matches(committed_name) {
-                plan.push(row(false, true));
-                continue;
-            }
-            let is_edited = !matches(committed.at_merge_base.get(path));
-            match committed_name {
-                Some(id) => {
-                    plan.push(committed_row(relative, *id));
-                    plan.extend(is_edited.then(|| row(true, false)));
-                }
-                None => plan.extend(is_edited.then(|| row(false, false))),
-            }
-        }
-        let missing = committed.files.iter();
-        plan.extend(
-            missing
-                .map(|(path, id)| (OsStr::new(path), id))
-                .filter(|(path, _)| !files.contains_key(*path))
-                .map(|(path, id)| committed_row(path, *id)),
-        );
-        plan
+    pub fn committed(&self) -> Option<&CommittedFolder> {
+        self.resolved.as_ref().map(|resolved| &resolved.committed)
     }
 
-    pub fn objects(&self) -> Option<(std::time::SystemTime, Result<Objects<'_>, Unknown>)> {
+    /// The time of the reference's commit, and git's objects.
+    pub fn objects(&self) -> Option<(SystemTime, Objects<'_>)> {
         let resolved = self.resolved.as_ref()?;
         let since = Duration::from_secs(u64::try_from(resolved.committed.time).unwrap_or_default());
-        let time = std::time::SystemTime::UNIX_EPOCH
-            .checked_add(since)
-            .unwrap_or(std::time::SystemTime::UNIX_EPOCH);
-        let objects = Objects::open(&resolved.repository, Instant::now() + MAX_TIME);
-        Some((time, objects))
+        let time = SystemTime::UNIX_EPOCH.checked_add(since).unwrap_or(SystemTime::UNIX_EPOCH);
+        Some((time, Objects::open(&resolved.repository, Instant::now() + MAX_TIME).ok()?))
     }
+}
+
+/// The rows for the files of a folder and of its reference.
+pub fn plan(files: &FxHashMap<OsString, ReadFile>, committed: &CommittedFolder) -> Vec<NoteRow> {
+    let mut plan = Vec::with_capacity(files.len() + committed.files.len());
+    for (relative, file) in files {
+        // A path that is not UTF-8 is on no reference.
+        let path = relative.to_str().unwrap_or_default();
+        let committed_name = committed.files.get(path);
+        let Some(content) = file.content else {
+            plan.extend(committed_name.map(|id| committed_row(relative, *id)));
+            continue;
+        };
+        let matches =
+            |id: Option<&ObjectName>| file.object_names.is_some_and(|names| names.include(id));
+        let row = |is_edited: bool, is_committed: bool| NoteRow {
+            key: RowKey { relative: relative.clone(), is_edited },
+            content,
+            is_from_git: false,
+            is_committed,
+            committed_as: committed_name.copied().filter(|_| is_edited),
+        };
+        if matches(committed_name) {
+            plan.push(row(false, true));
+            continue;
+        }
+        plan.extend(committed_name.map(|id| committed_row(relative, *id)));
+        if !matches(committed.at_merge_base.get(path)) {
+            plan.push(row(committed_name.is_some(), false));
+        }
+    }
+    for (path, id) in &committed.files {
+        let path = OsStr::new(path);
+        if !files.contains_key(path) {
+            plan.push(committed_row(path, *id));
+        }
+    }
+    plan
 }
 
 fn committed_row(relative: &OsStr, id: ObjectName) -> NoteRow {
     NoteRow {
         key: RowKey { relative: relative.to_owned(), is_edited: false },
-        source: TextOrigin::Object(id),
         content: Content::Object(id),
+        is_from_git: true,
         is_committed: true,
         committed_as: None,
     }

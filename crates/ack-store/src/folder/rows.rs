@@ -61,48 +61,40 @@ UPDATE memories SET superseded_by = (SELECT n.id FROM memory_links l JOIN memori
     ORDER BY coalesce(n.created_at, n.updated_at), n.id LIMIT 1)
   WHERE id IN (SELECT to_id FROM memory_links WHERE kind = 'supersedes');
 ";
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Content {
     Hash(u64),
     Object(ObjectName),
 }
 
-/// Identifies a note.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RowKey {
-    /// The path of its file in the folder. Paths are compared byte by byte, which is faster than by
-    /// components.
+    /// Compared byte by byte, which is faster than by components.
     pub relative: OsString,
     /// Whether it is the working tree's text of a file whose committed text differs.
     pub is_edited: bool,
 }
 
 impl RowKey {
-    /// The committed note that this one is, or an edited version of it.
+    /// The committed note that this one is, or is an edited version of.
     fn as_committed(&self) -> Self {
         Self { is_edited: false, ..self.clone() }
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TextOrigin {
-    File,
-    /// In git's objects.
-    Object(ObjectName),
-}
-
 #[derive(Debug, Clone)]
 pub struct NoteRow {
     pub key: RowKey,
-    pub source: TextOrigin,
     pub content: Content,
+    /// Whether its text comes from git's objects.
+    pub is_from_git: bool,
     /// Whether it has its committed content, if there is a reference.
     pub is_committed: bool,
     /// The committed version of an edited text.
     pub committed_as: Option<ObjectName>,
 }
 
-/// The notes of a file that are served.
 #[derive(Debug, Clone)]
 pub struct StoredFile {
     slot: i64,
@@ -118,13 +110,11 @@ pub struct StoredFile {
     id: String,
     /// Whether its file holds one note.
     is_single: bool,
-    /// Whether its text comes from git's objects.
     pub is_from_git: bool,
     /// What is wrong with a part of its text.
     pub problem: Option<String>,
 }
 
-/// The notes of a file, and what is wrong with a part of it.
 #[derive(Debug)]
 pub struct FileNotes {
     pub notes: Vec<Note>,
@@ -132,7 +122,6 @@ pub struct FileNotes {
     pub problem: Option<String>,
 }
 
-/// The rows, and the database that holds them.
 #[derive(Debug)]
 pub struct Rows {
     pub connection: Connection,
@@ -159,10 +148,10 @@ impl Rows {
 
     /// Whether the note exists with this content and status.
     pub fn is_stored(&self, note_row: &NoteRow) -> bool {
-        let row = self.rows.get(&note_row.key);
-        row.is_some_and(|row| {
+        let NoteRow { content, is_committed, committed_as, .. } = *note_row;
+        self.rows.get(&note_row.key).is_some_and(|row| {
             (row.content, row.is_committed, row.committed_as)
-                == (note_row.content, note_row.is_committed, note_row.committed_as)
+                == (content, is_committed, committed_as)
         })
     }
 
@@ -185,7 +174,7 @@ impl Rows {
         for row in rows {
             if self.is_stored(row) {
                 if let Some(stored) = self.rows.get_mut(&row.key) {
-                    stored.is_from_git = row.source != TextOrigin::File;
+                    stored.is_from_git = row.is_from_git;
                 }
                 continue;
             }
@@ -222,14 +211,11 @@ impl Rows {
     }
 
     pub fn files(&self) -> impl Iterator<Item = (&OsStr, &StoredFile)> {
-        let rows = self.rows.iter();
-        rows.map(|(key, row)| (key.relative.as_os_str(), row))
+        self.rows.iter().map(|(key, row)| (key.relative.as_os_str(), row))
     }
 
     fn remove(&mut self, key: &RowKey) -> rusqlite::Result<()> {
-        let Some(row) = self.rows.remove(key) else {
-            return Ok(());
-        };
+        let Some(row) = self.rows.remove(key) else { return Ok(()) };
         for table in ["memories", "note_names", "note_links"] {
             let sql = format!("DELETE FROM {table} WHERE slot = ?1");
             self.connection.prepare_cached(&sql)?.execute([row.slot])?;
@@ -246,27 +232,26 @@ impl Rows {
         let slot = self.next_slot;
         self.next_slot += 1;
         let has_lines = self.dialect.holds_several(Path::new(&note_row.key.relative));
-        let notes = if has_lines && note_row.key.is_edited {
-            self.edited_lines(note_row, notes)
-        } else {
-            notes
-        };
+        let mut notes = notes;
+        if has_lines && note_row.key.is_edited {
+            self.keep_edited_lines(note_row, &mut notes);
+        }
         for note in &notes {
             add(&self.connection, slot, note_row, note, project)?;
             if self.has_status {
                 let status = note.status.status(note_row.is_committed);
                 let sql = "UPDATE memories SET status = ?3, reviewed_at = ?4, reviewed_by = ?5
                            WHERE slot = ?1 AND id = ?2";
-                let reviewed = (&note.reviewed_at, &note.reviewed_by);
-                self.connection
-                    .prepare_cached(sql)?
-                    .execute(params![slot, note.id, status, reviewed.0, reviewed.1])?;
+                let Note { id, reviewed_at, reviewed_by, .. } = note;
+                let mut update = self.connection.prepare_cached(sql)?;
+                update.execute(params![slot, id, status, reviewed_at, reviewed_by])?;
             }
         }
         let single = match notes.as_slice() {
             [only] if !has_lines => Some(only),
             _ => None,
         };
+        let path_id = single.map(|note| note.id.clone()).unwrap_or_default();
         let row = StoredFile {
             slot,
             content: note_row.content,
@@ -279,31 +264,28 @@ impl Rows {
                 .collect(),
             doubt: single.and_then(|note| note.doubt.clone()),
             declared_id: single.and_then(|note| note.declared_id.clone()),
-            path_id: single.map(|note| note.id.clone()).unwrap_or_default(),
-            id: single.map(|note| note.id.clone()).unwrap_or_default(),
+            id: path_id.clone(),
+            path_id,
             is_single: single.is_some(),
-            is_from_git: note_row.source != TextOrigin::File,
+            is_from_git: note_row.is_from_git,
             problem,
         };
         self.rows.insert(note_row.key.clone(), row);
         Ok(())
     }
 
-    /// The lines of an edited file that the reference lacks or has with other content. The latter
-    /// get an id of their own.
-    fn edited_lines(&self, note_row: &NoteRow, notes: Vec<Note>) -> Vec<Note> {
-        let Some(committed) = self.rows.get(&note_row.key.as_committed()) else {
-            return notes;
-        };
-        let hash_of = |note: &Note| committed.content_hashes.get(&note.id);
-        let mut edited = notes;
-        edited.retain(|note| hash_of(note) != Some(&content_hash(note)));
-        for note in &mut edited {
-            if hash_of(note).is_some() {
+    /// Keeps the lines of an edited file that the reference lacks, or, with an id of their own, has
+    /// with other content.
+    fn keep_edited_lines(&self, note_row: &NoteRow, notes: &mut Vec<Note>) {
+        let Some(committed) = self.rows.get(&note_row.key.as_committed()) else { return };
+        notes.retain_mut(|note| {
+            let known = committed.content_hashes.get(&note.id);
+            let is_edited = known != Some(&content_hash(note));
+            if known.is_some() {
                 note.id.push_str(EDITED_SUFFIX);
             }
-        }
-        edited
+            is_edited
+        });
     }
 
     /// Gives each note the id that its file declares, if no other note has it, or else the one that
@@ -325,17 +307,14 @@ impl Rows {
             .iter()
             .filter(|(_, row)| row.is_single)
             .map(|(key, row)| {
-                let is_unusual = !is_usual_name(&key.relative);
-                (key.is_edited, !row.is_committed, is_unusual, key.clone())
+                (key.is_edited, !row.is_committed, !is_usual_name(&key.relative), key.clone())
             })
             .collect();
         order.sort_unstable();
         let mut owners: FxHashMap<String, OsString> = FxHashMap::default();
         let mut problems = Vec::new();
         for (.., key) in order {
-            let Some(row) = self.rows.get(&key) else {
-                continue;
-            };
+            let Some(row) = self.rows.get(&key) else { continue };
             let (first, second) = if key.is_edited {
                 let main = self.rows.get(&key.as_committed());
                 let main = main.map_or(&row.path_id, |main| &main.id);
@@ -346,8 +325,7 @@ impl Rows {
             };
             let numbered = (2..).map(|number| format!("{second}@{number}"));
             let mut ids = first.into_iter().chain([second.clone()]).chain(numbered);
-            let id = ids.find(|id| !owners.contains_key(id));
-            let Some(id) = id else { continue };
+            let Some(id) = ids.find(|id| !owners.contains_key(id)) else { continue };
             if let Some(declared) = row.declared_id.as_ref().filter(|declared| **declared != id)
                 && !key.is_edited
             {
@@ -364,9 +342,7 @@ impl Rows {
     }
 
     fn rename(&mut self, key: &RowKey, id: String) -> rusqlite::Result<()> {
-        let Some(row) = self.rows.get_mut(key).filter(|row| row.id != id) else {
-            return Ok(());
-        };
+        let Some(row) = self.rows.get_mut(key).filter(|row| row.id != id) else { return Ok(()) };
         for (table, column) in [("memories", "id"), ("note_names", "id"), ("note_links", "from_id")]
         {
             let sql = format!("UPDATE {table} SET {column} = ?2 WHERE slot = ?1");
@@ -437,8 +413,7 @@ fn add(
             .execute(params![slot, lower_case(name), note.id])?;
     }
     for (kind, name) in &note.links {
-        let is_path = name.starts_with('/');
-        let name = if is_path { name.clone() } else { lower_case(name) };
+        let name = if name.starts_with('/') { name.clone() } else { lower_case(name) };
         connection
             .prepare_cached("INSERT INTO note_links VALUES (?1, ?2, ?3, ?4)")?
             .execute(params![slot, note.id, kind, name])?;

@@ -14,8 +14,7 @@ pub fn sections(text: &str, relative: &Path, mark: &str, first: Option<String>) 
     let of_file = first.clone();
     let mut notes: Vec<Note> = first.map(titled).into_iter().collect();
     for line in lines(text) {
-        let heading = line.text.strip_prefix(mark);
-        if let Some(rest) = heading.filter(|_| !line.is_code) {
+        if let Some(rest) = line.text.strip_prefix(mark).filter(|_| !line.is_code) {
             let title = rest.trim_start_matches([':', ' ', '-']);
             let title = match (title.trim_end_matches([' ', '#']), &of_file) {
                 ("", Some(of_file)) => of_file,

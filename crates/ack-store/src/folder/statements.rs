@@ -11,7 +11,6 @@ use super::markdown::{lines, without_code};
 use crate::links::SUPERSEDES;
 
 const MAX_STATEMENTS: usize = 1_000;
-/// The longest kind of a relation, in bytes.
 const MAX_KIND_BYTES: usize = 40;
 /// What Serena writes in front of the name of a memory.
 const MEMORY_PREFIX: &str = "mem:";
@@ -28,7 +27,6 @@ const REPLACEMENTS: [(&str, &str); 6] = [
     ("superseded by", SUPERSEDED_BY),
     ("superceded by", SUPERSEDED_BY),
 ];
-/// What may stand between such a phrase and its links.
 const MARKS: [char; 12] = [' ', '\t', ':', '*', '_', '-', '–', '—', '→', ',', '&', '"'];
 
 const MAX_LINK_BYTES: usize = 1_000;
@@ -36,7 +34,6 @@ const MAX_LINK_BYTES: usize = 1_000;
 /// The kind of a link and the name of its target, or `/` and the path of its file.
 type NamedLink = (String, String);
 
-/// Whether a line is a statement `- [category] text`.
 pub fn is_statement(line: &str) -> bool {
     item(line).and_then(|item| statement(item.text)).is_some()
 }
@@ -52,8 +49,7 @@ pub fn statements(text: &str, note: &Path) -> (Vec<String>, Vec<NamedLink>) {
         links.extend(memory_names(line.text).map(related));
         let entry = item(line.text).map(|item| item.text);
         if line.text.starts_with("##") {
-            let heading = line.text.trim_matches(['#', ' ']);
-            is_about_note = heading.eq_ignore_ascii_case("status");
+            is_about_note = line.text.trim_matches(['#', ' ']).eq_ignore_ascii_case("status");
         }
         if let Some(fact) = entry.and_then(statement) {
             facts.push(fact.trim_end().to_owned());
@@ -75,12 +71,9 @@ pub fn statements(text: &str, note: &Path) -> (Vec<String>, Vec<NamedLink>) {
             break;
         }
     }
-    let whole = links
-        .iter()
-        .filter(|(_, name)| !name.starts_with('/'))
-        .filter_map(|(kind, name)| Some((kind.clone(), name_alone(name)?.to_owned())))
-        .collect::<Vec<_>>();
-    links.extend(whole);
+    let by_name = links.iter().filter(|(_, name)| !name.starts_with('/'));
+    let whole = by_name.filter_map(|(kind, it)| Some((kind.clone(), name_alone(it)?.to_owned())));
+    links.extend(whole.collect::<Vec<_>>());
     let known: FxHashSet<&str> = names(&links).collect();
     let mut files = linked_notes(text, note);
     files.retain(|file| !known.contains(&**file));
@@ -171,10 +164,8 @@ fn statement(entry: &str) -> Option<&str> {
 /// Whether the brackets mark a task, not a category: `[ ]`, `[x]`, `[-]`.
 fn is_task_mark(category: &str) -> bool {
     let mut chars = category.chars();
-    match (chars.next(), chars.next()) {
-        (Some(only), None) => matches!(only, 'x' | 'X') || !only.is_alphanumeric(),
-        _ => false,
-    }
+    let first = chars.next();
+    chars.next().is_none() && first.is_some_and(|c| "xX".contains(c) || !c.is_alphanumeric())
 }
 
 /// Whether this is a time in a transcript: `00:01:12`.
@@ -182,14 +173,12 @@ fn is_time(category: &str) -> bool {
     category.contains(':') && category.chars().all(|c| c.is_ascii_digit() || ":.,- ".contains(c))
 }
 
-/// A relation `kind [[name]]` or `"some kind" [[name]] (context)`. A sentence with a link is not a
-/// relation.
+/// A relation `kind [[name]]` or `"some kind" [[name]] (context)`, not a sentence with a link.
 fn relation(entry: &str) -> Option<NamedLink> {
     let (kind, rest) = entry.split_once("[[")?;
     let (name, after) = rest.split_once("]]")?;
     let (kind, after) = (kind.trim(), after.trim());
-    let quoted =
-        ['"', '\''].iter().find_map(|quote| kind.strip_prefix(*quote)?.strip_suffix(*quote));
+    let quoted = ['"', '\''].iter().find_map(|it| kind.strip_prefix(*it)?.strip_suffix(*it));
     let kind = match quoted {
         Some(kind) => kind.trim(),
         None if kind.contains(char::is_whitespace) => return None,
@@ -208,8 +197,7 @@ fn relation(entry: &str) -> Option<NamedLink> {
 /// The names after `mem:`, with which Serena refers to other memories.
 fn memory_names(line: &str) -> impl Iterator<Item = &str> {
     let is_part = |c: char| c.is_alphanumeric() || "_-/".contains(c);
-    let found = line.match_indices(MEMORY_PREFIX);
-    found.filter_map(move |(start, _)| {
+    line.match_indices(MEMORY_PREFIX).filter_map(move |(start, _)| {
         let is_start = !line.get(..start)?.ends_with(is_part);
         let rest = line.get(start + MEMORY_PREFIX.len()..)?;
         let length = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
@@ -225,8 +213,7 @@ mod tests {
     #[track_caller]
     fn check(text: &str, expected: &[(&str, &str)]) {
         let (_, links) = statements(text, Path::new("ops/note.md"));
-        let expected: Vec<NamedLink> =
-            expected.iter().map(|(kind, name)| ((*kind).to_owned(), (*name).to_owned())).collect();
+        let links: Vec<(&str, &str)> = links.iter().map(|(kind, it)| (&**kind, &**it)).collect();
         assert_eq!(links, expected, "{text}");
     }
 

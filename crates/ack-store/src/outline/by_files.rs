@@ -1,7 +1,6 @@
-//! Finds memories by their files, for a process that asks once and has little time.
-//!
-//! For most rows, only the lists of files are read. Whether a found row is still in force is
-//! checked when its record is read ([`Snapshot::memory_in_force`]).
+//! Finds memories by their files, for a process that asks once. For most rows, only the lists of
+//! files are read; whether a found row is still in force is checked when its record is read
+//! ([`Snapshot::memory_in_force`]).
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,12 +17,10 @@ use crate::{Snapshot, StoreError};
 use ack_api::memory::{MAX_SUCCESSORS, Memory, StatusFilter};
 use ack_api::source::{Claim, Records, RowKey};
 
-/// How many rows one statement reads.
 const ROWS_PER_STATEMENT: usize = 500;
 
 impl Snapshot<'_> {
-    /// The memories that the filter allows and in whose files `find_words` finds something. A newer
-    /// memory may replace some of them.
+    /// Newer memories may replace some of them.
     pub fn outlines_by_files(
         &self,
         filter: StatusFilter,
@@ -60,15 +57,12 @@ impl Snapshot<'_> {
         Ok(outlines)
     }
 
-    /// The rows whose stored files match.
     fn rows_naming_files(
         &self,
         source: &MemorySource,
         find_words: &dyn FindWords,
     ) -> Result<Vec<i64>, StoreError> {
-        let Some(columns) = source.columns_of_files() else {
-            return Ok(Vec::new());
-        };
+        let Some(columns) = source.columns_of_files() else { return Ok(Vec::new()) };
         self.split_scan(source, |connection: &Connection, clauses: &str| {
             let mut statement = connection.prepare(&source.select(&columns, clauses))?;
             let last = statement.column_count();
@@ -85,19 +79,16 @@ impl Snapshot<'_> {
         })
     }
 
-    /// The rows whose files a curator changed.
     fn rows_with_edited_files(&self, source: &MemorySource) -> Result<Vec<i64>, StoreError> {
         let mut found = Vec::new();
-        let edited = self.decisions.newest().filter(|decision| {
-            let edit = decision.edit.as_ref();
-            edit.is_some_and(|edit| edit.files.is_some())
-        });
-        for decision in edited {
-            let Some((condition, id)) = source.id.condition(&decision.id) else {
-                continue;
-            };
-            let sql = source.query_fields(&[], &format!(" WHERE {condition}"));
-            found.extend(self.read_rows(&sql, [id], |row| row.get::<_, i64>(0))?);
+        for decision in self.decisions.newest() {
+            let edited_files = decision.edit.as_ref().and_then(|edit| edit.files.as_ref());
+            if edited_files.is_some()
+                && let Some((condition, id)) = source.id.condition(&decision.id)
+            {
+                let sql = source.query_fields(&[], &format!(" WHERE {condition}"));
+                found.extend(self.read_rows(&sql, [id], |row| row.get::<_, i64>(0))?);
+            }
         }
         Ok(found)
     }

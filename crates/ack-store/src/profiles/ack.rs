@@ -1,13 +1,11 @@
-//! The native profile: `memories` as `schemas/scope.sql` describes it. Only `id` and `title` are
-//! required.
+//! The native profile, `schemas/scope.sql`. Only `id` and `title` are required.
 
 use crate::layout::{
     Field, IdScheme, Layout, LinkSource, LogSource, MemorySource, OverviewSource, Profile,
     SessionSource, Table, find,
 };
 
-/// Recognises the native layout: `memories` has an id and a title, and nothing identifies it as
-/// claude-mem's.
+/// `None` if something identifies `memories` as claude-mem's.
 pub fn recognise(tables: &[Table]) -> Option<Layout> {
     let memories = find(tables, "memories")?;
     let id = memories.column(&["id"])?;
@@ -16,39 +14,12 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
     if memories.column(&["document_id", "files_touched"]).is_some() {
         return None;
     }
-    let mut source = MemorySource::new(
-        memories,
-        IdScheme::column(id),
-        &[
-            (Field::Project, &["project"]),
-            (Field::Session, &["session"]),
-            (Field::SessionId, &["session_id"]),
-            (Field::Date, &["date"]),
-            (Field::Kind, &["type"]),
-            (Field::Title, &["title"]),
-            (Field::Subtitle, &["subtitle"]),
-            (Field::Facts, &["facts"]),
-            (Field::Concepts, &["concepts"]),
-            (Field::Files, &["files"]),
-            (Field::Status, &["status"]),
-            (Field::Confidence, &["confidence"]),
-            (Field::ReviewedAt, &["reviewed_at"]),
-            (Field::ReviewedBy, &["reviewed_by"]),
-            (Field::SupersededBy, &["superseded_by"]),
-            (Field::Created, &["created_at"]),
-            (Field::Updated, &["updated_at"]),
-            (Field::StaleAfter, &["stale_after"]),
-            (Field::TitleFromFile, &["title_from_file"]),
-            (Field::AuthorStatus, &["author_status"]),
-        ],
-    )?;
-    let narrative = memories.column(&["narrative"]).into_iter();
-    source.narrative = narrative.map(|column| ("", column)).collect();
+    let mut source = MemorySource::new(memories, IdScheme::column(id), &[])?;
+    source.columns = Field::ALL.map(|field| memories.column(&[field.native_column()]));
+    source.narrative = Vec::from_iter(memories.column(&["narrative"]).map(|column| ("", column)));
+    let sessions_of = |name: &&str| sessions(find(tables, name)?);
     Some(Layout {
-        sessions: ["sessions", "streaming_sessions"]
-            .iter()
-            .filter_map(|name| sessions(find(tables, name)?))
-            .collect(),
+        sessions: ["sessions", "streaming_sessions"].iter().filter_map(sessions_of).collect(),
         overviews: Vec::from_iter(find(tables, "overviews").and_then(overviews)),
         links: find(tables, "memory_links").and_then(links),
         log: find(tables, "curation_log").and_then(log),
@@ -57,10 +28,8 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
 }
 
 fn sessions(table: &Table) -> Option<SessionSource> {
-    let keys: Vec<String> = ["id", "session", "session_id", "name"]
-        .iter()
-        .filter_map(|name| table.column(&[name]))
-        .collect();
+    let keys = ["id", "session", "session_id", "name"];
+    let keys: Vec<String> = keys.iter().filter_map(|name| table.column(&[name])).collect();
     (!keys.is_empty()).then(|| SessionSource {
         table: table.quoted(),
         keys,

@@ -5,8 +5,8 @@
 
 use super::ack;
 use crate::layout::{
-    Field, IdScheme, Layout, MemorySource, OverviewSource, Profile, PromptSource, SessionSource,
-    Table, exact, find,
+    Field, IdScheme, Layout, MemorySource, OverviewSource, Profile, SessionSource, Table, exact,
+    find,
 };
 
 /// The parts of a session summary, in the order of an answer.
@@ -20,6 +20,18 @@ const SUMMARY_PARTS: [(&str, &str); 5] = [
 
 /// The columns that name the session of a row, in several versions.
 const SESSION: &[&str] = &["memory_session_id", "sdk_session_id", "session_id"];
+
+/// The columns of memories in every version.
+const COMMON: [(Field, &[&str]); 8] = [
+    (Field::Project, &["project"]),
+    (Field::Kind, &["type"]),
+    (Field::Title, &["title"]),
+    (Field::Subtitle, &["subtitle"]),
+    (Field::Facts, &["facts"]),
+    (Field::Status, &["status"]),
+    (Field::CreatedEpoch, &["created_at_epoch"]),
+    (Field::Created, &["created_at"]),
+];
 
 /// Recognises claude-mem 4 and later: `observations` has an id and a title or a text.
 pub fn recognise(tables: &[Table]) -> Option<Layout> {
@@ -42,24 +54,13 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
 fn observations(table: &Table) -> Option<MemorySource> {
     let id = numbered(None, "obs-", table)?;
     table.column(&["title", "text", "narrative"])?;
-    let mut source = MemorySource::new(
-        table,
-        id,
-        &[
-            (Field::Project, &["project"]),
-            (Field::SessionId, SESSION),
-            (Field::Kind, &["type"]),
-            (Field::Title, &["title"]),
-            (Field::Subtitle, &["subtitle"]),
-            (Field::Facts, &["facts"]),
-            (Field::Concepts, &["concepts"]),
-            (Field::Files, &["files_modified"]),
-            (Field::FilesMore, &["files_read"]),
-            (Field::Status, &["status"]),
-            (Field::CreatedEpoch, &["created_at_epoch"]),
-            (Field::Created, &["created_at"]),
-        ],
-    )?;
+    let own: [(Field, &[&str]); 4] = [
+        (Field::SessionId, SESSION),
+        (Field::Concepts, &["concepts"]),
+        (Field::Files, &["files_modified"]),
+        (Field::FilesMore, &["files_read"]),
+    ];
+    let mut source = MemorySource::new(table, id, &[&COMMON[..], &own].concat())?;
     source.narrative = columns(table, &[("", "narrative"), ("", "text")]);
     source.add_parent_project(table);
     source.leave_out_empty_rows();
@@ -107,7 +108,7 @@ fn summaries(table: &Table) -> Option<(MemorySource, OverviewSource)> {
 }
 
 /// Prompts name their session as the client does, which the table of sessions translates.
-fn prompts(tables: &[Table]) -> Option<PromptSource> {
+fn prompts(tables: &[Table]) -> Option<String> {
     const OF_CLIENT: &[&str] = &["content_session_id", "claude_session_id"];
     let (table, sessions) = (find(tables, "user_prompts")?, find(tables, "sdk_sessions")?);
     let text = table.column(&["prompt_text"])?;
@@ -119,19 +120,16 @@ fn prompts(tables: &[Table]) -> Option<PromptSource> {
         exact(&format!("s.{}", sessions.column(OF_CLIENT)?)),
         table.column(OF_CLIENT)?
     );
-    Some(PromptSource {
-        newest: format!(
-            "SELECT substr(p.{text}, 1, {}), ({session}), p.{asked} FROM {} p ORDER BY {} DESC LIMIT ?1",
-            crate::prompts::MAX_CHARS,
-            table.quoted(),
-            exact(&format!("p.{asked}"))
-        ),
-    })
+    Some(format!(
+        "SELECT substr(p.{text}, 1, {}), ({session}), p.{asked} FROM {} p ORDER BY {} DESC LIMIT ?1",
+        crate::prompts::MAX_CHARS,
+        table.quoted(),
+        exact(&format!("p.{asked}"))
+    ))
 }
 
 fn columns(table: &Table, wanted: &[(&'static str, &str)]) -> Vec<(&'static str, String)> {
-    let found = wanted.iter().filter_map(|(label, name)| Some((*label, table.column(&[name])?)));
-    found.collect()
+    wanted.iter().filter_map(|(label, name)| Some((*label, table.column(&[name])?))).collect()
 }
 
 /// Ids that have a prefix before the number of the row, unless `column` holds one.
@@ -145,23 +143,12 @@ pub fn recognise_v3(tables: &[Table]) -> Option<Layout> {
     let memories = find(tables, "memories")?;
     memories.column(&["title", "text"])?;
     let id = numbered(memories.column(&["document_id"]), "mem-", memories)?;
-    let mut source = MemorySource::new(
-        memories,
-        id,
-        &[
-            (Field::Project, &["project"]),
-            (Field::SessionId, &["session_id"]),
-            (Field::Kind, &["type"]),
-            (Field::Title, &["title"]),
-            (Field::Subtitle, &["subtitle"]),
-            (Field::Facts, &["facts"]),
-            (Field::Concepts, &["concepts", "keywords"]),
-            (Field::Files, &["files_touched"]),
-            (Field::Status, &["status"]),
-            (Field::CreatedEpoch, &["created_at_epoch"]),
-            (Field::Created, &["created_at"]),
-        ],
-    )?;
+    let own: [(Field, &[&str]); 3] = [
+        (Field::SessionId, &["session_id"]),
+        (Field::Concepts, &["concepts", "keywords"]),
+        (Field::Files, &["files_touched"]),
+    ];
+    let mut source = MemorySource::new(memories, id, &[&COMMON[..], &own].concat())?;
     source.narrative = columns(memories, &[("", "text"), ("", "narrative")]);
     source.leave_out_empty_rows();
     let overviews = find(tables, "overviews").and_then(ack::overviews);
@@ -173,7 +160,6 @@ pub fn recognise_v3(tables: &[Table]) -> Option<Layout> {
     })
 }
 
-/// SQL for the project of which a row's project is a worktree.
 fn parent_project(project: &str) -> String {
     format!("nullif(substr({project}, 1, instr({project}, '/') - 1), '')")
 }

@@ -1,5 +1,4 @@
-//! The database of mcp-memory-service: one table of memories without titles. Deleted rows stay
-//! there for a while and are skipped.
+//! The database of mcp-memory-service: memories without titles. Deleted rows stay for a while.
 
 use crate::layout::{Field, IdScheme, Layout, MemorySource, Profile, Table, find};
 

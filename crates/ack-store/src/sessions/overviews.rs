@@ -7,13 +7,11 @@ use crate::{Snapshot, StoreError, values};
 use ack_api::memory::{Memory, Overviews, StatusFilter};
 use ack_api::text;
 
-/// The largest overview in bytes.
 const OVERVIEW_CAP: usize = 1_500;
 
 #[derive(Clone, Copy)]
 pub(super) struct SessionRef<'a> {
     pub names: &'a [String],
-    /// The project whose overviews come first.
     pub project: Option<&'a str>,
     pub filter: StatusFilter,
 }
@@ -52,8 +50,7 @@ impl Snapshot<'_> {
         if self.store.overviews.is_some() || self.may_show_overviews()? {
             return Ok(false);
         }
-        let sources = self.layout.overviews.iter();
-        for source in sources.filter(|source| source.memories.is_none()) {
+        for source in self.layout.overviews.iter().filter(|source| source.memories.is_none()) {
             if self.find_overview(source, of)?.is_some() {
                 return Ok(true);
             }
@@ -67,9 +64,11 @@ impl Snapshot<'_> {
         source: &OverviewSource,
         SessionRef { names, project, filter }: SessionRef<'_>,
     ) -> Result<Option<Overview>, StoreError> {
-        let Some(columns) = source.columns() else {
+        if source.content.is_empty() {
             return Ok(None);
-        };
+        }
+        let columns: Vec<&str> = source.content.iter().map(|(_, it)| it.as_str()).collect();
+        let columns = columns.join(", ");
         let clauses = format!(
             " WHERE {} = ?1 ORDER BY ({} IS ?2) DESC, {} DESC LIMIT 50",
             exact(&source.session),
@@ -91,9 +90,13 @@ impl Snapshot<'_> {
                     Ok(text.map(|text| Overview { text, memory }))
                 })?
             } else {
-                let sql = source.query(&columns, &clauses);
+                let status = source.status.as_deref().unwrap_or("NULL");
+                let sql = format!("SELECT {status}, {columns} FROM {}{clauses}", source.table);
                 self.find_in_rows(&sql, (name, project), |row| {
-                    let text = self.recorded(row, source, filter)?;
+                    let is_allowed = source.status.is_none()
+                        || values::parse_status(row.get_ref(0)?).is_ok_and(|it| filter.allows(it));
+                    let text = if is_allowed { content(row, source, 1)? } else { None };
+                    let text = text.filter(|text| !self.holds_back_text(text));
                     Ok(text.map(|text| Overview { text, memory: None }))
                 })?
             };
@@ -104,24 +107,7 @@ impl Snapshot<'_> {
         Ok(None)
     }
 
-    /// The text of an overview that is not a memory, if its status is allowed.
-    pub(super) fn recorded(
-        &self,
-        row: &Row<'_>,
-        source: &OverviewSource,
-        filter: StatusFilter,
-    ) -> rusqlite::Result<Option<String>> {
-        let is_allowed = source.status.is_none()
-            || values::parse_status(row.get_ref(0)?).is_ok_and(|it| filter.allows(it));
-        if !is_allowed {
-            return Ok(None);
-        }
-        let text = content(row, source, 1)?;
-        Ok(text.filter(|text| !self.holds_back_text(text)))
-    }
-
-    /// Whether overviews that are not memories may be shown: the owner allows it, or has not
-    /// decided and every row is approved.
+    /// By the owner's decision, or else if every row is approved.
     pub(super) fn may_show_overviews(&self) -> Result<bool, StoreError> {
         match self.store.overviews {
             Some(policy) => Ok(policy == Overviews::Show),
@@ -146,20 +132,6 @@ impl Snapshot<'_> {
             }
         }
         Ok(true)
-    }
-}
-
-impl OverviewSource {
-    /// The columns of the text; `None` if there are none.
-    pub(super) fn columns(&self) -> Option<String> {
-        let columns: Vec<&str> = self.content.iter().map(|(_, it)| it.as_str()).collect();
-        (!columns.is_empty()).then(|| columns.join(", "))
-    }
-
-    /// A query for the status and `columns`, for [`Snapshot::recorded`].
-    pub(super) fn query(&self, columns: &str, clauses: &str) -> String {
-        let status = self.status.as_deref().unwrap_or("NULL");
-        format!("SELECT {status}, {columns} FROM {}{clauses}", self.table)
     }
 }
 
