@@ -3,7 +3,6 @@
 //! and print the same answers.
 
 mod add;
-mod answer;
 pub mod args;
 mod caller;
 mod check;
@@ -14,7 +13,6 @@ mod curate;
 mod demo;
 mod doctor;
 mod error;
-mod error_report;
 mod eval;
 mod get;
 mod hook;
@@ -34,7 +32,6 @@ mod review;
 mod scopes;
 mod screen;
 mod serve;
-mod service;
 mod settings;
 mod setup;
 mod signals;
@@ -48,26 +45,32 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::process::ExitCode;
 
-use anstream::ColorChoice;
+use clap::ColorChoice;
 use directories::BaseDirs;
 
-use self::answer::{print, untagged};
-use self::args::{ChosenArgs, Cli, ColorArg, Command, ContextArgs, Global};
+use self::args::{ChosenArgs, Cli, Command, ContextArgs, Global};
 use self::caller::Caller;
-use self::error_report::report;
-use self::output::{write_err, write_out};
+use self::output::{print, report, untagged, write_err, write_out};
 use self::render::Listing;
-use self::service::CloseOnDrop;
 use self::settings::{config, inputs, load};
 use self::tables::{Tables, with_tables};
 use crate::cli::error::CliError;
 use ack_api::text;
 use ack_desk::choice::Choice;
 use ack_service::Service;
-use ack_service::config::{ENV_PROJECT, Source};
+use ack_service::config::ENV_PROJECT;
 use ack_store::copies;
 use ack_sys::files::expand_home;
 use ack_sys::heap;
+
+/// Closes the service at the end of a command.
+struct CloseOnDrop(&'static Service);
+
+impl Drop for CloseOnDrop {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
 
 /// Parses the command line and runs it. Exit codes: 0 success, 1 failure, 2 usage error.
 pub fn run() -> ExitCode {
@@ -112,7 +115,7 @@ pub fn run() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             report(&error, json);
-            ExitCode::from(if error.is_usage() { 2 } else { 1 })
+            ExitCode::from(error.exit_code())
         }
     }
 }
@@ -155,12 +158,12 @@ fn tune_allocator() {
     }
 }
 
-fn set_colours(when: ColorArg) {
+fn set_colours(when: ColorChoice) {
     match when {
         // The environment and the terminal decide.
-        ColorArg::Auto => {}
-        ColorArg::Always => ColorChoice::Always.write_global(),
-        ColorArg::Never => ColorChoice::Never.write_global(),
+        ColorChoice::Auto => {}
+        ColorChoice::Always => anstream::ColorChoice::Always.write_global(),
+        ColorChoice::Never => anstream::ColorChoice::Never.write_global(),
     }
 }
 
@@ -198,34 +201,33 @@ fn run_curator_command(
 /// folder that was deleted later, so hooks still answer, and a server started by a host serves the
 /// shared scopes.
 fn check_folder(cli: &Cli) -> Result<(), CliError> {
-    let folder = cli.global.setting(cli.global.dir.as_ref(), "-C", ENV_PROJECT);
-    let explicit = folder.filter(|folder| matches!(folder.source, Source::Flag(_)));
-    let Some(explicit) = explicit.filter(|_| !matches!(cli.command, Some(Command::Hook(_)))) else {
+    let is_flag = !cli.global.variables.contains(&ENV_PROJECT);
+    let Some(folder) = cli.global.dir.as_ref().filter(|_| is_flag) else {
         return Ok(());
     };
-    let home = BaseDirs::new();
-    let path = expand_home(&explicit.value, home.as_ref().map(BaseDirs::home_dir));
+    let path = expand_home(folder, BaseDirs::new().as_ref().map(BaseDirs::home_dir));
     // If the folder cannot be checked, assume that it exists.
     let is_there = match std::fs::metadata(&path) {
         Ok(metadata) => metadata.is_dir(),
         Err(error) => !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
     };
-    if is_there {
-        return Ok(());
+    let path = path.display();
+    match cli.command {
+        _ if is_there => {}
+        Some(Command::Hook(_)) => {}
+        Some(Command::Serve(_)) => {
+            write_err(&format!("ack-memory: the `-C` folder {path} does not exist\n"));
+        }
+        _ => return Err(CliError::usage("-C", format!("there is no folder {path}"))),
     }
-    let folder_text = path.display().to_string();
-    if matches!(cli.command, Some(Command::Serve(_))) {
-        write_err(&format!("ack-memory: the `-C` folder {folder_text} does not exist\n"));
-        return Ok(());
-    }
-    Err(CliError::usage("-C", format!("there is no folder {folder_text}")))
+    Ok(())
 }
 
 /// Writes the manual pages, for packages.
 fn write_manual(folder: &Path) -> Result<(), CliError> {
-    let written = std::fs::create_dir_all(folder)
-        .and_then(|()| clap_mangen::generate_to(args::command(), folder));
-    written.map_err(CliError::io("write the manual pages to", folder))
+    std::fs::create_dir_all(folder)
+        .and_then(|()| clap_mangen::generate_to(args::command(), folder))
+        .map_err(CliError::io("write the manual pages to", folder))
 }
 
 fn show_context(global: &Global, args: &ContextArgs) -> Result<(), CliError> {
@@ -233,13 +235,12 @@ fn show_context(global: &Global, args: &ContextArgs) -> Result<(), CliError> {
     let mut answer = progress::while_reading(|| service.0.get_context(&args.request()))?;
     answer.resolve(&command::SHELL);
     let answer = untagged(answer);
-    let memories = answer.recent_memories.iter();
-    let memories = memories.chain(&answer.cross_project_learnings);
+    let memories = answer.recent_memories.iter().chain(&answer.cross_project_learnings);
     let ids: Vec<&str> = memories.map(|memory| memory.id.as_str()).collect();
-    let short = match ids.as_slice() {
-        [] => HashMap::new(),
-        _ if global.json => HashMap::new(),
-        ids => service.0.short_ids(ids, None).unwrap_or_default(),
+    let short = if global.json || ids.is_empty() {
+        HashMap::new()
+    } else {
+        service.0.short_ids(&ids, None).unwrap_or_default()
     };
     print(&answer, global, |answer, screen| {
         let listing = Listing { short, ..Listing::plain(screen) };
@@ -267,11 +268,8 @@ fn run_command(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Token(args) => token::run(&args, load(&cli.global).ok().as_ref()),
         Command::Query(args) => return query::run(&cli.global, args),
         Command::Get(args) => return get::run(&cli.global, &args),
-        Command::Scopes(args) => match args.command {
-            Some(command) => scopes::run(&cli.global, &command),
-            None => scopes::list::run(&cli.global, args.scope),
-        },
-        Command::Context(args) if args.preview => hook::preview::show(&cli.global, None),
+        Command::Scopes(args) => scopes::run(&cli.global, args),
+        Command::Context(args) if args.preview => hook::preview(&cli.global, None),
         Command::Context(args) => show_context(&cli.global, &args),
         Command::Hook(args) => {
             hook::run(&cli.global, &args);

@@ -7,7 +7,6 @@ mod guesses;
 mod help;
 mod read;
 mod scopes;
-mod setup;
 mod stores;
 mod team;
 
@@ -16,7 +15,6 @@ pub use curate::*;
 pub use help::command;
 pub use read::*;
 pub use scopes::*;
-pub use setup::*;
 pub use stores::*;
 pub use team::*;
 
@@ -27,7 +25,7 @@ use std::path::PathBuf;
 use clap::builder::{FalseyValueParser, OsStringValueParser, Resettable, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
-use clap::{Args, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{Args, ColorChoice, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use nix::sys::stat::{SFlag, fstat};
 
@@ -153,15 +151,6 @@ fn tip(unexpected: &str, command: &clap::Command, path: &str, is_typo: bool) -> 
     }
 }
 
-/// When to use colours.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum ColorArg {
-    #[default]
-    Auto,
-    Always,
-    Never,
-}
-
 /// Settings of every command.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Global options")]
@@ -194,15 +183,9 @@ pub struct Global {
     #[arg(long, short = 'q', global = true)]
     pub quiet: bool,
     /// When to use colours
-    #[arg(
-        long,
-        global = true,
-        value_enum,
-        value_name = "WHEN",
-        default_value_t = ColorArg::Auto,
-        hide_default_value = true
-    )]
-    pub color: ColorArg,
+    #[arg(long, global = true, value_enum, value_name = "WHEN")]
+    #[arg(default_value_t, hide_default_value = true)]
+    pub color: ColorChoice,
     /// The environment variables that provided a setting.
     #[arg(skip)]
     pub variables: Vec<&'static str>,

@@ -10,10 +10,9 @@ use std::process::Command;
 use schemars::schema_for;
 
 use super::args::{ConfigAction, Global};
-use super::doctor::{ShownSetting, settings};
 use super::error::CliError;
 use super::output::{write_json, write_out, write_plain};
-use super::settings::inputs;
+use super::settings::{ShownSetting, inputs, shown};
 use super::signals;
 use crate::offer::Offer;
 use ack_service::config::{Config, ConfigFile};
@@ -38,12 +37,12 @@ pub fn run(global: &Global, action: ConfigAction) -> Result<(), CliError> {
 }
 
 fn show(config: &Config, json: bool) -> Result<(), CliError> {
-    let settings = settings(config);
+    let settings = shown(config);
     if json {
         return write_json(&settings);
     }
-    let width = settings.iter().map(|setting| setting.value.len()).max();
-    let width = width.unwrap_or_default().min(40);
+    let widest = settings.iter().map(|setting| setting.value.len()).max();
+    let width = widest.unwrap_or_default().min(40);
     let lines = settings.iter().map(|ShownSetting { name, value, source }| {
         format!("{name:<16} {value:<width$}  {source}\n")
     });

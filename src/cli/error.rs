@@ -129,20 +129,21 @@ impl CliError {
         Self::Request(Error::invalid(argument, value, allowed))
     }
 
-    /// Whether this is a usage error, which exits with 2.
-    pub const fn is_usage(&self) -> bool {
-        matches!(
-            self,
+    /// 2 for a usage error, else 1.
+    pub const fn exit_code(&self) -> u8 {
+        match self {
             Self::Request(
                 Error::InvalidArgument { .. }
-                    | Error::UnknownArgument { .. }
-                    | Error::OtherScope { .. }
-                    | Error::InvalidCursor(_)
-            ) | Self::Settings(SettingsError::Invalid { part: Part::Offer, .. })
-                | Self::NothingWaits(_)
-                | Self::Typed(_)
-                | Self::Usage { .. }
-        )
+                | Error::UnknownArgument { .. }
+                | Error::OtherScope { .. }
+                | Error::InvalidCursor(_),
+            )
+            | Self::Settings(SettingsError::Invalid { part: Part::Offer, .. })
+            | Self::NothingWaits(_)
+            | Self::Typed(_)
+            | Self::Usage { .. } => 2,
+            _ => 1,
+        }
     }
 
     /// The memories that an ambiguous id may mean, for people.
@@ -196,10 +197,7 @@ impl Diagnostic for CliError {
         }
         match self {
             #[cfg(feature = "table")]
-            Self::Index { source, .. } => match source {
-                ack_lance::build::BuildError::Store(error) => error.code(),
-                _ => ErrorCode::IndexFailed,
-            },
+            Self::Index { .. } => ErrorCode::IndexFailed,
             Self::Offline { .. } => ErrorCode::InvalidArgument,
             Self::NoLastQuery | Self::LastPage => ErrorCode::InvalidCursor,
             Self::NoSuchNumber { .. } | Self::AmbiguousId { .. } => ErrorCode::MemoryNotFound,

@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::args::EvalArgs;
 use super::output::{write_json, write_out};
 use super::render::{count, grouped, table, verb};
-use super::service::CloseOnDrop;
+use super::CloseOnDrop;
 use crate::cli::error::CliError;
 use crate::eval::metrics::Estimate;
 use crate::eval::{EvalReport, ModeReport, QueriesError, Scores, complete_ids, parse, run};

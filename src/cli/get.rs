@@ -7,15 +7,14 @@ use std::process::ExitCode;
 
 use jiff::Timestamp;
 
-use super::answer::make_printable;
 use super::args::{GetArgs, Global};
 use super::caller::Caller;
 use super::error::CliError;
 use super::last_query::{LastQuery, LastQueryStore};
-use super::output::{write_err, write_json, write_out, write_plain};
+use super::output::{make_printable, write_err, write_json, write_out, write_plain};
 use super::query::unreviewed_text;
 use super::screen::Screen;
-use super::service::CloseOnDrop;
+use super::CloseOnDrop;
 use super::settings::config;
 use super::{progress, render};
 use ack_api::memory::StatusFilter;

@@ -7,14 +7,13 @@ use std::process::ExitCode;
 
 use jiff::Timestamp;
 
-use super::answer::make_printable;
 use super::args::{Global, QueryArgs};
 use super::error::CliError;
 use super::last_query::{LastQuery, LastQueryStore};
-use super::output::{write_err, write_json, write_out};
+use super::output::{make_printable, write_err, write_json, write_out};
 use super::render::{Listing, QueryWords, grouped};
 use super::screen::Screen;
-use super::service::CloseOnDrop;
+use super::CloseOnDrop;
 use super::settings::config;
 use super::{progress, render};
 use ack_api::memory::StatusFilter;

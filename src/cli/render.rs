@@ -44,14 +44,19 @@ fn unreviewed(status: Status) -> &'static str {
 pub fn notes(notes: &[Note], screen: &Screen) -> String {
     let mut out = String::new();
     for (message, scopes) in Note::by_message(notes) {
-        let about = match scopes.is_empty() {
-            true => String::new(),
-            false => format!("{}: ", scopes.join(", ")),
-        };
-        let text = format!("note: {about}{}", message);
-        out += &block(screen, &text, ("", "  "), WARN);
+        let about = if scopes.is_empty() { String::new() } else { scopes.join(", ") + ": " };
+        out += &block(screen, &format!("note: {about}{message}"), ("", "  "), WARN);
     }
     out
+}
+
+/// The first few of a list, and how many more there are: `a, b and 3 more`.
+pub fn first_of(all: &[impl AsRef<str>], most: usize) -> String {
+    let shown: Vec<&str> = all.iter().take(most).map(AsRef::as_ref).collect();
+    match all.len() - shown.len() {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
 }
 
 pub fn labelled(indent: &str, label: &str, text: &str, style: Style, screen: &Screen) -> String {

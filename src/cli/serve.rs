@@ -14,9 +14,9 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde_json::json;
 
 use super::args::{Global, ServeArgs};
-use super::output::{write_err, write_out};
+use super::output::{report, write_err, write_out};
 use super::settings::{explain, inputs, load};
-use super::{command, error_report, signals};
+use super::{command, signals};
 use crate::cli::error::CliError;
 use crate::mcp::http::tokens::TokenFile;
 use crate::mcp::http::{HEALTH, PATH, ServeError, ServerExtras, listen};
@@ -58,12 +58,12 @@ fn serve_in_trouble(
     args: &ServeArgs,
     global: &Global,
 ) -> Result<ExitCode, CliError> {
-    error_report::report(error, global.json);
+    report(error, global.json);
     let mut config = Config::without_file(inputs(global)?)?;
     config.offline = global.offline;
     config.command = command::command;
-    let offer =
-        Offer { toolset: Toolset::of(args.surface.unwrap_or_default()), upstreams: Vec::new() };
+    let toolset = Toolset::of(args.surface.unwrap_or_default());
+    let offer = Offer { toolset, upstreams: Vec::new() };
     let is_fixed = Arc::new(AtomicBool::new(false));
     let started = Arc::clone(&is_fixed);
     let (args, global) = (args.clone(), global.clone());
@@ -76,27 +76,28 @@ fn serve_in_trouble(
         Ok((service, offer))
     };
     let service = Service::new(config).leak();
-    let ended = crate::mcp::serve_stdio(service, offer, report(), Some(Box::new(start)));
+    let ended = crate::mcp::serve_stdio(service, offer, upstream_report(), Some(Box::new(start)));
     match ended.map_err(CliError::io("serve on", "standard input and output"))? {
         Some(signal) => signals::end(signal),
         None if is_fixed.load(Ordering::Relaxed) => Ok(ExitCode::SUCCESS),
-        None => Ok(ExitCode::from(if error.is_usage() { 2 } else { 1 })),
+        None => Ok(ExitCode::from(error.exit_code())),
     }
 }
 
 /// Writes messages about upstream servers to standard error.
-fn report() -> Report {
+fn upstream_report() -> Report {
     Arc::new(|line: &str| write_err(&format!("{}\n", text::line(line, 1_000))))
 }
 
 fn settings(args: &ServeArgs, global: &Global) -> Result<(Config, Offer), CliError> {
     let config = load(global)?;
     let mut offer = Offer::load(&config, args.surface, &|name| std::env::var_os(name))?;
-    let skipped = if global.offline { offer.without_network() } else { Vec::new() };
-    for name in skipped {
-        write_err(&format!(
-            "--offline: the upstream server `{name}` is reached over HTTP and is left out\n"
-        ));
+    if global.offline {
+        for name in offer.without_network() {
+            write_err(&format!(
+                "--offline: the upstream server `{name}` is reached over HTTP and is left out\n"
+            ));
+        }
     }
     Ok((config, offer))
 }
@@ -115,7 +116,7 @@ fn serve(config: Config, offer: Offer, args: &ServeArgs, global: &Global) -> Res
         }
         let service = Service::new(config).leak();
         std::thread::spawn(move || service.ask_buckets());
-        let result = crate::mcp::serve_stdio(service, offer, report(), None);
+        let result = crate::mcp::serve_stdio(service, offer, upstream_report(), None);
         service.close();
         let ended = result.map_err(CliError::io("serve on", "standard input and output"))?;
         return ended.map_or(Ok(()), |signal| signals::end(signal));
@@ -126,7 +127,7 @@ fn serve(config: Config, offer: Offer, args: &ServeArgs, global: &Global) -> Res
     let (token, token_source) = token(args)?;
     let tokens = args.tokens.as_deref().map(TokenFile::open).transpose();
     let tokens = tokens.map_err(ServeError::from)?;
-    let extras = ServerExtras { tokens, warm: args.warm, report: report() };
+    let extras = ServerExtras { tokens, warm: args.warm, report: upstream_report() };
     let listener = listen(address, &args.allow_host, token, extras)?;
     announce(&format!("http://{}", listener.address()), &token_source, global.json)?;
     let ip = listener.address().ip();
@@ -167,17 +168,15 @@ fn announce(base: &str, token_source: &TokenSource, json: bool) -> Result<(), Cl
             "no token is needed: every program on this machine can read the memories".to_owned(),
             None,
         ),
-        TokenSource::Tokens(path) => (
-            format!("tokens: those of the clients in {}", path.display()),
-            Some("TOKEN".to_owned()),
-        ),
+        TokenSource::Tokens(path) => {
+            let path = path.display();
+            (format!("tokens: those of the clients in {path}"), Some("TOKEN".to_owned()))
+        }
         TokenSource::Environment => (format!("token: {ENV_TOKEN}"), Some(format!("${ENV_TOKEN}"))),
         TokenSource::File { path, new } => {
+            let path = path.display();
             let note = if *new { " (created just now, readable only by you)" } else { "" };
-            (
-                format!("token: in {}{note}", path.display()),
-                Some(format!("$(cat '{}')", path.display())),
-            )
+            (format!("token: in {path}{note}"), Some(format!("$(cat '{path}')")))
         }
     };
     let header = token
@@ -227,9 +226,8 @@ fn read(path: &Path) -> Result<Token, CliError> {
     }
     let mut text = String::new();
     file.take(MAX_TOKEN_FILE_BYTES).read_to_string(&mut text).map_err(&io)?;
-    let token = Token::new(&text)
-        .map_err(|reason| ServeError::Token { place: format!("`{}`", path.display()), reason })?;
-    Ok(token)
+    let place = || format!("`{}`", path.display());
+    Ok(Token::new(&text).map_err(|reason| ServeError::Token { place: place(), reason })?)
 }
 
 /// Creates the file with a new token, readable only by its owner, if there is none. Returns whether

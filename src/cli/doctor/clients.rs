@@ -2,33 +2,31 @@
 
 use std::path::{Path, PathBuf};
 
-use super::checks::{DoctorFinding, Level, with_tilde};
+use super::checks::{DoctorFinding, Level};
 use crate::cli::command::command;
 use crate::cli::connect::{installed, places, unreviewed};
+use crate::cli::program::program_on_path;
 use ack_connect::ours::write_rule;
 use ack_connect::status::{HookState, ProgramEntry, Start, Status, status};
 use ack_connect::{Client, ClientPlaces};
 use ack_service::config::{Config, ENV_DB, ENV_ROOT};
 use ack_service::scope::known::is_same;
-use ack_sys::files::expand_home;
+use ack_sys::files::{expand_home, with_tilde};
 
 pub fn clients(config: &Config) -> Vec<DoctorFinding> {
     let Ok(places) = places(config) else {
         return Vec::new();
     };
-    present(config, &places)
-        .iter()
-        .flat_map(|(client, status)| one_client(*client, status, &places, config))
-        .collect()
-}
-
-fn present(config: &Config, places: &ClientPlaces) -> Vec<(Client, Status)> {
     let installed = installed(config).unwrap_or_default();
-    Client::ALL
-        .iter()
-        .filter_map(|client| Some((*client, status(*client, places)?)))
-        .filter(|(client, status)| installed.contains(client) || status.starts.is_some())
-        .collect()
+    let mut found = Vec::new();
+    for client in Client::ALL.iter().copied() {
+        let status = status(client, &places);
+        let is_there = |it: &Status| it.starts.is_some() || installed.contains(&client);
+        if let Some(status) = status.filter(is_there) {
+            found.extend(one_client(client, &status, &places, config));
+        }
+    }
+    found
 }
 
 fn one_client(
@@ -51,16 +49,15 @@ fn one_client(
         found.extend(hook_that_never_runs(client, &title, status));
         found.extend(unprotected(client, &title, status, config));
     }
-    found.extend(unreviewed(config, client, places).into_iter().map(|other| {
+    for other in unreviewed(config, client, places) {
         let mut finding = DoctorFinding::new(Level::Warning, &title, other.described());
         if other.can_switch_off() {
-            let setup = command("setup");
-            finding.advise(format!("`{setup}` offers to switch it off"))
+            finding.advice.push(format!("`{}` offers to switch it off", command("setup")));
         } else {
             finding.advice.extend(other.advice);
-            finding
         }
-    }));
+        found.push(finding);
+    }
     for one in found.iter_mut().skip(1) {
         one.subject.clear();
     }
@@ -89,10 +86,8 @@ fn hook_that_never_runs(client: Client, title: &str, status: &Status) -> Option<
         ),
     };
     // What its owner switched off is not wrong.
-    let level = match status.hook? {
-        HookState::SwitchedOff => Level::Note,
-        _ => Level::Warning,
-    };
+    let is_wanted = status.hook == Some(HookState::SwitchedOff);
+    let level = if is_wanted { Level::Note } else { Level::Warning };
     Some(DoctorFinding::new(level, title, message).advise(advice))
 }
 
@@ -145,8 +140,9 @@ fn connection(client: Client, title: &str, status: &Status, config: &Config) -> 
         let message = format!("connected, but {} does not exist", program.display());
         return DoctorFinding::new(Level::Error, title, message).run(connect);
     };
+    let is_this_program = std::env::current_exe().is_ok_and(|running| is_same(&running, &path));
     // A package runner starts whichever version it finds.
-    if entry.runner().is_none() && !is_this_program(&path) {
+    if entry.runner().is_none() && !is_this_program {
         let message = format!("connected{hook}; starts another binary, {}", path.display());
         return DoctorFinding::new(Level::Warning, title, message).run(connect);
     }
@@ -170,7 +166,6 @@ enum Difference {
     Scope(String),
 }
 
-/// The difference; `None` if they are the same.
 fn difference(entry: &ProgramEntry, config: &Config) -> Option<Difference> {
     let home = config.home.as_deref();
     let served = served_by(entry, config);
@@ -197,26 +192,24 @@ struct Served {
 
 fn served_by(entry: &ProgramEntry, config: &Config) -> Served {
     let home = config.home.as_deref();
-    let flag = |flag: &str| entry.flag(flag).map(str::to_owned);
-    let set = |variable: &str| entry.variables.get(variable).cloned();
     // A client that names no place passes on the variables of the shell it was started from.
-    let names_a_place = flag("--root").is_some() || flag("--db").is_some();
+    let names_a_place = entry.flag("--root").is_some() || entry.flag("--db").is_some();
     let inherited = |variable: &str| {
         let value = std::env::var_os(variable).filter(|_| !names_a_place)?;
         value.into_string().ok().filter(|value| !value.is_empty())
     };
-    let flag_or_variable = |name: &str, variable: &str| {
-        flag(name).or_else(|| set(variable)).or_else(|| inherited(variable))
+    let place = |flag: &str, variable: &str| {
+        let named = entry.flag(flag).map(str::to_owned);
+        let named = named.or_else(|| entry.variables.get(variable).cloned());
+        let named = named.or_else(|| inherited(variable))?;
+        Some(expand_home(Path::new(&named), home))
     };
-    let path = |value: String| expand_home(Path::new(&value), home);
-    let database = flag_or_variable("--db", ENV_DB).map(path);
+    let database = place("--db", ENV_DB);
     let usual = || home.map(|home| home.join(".ack-mem")).unwrap_or_default();
     Served {
         is_database: database.is_some(),
-        path: database
-            .or_else(|| flag_or_variable("--root", ENV_ROOT).map(path))
-            .unwrap_or_else(usual),
-        pin: flag("--pin"),
+        path: database.or_else(|| place("--root", ENV_ROOT)).unwrap_or_else(usual),
+        pin: entry.flag("--pin").map(str::to_owned),
     }
 }
 
@@ -234,11 +227,5 @@ fn resolve_program(program: &Path) -> Option<PathBuf> {
     if program.components().count() > 1 {
         return program.is_file().then(|| program.to_owned());
     }
-    let folders = std::env::var_os("PATH")?;
-    std::env::split_paths(&folders).map(|folder| folder.join(program)).find(|path| path.is_file())
-}
-
-fn is_this_program(path: &Path) -> bool {
-    let real = |path: &Path| path.canonicalize().ok();
-    std::env::current_exe().is_ok_and(|running| real(&running) == real(path))
+    program_on_path(program.to_str()?)
 }

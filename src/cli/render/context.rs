@@ -3,10 +3,9 @@
 use std::fmt::Write;
 
 use super::age::{age, day};
-use super::count;
 use super::layout::{block, paint};
 use super::query::{Listing, hit};
-use super::{BOLD, DIM, NAME, PLAIN, notes};
+use super::{BOLD, DIM, NAME, PLAIN, count, notes, verb};
 use crate::cli::screen::Screen;
 use ack_api::{ContextResponse, SessionEntry};
 
@@ -45,11 +44,8 @@ pub fn context(answer: &ContextResponse, listing: &Listing<'_>) -> String {
         }
     }
     if let Some(pending) = &answer.pending {
-        let mut text = count(pending.count, "memory");
-        text += match pending.count {
-            1 => " waits for review",
-            _ => " wait for review",
-        };
+        let waits = verb(pending.count, "waits", "wait");
+        let mut text = format!("{} {waits} for review", count(pending.count, "memory"));
         if let Some(oldest) = &pending.oldest {
             let _ = write!(text, ", the oldest from {}", age(oldest, screen));
         }

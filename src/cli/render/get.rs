@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use super::age::{day, exact_time};
 use super::layout::{block, paint};
-use super::query::{Listing, hit};
-use super::{BAD, DIM, NAME, PLAIN, notes};
+use super::query::{Listing, field, hit};
+use super::{BAD, NAME, PLAIN, notes};
 use crate::cli::screen::Screen;
 use ack_api::{GetResponse, HistoryEntry, LinkEntry, MemoryDetail, RelatedEntry, Timeline, Within};
 
@@ -31,27 +31,16 @@ pub fn get(answer: &GetResponse, screen: &Screen) -> String {
 fn memory(detail: &MemoryDetail, listing: &Listing<'_>) -> String {
     let screen = listing.screen;
     let mut out = hit(&detail.memory, None, listing);
-    let mut line = |name: &str, value: Option<String>| {
-        if let Some(value) = value {
-            let text = format!("{name}: {value}");
-            out += &block(screen, &text, (INDENT, LIST_INDENT), DIM);
-        }
-    };
+    let mut line = |name: &str, value| out += &field(name, value, INDENT, screen);
     let session = detail.session_id.clone().filter(|id| Some(id) != detail.memory.session.as_ref());
     line("id of its session", session);
     line("date", detail.date.clone());
     if let Some(context) = &detail.session_context {
-        let by = match context.unreviewed {
-            true => ", not reviewed",
-            false => "",
-        };
+        let by = if context.unreviewed { ", not reviewed" } else { "" };
         line(&format!("session title{by}"), context.title.clone());
         line(&format!("session overview{by}"), context.overview.clone());
     }
-    let by = match &detail.reviewed_by {
-        Some(by) => format!(" by {by}"),
-        None => String::new(),
-    };
+    let by = detail.reviewed_by.as_ref().map_or_else(String::new, |by| format!(" by {by}"));
     let reviewed = detail.reviewed_at.as_ref().map(|at| exact_time(at, screen));
     line("reviewed", reviewed.map(|at| format!("{at}{by}")));
     line("updated", detail.updated_at.as_ref().map(|at| exact_time(at, screen)));
@@ -87,10 +76,9 @@ fn timeline(timeline: &Timeline, screen: &Screen) -> String {
     for (side, entry) in before.chain(after) {
         let at = entry.created_at.as_ref();
         let at = at.map_or_else(|| "-".to_owned(), |at| day(at, screen));
-        let kind = entry.kind.as_deref().unwrap_or("-");
-        let title = &entry.title;
+        let (id, kind, title) = (&entry.id, entry.kind.as_deref().unwrap_or("-"), &entry.title);
         let status = super::unreviewed(entry.status);
-        out += &item(&format!("{side} {at} {} {kind}: {title}{status}", entry.id), screen);
+        out += &item(&format!("{side} {at} {id} {kind}: {title}{status}"), screen);
     }
     out
 }
@@ -147,18 +135,14 @@ pub fn history(history: &[HistoryEntry], screen: &Screen) -> String {
             (None, Some(after)) => format!(" → {after}"),
             (None, None) => String::new(),
         };
-        let by = entry.actor.as_ref();
-        let by = by.map_or_else(String::new, |actor| format!(" by {actor}"));
-        let into = entry.into.as_ref();
-        let into = into.map_or_else(String::new, |into| match entry.action.as_str() {
-            "supersede" => format!(", replaced by {into}"),
-            _ => format!(", into {into}"),
-        });
-        let reason = entry.reason.as_ref();
-        let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
         let at = entry.created_at.as_ref();
         let at = at.map_or_else(|| "-".to_owned(), |at| exact_time(at, screen));
-        out += &item(&format!("{at} {action}{change}{by}{into}{reason}"), screen);
+        let mut text = format!("{at} {action}{change}");
+        text.extend(entry.actor.iter().map(|actor| format!(" by {actor}")));
+        let becomes = if entry.action == "supersede" { "replaced by" } else { "into" };
+        text.extend(entry.into.iter().map(|into| format!(", {becomes} {into}")));
+        text.extend(entry.reason.iter().map(|reason| format!(": {reason}")));
+        out += &item(&text, screen);
     }
     out
 }

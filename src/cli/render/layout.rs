@@ -126,22 +126,16 @@ impl QueryWords {
 
     /// A styled line, with the words underlined.
     pub fn paint(&self, style: Style, line: &str) -> String {
-        let mut out = String::new();
-        let mut painted = 0;
-        let plain = |until: usize, out: &mut String, painted: &mut usize| {
-            let part = line.get(*painted..until).unwrap_or_default();
-            if !part.is_empty() {
-                out.push_str(&paint(style, part));
-            }
-            *painted = until;
-        };
-        for range in self.ranges(line) {
-            plain(range.start, &mut out, &mut painted);
-            let word = line.get(range.clone()).unwrap_or_default();
-            out.push_str(&paint(style.underline(), word));
+        let (mut out, mut painted) = (String::new(), 0);
+        let end = line.len()..line.len();
+        for range in self.ranges(line).into_iter().chain([end]) {
+            let between = painted..range.start;
             painted = range.end;
+            for (style, part) in [(style, between), (style.underline(), range)] {
+                let part = line.get(part).filter(|part| !part.is_empty());
+                out.extend(part.map(|part| paint(style, part)));
+            }
         }
-        plain(line.len(), &mut out, &mut painted);
         out
     }
 }
@@ -201,13 +195,9 @@ pub fn marked_block(
     let mut out = String::new();
     for (number, line) in lines(screen, text, first, rest).into_iter().enumerate() {
         let indent = if number == 0 { first } else { rest };
-        let (indent, body) = match line.strip_prefix(indent) {
-            Some(body) => (indent, body),
-            None => ("", line.as_str()),
-        };
-        out.push_str(indent);
-        out.push_str(&marks.paint(style, body));
-        out.push('\n');
+        let indent = if line.starts_with(indent) { indent } else { "" };
+        let body = line.strip_prefix(indent).unwrap_or_default();
+        out += &format!("{indent}{}\n", marks.paint(style, body));
     }
     out
 }

@@ -4,8 +4,7 @@ use std::fmt::Write;
 
 use super::age::{age, day, exact_time};
 use super::layout::block;
-use super::{DIM, PLAIN, notes};
-use super::{count, grouped};
+use super::{DIM, PLAIN, count, first_of, grouped, notes};
 use crate::cli::screen::{Screen, folded};
 use ack_api::memory::Visibility;
 use ack_api::{HealthState, IndexInfo, ListScopesResponse, Note, NoteKind, ScopeInfo};
@@ -43,13 +42,7 @@ pub fn scopes(answer: &ListScopesResponse, screen: &Screen) -> String {
         out += &block(screen, &text, ("", "  "), DIM);
     }
     for (problem, names) in problems(&answer.scopes) {
-        let others = names.len().saturating_sub(MAX_NAMED);
-        let names = names.into_iter().take(MAX_NAMED).collect::<Vec<_>>();
-        let more = match others {
-            0 => String::new(),
-            others => format!(" and {others} more"),
-        };
-        out += &line(&format!("{}{more}: {problem}", names.join(", ")), screen);
+        out += &line(&format!("{}: {problem}", first_of(&names, MAX_NAMED)), screen);
     }
     if let [scope] = answer.scopes.as_slice() {
         out += &details(scope, screen);
@@ -159,8 +152,9 @@ fn details(scope: &ScopeInfo, screen: &Screen) -> String {
         out += &line(&text, screen);
     }
     if let Some(profile) = &scope.profile {
-        let opened = how_opened(scope.health.opened.as_deref().unwrap_or("-"));
-        out += &line(&format!("profile: {profile}; {opened}"), screen);
+        let opened = scope.health.opened.as_deref().unwrap_or("-");
+        let by = if opened.starts_with("its files") { "" } else { "opened " };
+        out += &line(&format!("profile: {profile}; {by}{opened}"), screen);
     }
     if let Some(table) = &scope.index {
         out += &line(&vectors(table, screen), screen);
@@ -169,8 +163,8 @@ fn details(scope: &ScopeInfo, screen: &Screen) -> String {
         out += &line(&format!("projects: {}", scope.projects.join(", ")), screen);
     }
     if !scope.tags.is_empty() {
-        let tags = scope.tags.iter();
-        let tags: Vec<String> = tags.map(|tag| format!("{} {}", tag.tag, tag.count)).collect();
+        let tags = scope.tags.iter().map(|tag| format!("{} {}", tag.tag, tag.count));
+        let tags: Vec<String> = tags.collect();
         out += &line(&format!("tags: {}", tags.join(", ")), screen);
     }
     if let Some(pending) = scope.pending.as_ref().filter(|pending| pending.count > 0) {
@@ -178,9 +172,7 @@ fn details(scope: &ScopeInfo, screen: &Screen) -> String {
         let since = since.map_or_else(|| "-".to_owned(), |oldest| day(oldest, screen));
         let text = format!("unreviewed (oldest from {since}): {}", pending.ids.join(", "));
         out += &line(&text, screen);
-        if let Some(pace) = &pending.pace {
-            out += &line(pace, screen);
-        }
+        out.extend(pending.pace.iter().map(|pace| line(pace, screen)));
     }
     out
 }
@@ -197,12 +189,4 @@ fn vectors(table: &IndexInfo, screen: &Screen) -> String {
         let _ = write!(text, ", built {}", exact_time(at, screen));
     }
     text
-}
-
-/// How a store was opened, as part of a line.
-fn how_opened(opened: &str) -> String {
-    match opened.starts_with("its files") {
-        true => opened.to_owned(),
-        false => format!("opened {opened}"),
-    }
 }

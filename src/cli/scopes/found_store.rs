@@ -2,7 +2,7 @@
 //! equivalent command.
 
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::json;
 
@@ -35,17 +35,14 @@ pub enum Answer {
     Skip,
 }
 
-/// An answer, and whether it is also the answer about the stores that follow.
-pub type Asked = (Answer, bool);
-
 /// The answers about a store whose memories nobody reviewed. Enter is the first one.
-const ANSWERS: [(char, &str, Asked); 6] = [
-    ('t', "trust", (Answer::Trust, false)),
-    ('r', "review first", (Answer::Review, false)),
-    ('s', "skip", (Answer::Skip, false)),
-    ('T', "trust those that follow, too", (Answer::Trust, true)),
-    ('R', "review those that follow first, too", (Answer::Review, true)),
-    ('S', "skip those that follow, too", (Answer::Skip, true)),
+const ANSWERS: [(char, &str); 6] = [
+    ('t', "trust"),
+    ('r', "review first"),
+    ('s', "skip"),
+    ('T', "trust those that follow, too"),
+    ('R', "review those that follow first, too"),
+    ('S', "skip those that follow, too"),
 ];
 
 /// How many memories of a store agents can use if its owner trusts it.
@@ -75,17 +72,9 @@ impl TrustedCounts {
     }
 }
 
-/// Phrases one after the other, each on one line if it fits.
-fn phrases_in_lines(first: &str, phrases: &[&str]) -> String {
-    let screen = Screen::of_errors();
-    let rest = " ".repeat(first.len());
-    let phrases: Vec<String> =
-        phrases.iter().map(|phrase| unbroken(&screen, &rest, phrase)).collect();
-    breakable(&block(&screen, &phrases.join(" "), (first, &rest), PLAIN))
-}
-
-/// Asks what to do with a store. `None` at the end of the input.
-pub fn ask(found: &FoundStore, home: Option<&Path>) -> Result<Option<Asked>, CliError> {
+/// Asks what to do with a store. Returns the answer, and whether it is also the answer about the
+/// stores that follow; `None` at the end of the input.
+pub fn ask(found: &FoundStore, home: Option<&Path>) -> Result<Option<(Answer, bool)>, CliError> {
     let mut store = format!("    {}", found.kind.title());
     // If the list goes elsewhere, the question names the store.
     if !std::io::stdout().is_terminal() {
@@ -94,8 +83,8 @@ pub fn ask(found: &FoundStore, home: Option<&Path>) -> Result<Option<Asked>, Cli
     if found.approved.is_some() {
         let keys = [('a', "add"), ('s', "skip")];
         let key = prompt::choose(&format!("{store}: (a)dd, (s)kip"), &keys);
-        let answer = if key == Some('s') { Answer::Skip } else { Answer::Review };
-        return Ok(key.map(|_| (answer, false)));
+        let answer = |key| if key == 's' { Answer::Skip } else { Answer::Review };
+        return Ok(key.map(|key| (answer(key), false)));
     }
     let counts = TrustedCounts::of(found)?;
     let mut trust = counts.phrases("trust", "hold back");
@@ -108,18 +97,25 @@ pub fn ask(found: &FoundStore, home: Option<&Path>) -> Result<Option<Asked>, Cli
     };
     let mut trusted: Vec<&str> = trust.iter().map(String::as_str).collect();
     trusted.extend(["agents can use them now;", &reviewed]);
+    let screen = Screen::of_errors();
     for (key, phrases) in [
         ("t", trusted.as_slice()),
         ("r", &["review first:", "ack-memory shows none of them until you approve some"]),
         ("s", &["skip:", "nothing changes"]),
     ] {
-        write_err(&phrases_in_lines(&format!("      {key}  "), phrases));
+        let first = format!("      {key}  ");
+        let rest = " ".repeat(first.len());
+        let phrases = phrases.iter().map(|phrase| unbroken(&screen, &rest, phrase));
+        let phrases = phrases.collect::<Vec<_>>().join(" ");
+        write_err(&breakable(&block(&screen, &phrases, (&first, &rest), PLAIN)));
     }
     write_err("      T, R, S: the same for all stores that follow; Enter: t\n");
-    let keys = ANSWERS.map(|(key, words, _)| (key, words));
-    let key = prompt::choose(&store, &keys);
-    let asked = ANSWERS.iter().find(|(known, ..)| key == Some(*known));
-    Ok(asked.map(|(.., asked)| *asked))
+    let asked = prompt::choose(&store, &ANSWERS).map(|key| match key {
+        't' | 'T' => (Answer::Trust, key == 'T'),
+        'r' | 'R' => (Answer::Review, key == 'R'),
+        _ => (Answer::Skip, key == 'S'),
+    });
+    Ok(asked)
 }
 
 pub fn command(found: &FoundStore, name: &str, answer: Answer, team: Option<&Team>) -> String {
@@ -144,7 +140,7 @@ pub fn add(
     let args = AddArgs {
         reference: team.map(|team| team.reference.clone()),
         name: name.to_owned(),
-        store: PathBuf::from(&found.path),
+        store: found.path.clone(),
         description: None,
         projects: Vec::new(),
         paths: Vec::from_iter(team.map(|team| team.repository.display().to_string())),
@@ -154,8 +150,7 @@ pub fn add(
         no_index: true,
         yes: true,
     };
-    let planned = add::plan(config, known, &args)?;
-    planned.write()?;
+    add::plan(config, known, &args)?.write()?;
     known.add(name, &found.path);
     Ok(())
 }
@@ -208,11 +203,9 @@ pub fn free_name(found: &FoundStore, known: &mut KnownScopes, team: Option<&Team
         StoreKind::Solutions => named_after(found.path.ancestors().nth(2), "solutions-"),
         StoreKind::AutoMemory => {
             // `-home-ana-src-shop` is the folder that the sessions ran in.
-            let slug = found.path.parent().and_then(Path::file_name);
-            let slug = slug.map(|slug| slug.to_string_lossy().into_owned());
-            let slug = slug.unwrap_or_default();
-            let project = slug.rsplit("-src-").next().unwrap_or_default();
-            let project = project.trim_start_matches('-');
+            let slug = found.path.parent().and_then(Path::file_name).unwrap_or_default();
+            let slug = slug.to_string_lossy();
+            let project = slug.rsplit("-src-").next().unwrap_or_default().trim_start_matches('-');
             valid_name(format!("auto-{project}")).unwrap_or_else(|| "auto-memory".to_owned())
         }
         StoreKind::AckMemory | StoreKind::KnowledgeFormat => named_after(found.path.parent(), ""),
