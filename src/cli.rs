@@ -223,7 +223,6 @@ fn check_folder(cli: &Cli) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Writes the manual pages, for packages.
 fn write_manual(folder: &Path) -> Result<(), CliError> {
     std::fs::create_dir_all(folder)
         .and_then(|()| clap_mangen::generate_to(args::command(), folder))

@@ -32,7 +32,6 @@ use ack_service::scope::{Registry, Scope};
 use ack_store::record::hides;
 use ack_sys::files::with_tilde;
 
-/// The longest text from standard input.
 const MAX_TEXT_BYTES: u64 = 1 << 20;
 const NOTHING: &str = "nothing was added\n";
 

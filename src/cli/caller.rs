@@ -34,7 +34,6 @@ const NO_TERMINAL: &str = "a person decides about memories, and there is no term
 pub struct Caller<'a> {
     pub config: &'a Config,
     pub json: bool,
-    /// When the command began.
     pub now: jiff::Timestamp,
 }
 

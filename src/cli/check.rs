@@ -33,14 +33,8 @@ pub fn run(config: &Config, args: &CheckArgs, json: bool) -> Result<ExitCode, Cl
 
 fn report_text(report: &CheckReport) -> String {
     let lines = report.findings.iter().map(|finding| {
-        format!(
-            "{}:{}: {} {}: {}\n",
-            finding.path.display(),
-            finding.line,
-            severity_name(finding.severity),
-            finding.rule,
-            finding.message
-        )
+        let Finding { path, line, rule, message, severity } = finding;
+        format!("{}:{line}: {} {rule}: {message}\n", path.display(), severity_name(*severity))
     });
     Screen::of_output().fold(lines.collect(), "check PATH | less") + &summary(report)
 }
@@ -62,18 +56,15 @@ const fn severity_name(severity: Severity) -> &'static str {
     }
 }
 
-/// Workflow commands of GitHub Actions.
 fn annotations(report: &CheckReport) -> String {
     let lines = report.findings.iter().map(|finding| {
-        let Finding { path, line, rule, .. } = finding;
-        let message = text::line(&finding.message, 2_000);
-        let path = text::line(&path.display().to_string(), 1_000);
+        let Finding { path, line, rule, message, severity } = finding;
+        let path = escape_property(&text::line(&path.display().to_string(), 1_000));
         format!(
-            "::{} file={},line={line},title={}::{}\n",
-            severity_name(finding.severity),
-            escape_property(&path),
+            "::{} file={path},line={line},title={}::{}\n",
+            severity_name(*severity),
             escape_property(rule),
-            escape_data(&message)
+            escape_data(&text::line(message, 2_000))
         )
     });
     lines.collect::<String>() + &summary(report)

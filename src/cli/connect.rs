@@ -20,7 +20,6 @@ use ack_connect::{
 use ack_service::config::{Config, SettingsError};
 use ack_worktree::repository::Repository;
 
-/// Runs `connect`, for the named clients or for all installed ones.
 pub fn connect(global: &Global, args: &ConnectArgs) -> Result<(), CliError> {
     let config = config(global)?;
     let found;
@@ -137,12 +136,10 @@ fn confirm_and_write(
 
 pub struct ConnectPlan {
     pub client: Client,
-    /// The necessary changes; empty if it is connected.
     pub changes: Vec<FileChange>,
     /// What its user must know before anything is written.
     pub warnings: Vec<String>,
     pub next_step: Option<String>,
-    /// The client's own command that adds the server, if it has one.
     pub own_command: Option<String>,
 }
 
@@ -284,7 +281,6 @@ pub fn root(config: &Config) -> Option<PathBuf> {
     config.db.is_none().then(|| config.root.value.clone())
 }
 
-/// The root that a client's present entry names, if any.
 pub fn connected_root(client: Client, places: &ClientPlaces) -> Option<PathBuf> {
     match status(client, places)?.starts? {
         Start::Program(entry) => entry.flag("--root").map(PathBuf::from),
@@ -315,7 +311,6 @@ fn launch(config: &Config, surface: Option<ToolsetPreset>) -> Result<Launch, Cli
     })
 }
 
-/// The root of the project's repository, or the project's folder if it has none.
 pub fn repository(config: &Config) -> PathBuf {
     let (folder, home) = (&config.project.value, config.home.as_deref());
     // A home folder in git is not a project.

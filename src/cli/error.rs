@@ -23,7 +23,6 @@ use ack_service::config::{Part, SettingsError};
 use ack_service::scope::{Scope, ScopeError};
 use ack_service::{Error, IdMatches};
 
-/// How many scope names an error lists.
 const MAX_LISTED: usize = 20;
 
 #[derive(Debug, thiserror::Error)]
@@ -61,13 +60,11 @@ pub enum CliError {
     NoStore { path: PathBuf },
     #[error("`{}` holds {holds}, not a store", path.display())]
     NotAStore { path: PathBuf, holds: &'static str },
-    /// The vector table of a scope cannot be built.
     #[cfg(feature = "table")]
     #[error("the vector table of scope `{scope}` cannot be built: {source}")]
     Index { scope: String, source: ack_lance::build::BuildError },
     #[error("cannot {action}: --offline allows no connection")]
     Offline { action: &'static str, hint: &'static str },
-    /// This build has no LanceDB.
     #[cfg(not(feature = "table"))]
     #[error("this build of ack-memory has no vector tables")]
     NotBuilt,
@@ -124,7 +121,6 @@ impl CliError {
         self
     }
 
-    /// An invalid value, if the allowed ones can be listed.
     pub fn invalid(argument: &str, value: impl Into<String>, allowed: impl Into<String>) -> Self {
         Self::Request(Error::invalid(argument, value, allowed))
     }
@@ -146,7 +142,6 @@ impl CliError {
         }
     }
 
-    /// The memories that an ambiguous id may mean, for people.
     pub fn candidates(&self, screen: &Screen) -> String {
         let Self::AmbiguousId { found, .. } = self else {
             return String::new();

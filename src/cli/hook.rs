@@ -32,11 +32,8 @@ use ack_service::config::{Config, Source};
 use ack_service::scope::ScopeError;
 use ack_service::{Error, Service};
 
-/// How long a host may take to send the event.
 const INPUT_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long the answer may take.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
-/// Maximum characters of the reason why there are no memories.
 const MAX_REASON_CHARS: usize = 300;
 /// Maximum bytes of an event. The rest is read and dropped, so that the host's write does not fail.
 const MAX_EVENT_BYTES: u64 = 4 << 20;
@@ -92,7 +89,6 @@ const fn has_no_memories(error: &Error) -> bool {
     matches!(error, Error::Scope(ScopeError::NoScopes { .. }))
 }
 
-/// Tells the user of a session that starts without memories why.
 fn without_memories(event: &Event, reason: &str) -> Option<Output> {
     if event.moment != HookEvent::SessionStart || event.origin == SessionOrigin::Subagent {
         return None;
@@ -101,7 +97,6 @@ fn without_memories(event: &Event, reason: &str) -> Option<Output> {
     event.with_message(None, &format!("ack-memory: no memories in this session: {reason}"))
 }
 
-/// Prints one line on standard error.
 pub fn print_error(message: &str) {
     let message = text::line(message, MAX_REASON_CHARS);
     write_err(&format!("ack-memory hook: {message}\n"));
@@ -222,7 +217,6 @@ fn unseen_files(event: &Event) -> Option<Vec<String>> {
     Some(Vec::new())
 }
 
-/// Reads standard input, within the time limit.
 fn read_input() -> Result<Vec<u8>, String> {
     if std::io::stdin().is_terminal() {
         return Ok(Vec::new());
@@ -286,7 +280,6 @@ pub fn preview(global: &Global, host: Option<Host>) -> Result<(), CliError> {
     write_plain(&format!("{}\n{body}{shown}", head(&start, text.trim())))
 }
 
-/// How many tokens a new session starts with, and where they come from.
 fn head(start: &SessionStart, text: &str) -> String {
     let project = text::line(&start.brief.context.project.name, 80);
     let total = text::tokens(text);

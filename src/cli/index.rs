@@ -23,7 +23,6 @@ use ack_service::scope::resolve::{check_usable, find};
 use ack_service::scope::{Registry, Scope, ScopeError};
 use ack_store::open::FileState;
 
-/// How many scopes a message names.
 const MAX_NAMED: usize = 10;
 /// A scope with fewer memories gets no table by itself: looking at all of them takes no time, and a
 /// machine may have thousands of such scopes, one for each project.
@@ -157,7 +156,6 @@ fn is_worth_a_table(scope: &Scope) -> bool {
             .is_ok_and(|counts| counts.approved + counts.promoted + counts.staging >= MIN_MEMORIES)
 }
 
-/// The error for a scope that does not exist.
 fn missing(
     config: &Config,
     args: &IndexArgs,
@@ -237,7 +235,6 @@ fn report_text(report: &Report, dry_run: bool) -> String {
     )
 }
 
-/// Rows per second, without a fraction.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

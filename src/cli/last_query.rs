@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ack_api::{Also, QueryRequest};
 use jiff::Timestamp;
@@ -17,13 +17,12 @@ use ack_sys::{files, text_file};
 const EXPIRY_SECONDS: i64 = 24 * 3_600;
 const MAX_BYTES: u64 = 1 << 20;
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct LastQuery {
-    /// The time, in seconds since 1970.
+    /// In seconds since 1970.
     pub at: i64,
     pub request: QueryRequest,
     pub long: bool,
-    /// Where the next page begins.
     pub next: Option<String>,
     /// The results shown on all pages so far.
     pub hits: Vec<Also>,
@@ -62,22 +61,18 @@ impl LastQueryStore {
         let Some(folder) = self.path.parent() else {
             return false;
         };
-        let result = files::make_private(folder)
-            .and_then(|()| Ok(serde_json::to_string(recall)?))
-            .and_then(|text| text_file::replace(&self.path, &text))
+        let text = serde_json::to_string(recall).unwrap_or_default();
+        let is_kept = files::make_private(folder)
+            .and_then(|()| text_file::replace(&self.path, &text))
             .is_ok();
-        remove_expired(folder, recall.at);
-        result
-    }
-}
-
-fn remove_expired(folder: &Path, now: i64) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let changed = entry.metadata().and_then(|metadata| metadata.modified());
-        let changed = changed.ok().and_then(|time| Timestamp::try_from(time).ok());
-        if changed.is_some_and(|changed| now - changed.as_second() > EXPIRY_SECONDS) {
-            let _ = fs::remove_file(entry.path());
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let changed = entry.metadata().and_then(|metadata| metadata.modified());
+            let changed = changed.ok().and_then(|time| Timestamp::try_from(time).ok());
+            if changed.is_some_and(|changed| recall.at - changed.as_second() > EXPIRY_SECONDS) {
+                let _ = fs::remove_file(entry.path());
+            }
         }
+        is_kept
     }
 }
 

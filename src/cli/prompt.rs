@@ -12,7 +12,6 @@ use super::render::{PLAIN, block};
 use super::screen::Screen;
 use ack_api::text;
 
-/// Whether a question waits for its answer.
 static IS_ASKING: AtomicBool = AtomicBool::new(false);
 /// Whether this process reads what is typed at the terminal.
 static READS: AtomicBool = AtomicBool::new(false);
@@ -24,7 +23,6 @@ pub fn end_line() {
     }
 }
 
-/// From now on, this process reads what is typed.
 pub fn begin_reading() {
     READS.store(true, Ordering::Relaxed);
 }
@@ -36,7 +34,6 @@ pub fn leave_nothing() {
     }
 }
 
-/// Whether there is a user who can see and answer a question.
 pub fn is_possible() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
@@ -105,12 +102,9 @@ fn write_error(text: &str) {
 /// `R/t/s`: the default in upper case, unless upper case has a meaning of its own.
 fn letters(answers: &[(char, &str)], default: char) -> String {
     let has_capitals = answers.iter().any(|(letter, _)| letter.is_uppercase());
-    let shown = answers.iter().map(|(letter, _)| {
-        if *letter == default && !has_capitals {
-            letter.to_ascii_uppercase().to_string()
-        } else {
-            letter.to_string()
-        }
+    let shown = answers.iter().map(|(letter, _)| match *letter {
+        letter if letter == default && !has_capitals => letter.to_ascii_uppercase().to_string(),
+        letter => letter.to_string(),
     });
     shown.collect::<Vec<_>>().join("/")
 }

@@ -80,7 +80,6 @@ pub fn run(config: &Config, args: &PublishArgs, json: bool) -> Result<(), CliErr
     write_plain(&format!("written; next, run:\n{next}"))
 }
 
-/// Whether to continue: the flag or the user says so.
 fn confirms(args: &PublishArgs, json: bool, question: &str) -> bool {
     args.yes || !json && prompt::is_possible() && prompt::confirm(question)
 }
@@ -129,7 +128,6 @@ fn changes_text(
     )
 }
 
-/// That other memories wait for review, and the next step.
 fn also_waiting_text(scope: &str, waiting: usize) -> String {
     let (waiting, waits) = (waiting as u64, verb(waiting as u64, "waits", "wait"));
     let review = command(&format!("review --scope {}", quoted(scope)));

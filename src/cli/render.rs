@@ -32,7 +32,6 @@ pub const WARN: Style = AnsiColor::Yellow.on_default();
 pub const BAD: Style = AnsiColor::Red.on_default();
 pub const GOOD: Style = AnsiColor::Green.on_default();
 
-/// The label of a memory that no one has approved.
 fn unreviewed(status: Status) -> &'static str {
     match status {
         Status::Approved | Status::Promoted => "",

@@ -7,15 +7,14 @@ use directories::BaseDirs;
 use serde::Serialize;
 
 use super::args::Global;
-use super::error::CliError;
 use super::command;
+use super::error::CliError;
 use super::output::write_err;
 use ack_service::config::{
     Config, ENV_CURSOR_PROJECT, ENV_DB, ENV_PROJECT, ENV_ROOT, ENV_SCOPE, ENV_WORKSPACE, Inputs,
     Setting,
 };
 
-/// The inputs: flags, environment, home, working directory.
 pub(super) fn inputs(global: &Global) -> Result<Inputs, CliError> {
     if global.unreviewed.is_some() && global.db.is_none() {
         let message = "`--unreviewed` needs `--db FILE`";
@@ -96,7 +95,6 @@ pub(super) fn explain(config: &Config) {
     }
 }
 
-/// An effective setting, with its source.
 #[derive(Serialize)]
 pub(super) struct ShownSetting {
     pub name: &'static str,

@@ -29,15 +29,12 @@ use ack_service::{Error, Service};
 use ack_sys::files::with_tilde;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Maximum titles to search for a word to try.
 const MAX_TITLES: i64 = 20;
 const MIN_WORD_LETTERS: usize = 5;
 /// A word that more than one in so many memories has says little about them.
 const MIN_SHARE: u64 = 20;
-/// How many words of a title are tried.
 const MAX_WORDS: usize = 8;
 
-/// How questions are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerMode {
     Ask,
@@ -369,7 +366,6 @@ impl Setup<'_> {
         Ok("connected")
     }
 
-    /// Asks whether to connect a client, and shows the change on request.
     fn confirm_connect(&self, planned: &ConnectPlan) -> Result<bool, CliError> {
         loop {
             let keys = [('y', "yes"), ('n', "no"), ('d', "the difference")];
@@ -427,7 +423,6 @@ impl Setup<'_> {
         Ok(json!({ "command": command, "total": hit.total, "approved": hit.approved, "ask": ask }))
     }
 
-    /// Prints and records an error. The run continues.
     fn fail(&mut self, error: CliError) -> Result<(), CliError> {
         let body = error.body_for(&SHELL);
         self.say(&format!("    failed: {}\n", body.message))?;
@@ -439,7 +434,6 @@ impl Setup<'_> {
     }
 }
 
-/// What else puts memories into the sessions of the installed clients.
 fn others(config: &Config) -> Result<Vec<(Client, Unreviewed)>, CliError> {
     let places = places(config)?;
     let mut others = Vec::new();
@@ -450,7 +444,6 @@ fn others(config: &Config) -> Result<Vec<(Client, Unreviewed)>, CliError> {
     Ok(others)
 }
 
-/// A word with at least one result.
 struct Hit {
     word: String,
     total: u64,

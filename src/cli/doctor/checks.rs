@@ -83,7 +83,6 @@ impl DoctorFinding {
     }
 }
 
-/// The project, if it has a scope.
 pub fn project(config: &Config, current: &Current) -> Option<DoctorFinding> {
     let scope = &current.scope.as_ref()?.name;
     let by = current.rule.as_ref();
@@ -138,7 +137,6 @@ pub fn scopes(
     found
 }
 
-/// Whether agents may ask for memories that wait for review.
 fn agent_access(config: &Config) -> DoctorFinding {
     let Setting { value, source } = &config.max_status;
     let may = match value {
@@ -214,7 +212,6 @@ fn unavailable(report: &ScopeReport<'_>, config: &Config, place: String) -> Doct
     finding
 }
 
-/// How many memories a scope has, and how many wait.
 fn in_numbers(info: &ScopeInfo) -> String {
     let counts = info.counts.unwrap_or_default();
     let (served, waiting) = (counts.approved + counts.promoted, counts.waiting());
@@ -236,7 +233,6 @@ fn in_numbers(info: &ScopeInfo) -> String {
     }
 }
 
-/// A scope of which agents see nothing.
 fn nothing_served(scope: &Scope) -> DoctorFinding {
     let name = quoted(&scope.name);
     // A store with a status of its own cannot be trusted as a whole.
@@ -315,7 +311,6 @@ fn lost_decisions(decisions: &Decisions) -> HashMap<String, String> {
     lines.collect()
 }
 
-/// A manifest that is invalid, so its store is unknown.
 fn broken_manifest(scope: &Scope, problem: &SettingsError, home: Option<&Path>) -> DoctorFinding {
     let file = with_tilde(&scope.folder.join("scope.toml"), home);
     let mut message = format!("its scope.toml cannot be used: {}", problem.reason());
@@ -336,7 +331,6 @@ fn broken_manifest(scope: &Scope, problem: &SettingsError, home: Option<&Path>) 
     DoctorFinding::new(Level::Error, &scope.name, message).advise(advice)
 }
 
-/// The stores on this machine that are not scopes yet.
 pub fn unserved_stores(config: &Config, scopes: &[Arc<Scope>]) -> Vec<DoctorFinding> {
     let known = KnownScopes::new(scopes);
     let mut found = Vec::new();

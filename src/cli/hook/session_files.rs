@@ -13,14 +13,10 @@ use std::time::{Duration, SystemTime};
 use ack_sys::files::{create_private, make_private};
 use xxhash_rust::xxh3::xxh3_128;
 
-/// Maximum number of remembered sessions.
 const MAX_SESSIONS: usize = 64;
-/// Maximum files per session.
 const MAX_FILES: usize = 1_000;
-/// The age after which a session is forgotten.
 const MAX_AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// The files that a session has seen memories for.
 pub struct SessionFiles {
     folder: PathBuf,
 }

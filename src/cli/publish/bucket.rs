@@ -25,7 +25,6 @@ use ack_desk::publish::bucket::{BucketOptions, BucketPlan, BucketPublishError, P
 use ack_service::config::Config;
 use ack_service::scope::Scope;
 
-/// The variables that name the server if no flag or setting does.
 const ENDPOINT_VARIABLES: [&str; 2] = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"];
 const MAX_VERSIONS: usize = 50;
 
@@ -59,7 +58,6 @@ pub fn run(
     }
 }
 
-/// The scope's settings, overridden by the command line.
 fn settings(scope: &Scope, args: &BucketArgs) -> Result<RemoteSettings, CliError> {
     let mut settings = scope.manifest.remote.clone().unwrap_or_default();
     if let Some(endpoint) = &args.endpoint {

@@ -9,9 +9,7 @@ use super::{BAD, NAME, PLAIN, notes};
 use crate::cli::screen::Screen;
 use ack_api::{GetResponse, HistoryEntry, LinkEntry, MemoryDetail, RelatedEntry, Timeline, Within};
 
-/// The indentation below a memory's title.
 const INDENT: &str = "  ";
-/// The indentation of a list below it.
 const LIST_INDENT: &str = "    ";
 
 pub fn get(answer: &GetResponse, screen: &Screen) -> String {

@@ -80,7 +80,6 @@ impl QueryWords {
         found.len()
     }
 
-    /// The positions of the words in a line.
     fn ranges(&self, line: &str) -> Vec<Range<usize>> {
         let mut ranges = Vec::new();
         if self.0.is_empty() {
@@ -124,7 +123,6 @@ impl QueryWords {
         holds
     }
 
-    /// A styled line, with the words underlined.
     pub fn paint(&self, style: Style, line: &str) -> String {
         let (mut out, mut painted) = (String::new(), 0);
         let end = line.len()..line.len();

@@ -9,9 +9,7 @@ use crate::cli::screen::{Screen, folded};
 use ack_api::memory::Visibility;
 use ack_api::{HealthState, IndexInfo, ListScopesResponse, Note, NoteKind, ScopeInfo};
 
-/// The narrowest screen for a table.
 const TABLE_WIDTH: usize = 60;
-/// How many scopes with the same problem are named.
 const MAX_NAMED: usize = 10;
 
 pub fn scopes(answer: &ListScopesResponse, screen: &Screen) -> String {

@@ -23,7 +23,6 @@ use ack_service::scope::KnownScopes;
 use ack_store::Store;
 use ack_sys::files::with_tilde;
 
-/// The owner's answer about a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
     /// Every memory counts as approved, but what is flagged.
@@ -163,7 +162,6 @@ pub fn store_json(found: &FoundStore, known: &KnownScopes) -> serde_json::Value 
     json_with(found, more)
 }
 
-/// A store in one line: kind, size, path.
 pub fn store_line(found: &FoundStore, home: Option<&Path>) -> String {
     format!("{}: {}, {}", found.kind.title(), found.count(), with_tilde(&found.path, home))
 }

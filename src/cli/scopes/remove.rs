@@ -12,10 +12,8 @@ use crate::cli::prompt;
 use ack_connect::quoted_path;
 use ack_service::config::Config;
 use ack_service::scope::{Registry, Scope};
-use ack_sys::files;
-use ack_sys::files::make_private;
+use ack_sys::files::{make_private, read_head};
 
-/// The folder next to `scopes` that removed scopes are moved to.
 const REMOVED_FOLDER: &str = "removed";
 
 pub fn run(config: &Config, args: &RemoveArgs, json: bool) -> Result<(), CliError> {
@@ -30,7 +28,9 @@ pub fn run(config: &Config, args: &RemoveArgs, json: bool) -> Result<(), CliErro
     }
     let writes = args.yes || (asks && prompt::confirm("Remove the scope?"));
     if writes {
-        carry_out(scope, &to)?;
+        let moved = make_private(to.parent().unwrap_or(&to));
+        let moved = moved.and_then(|()| std::fs::rename(&scope.folder, &to));
+        moved.map_err(CliError::io("move", &scope.folder))?;
     }
     if json {
         let result = json!({ "scope": scope.name, "removed": writes, "does": does, "undo": undo });
@@ -90,12 +90,6 @@ fn plan(config: &Config, scope: &Scope) -> Result<PathBuf, CliError> {
     Ok(free.unwrap_or(removed))
 }
 
-fn carry_out(scope: &Scope, to: &Path) -> Result<(), CliError> {
-    let removed = to.parent().unwrap_or(to);
-    let moved = make_private(removed).and_then(|()| std::fs::rename(&scope.folder, to));
-    moved.map_err(CliError::io("move", &scope.folder))
-}
-
 /// A database in a scope's folder, under any name. The vector table is derived, so it does not
 /// count.
 fn database_in(folder: &Path) -> Option<PathBuf> {
@@ -104,10 +98,5 @@ fn database_in(folder: &Path) -> Option<PathBuf> {
         .filter_entry(|entry| entry.depth() > 1 || entry.file_name() != "lance")
         .flatten()
         .map(walkdir::DirEntry::into_path);
-    files.find(|path| {
-        let mut start = [0; 16];
-        let read = |mut file: std::fs::File| std::io::Read::read_exact(&mut file, &mut start);
-        let opened = files::open(path).and_then(read);
-        opened.is_ok() && &start == b"SQLite format 3\0"
-    })
+    files.find(|path| read_head(path, 16).is_ok_and(|start| start == b"SQLite format 3\0"))
 }

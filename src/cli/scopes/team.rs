@@ -45,12 +45,10 @@ impl Team {
         .filter(|team| !team.folders.is_empty())
     }
 
-    /// Whether a store is its folder of notes.
     pub fn has(&self, found: &FoundStore) -> bool {
         self.folders.contains(&found.path)
     }
 
-    /// The flags of `scopes add` that join it.
     pub fn flags(&self) -> String {
         let repository = quoted_path(&self.repository);
         format!(" --ref {} --path {repository}", quoted(&self.reference))
