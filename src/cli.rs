@@ -48,7 +48,7 @@ use std::process::ExitCode;
 use clap::ColorChoice;
 use directories::BaseDirs;
 
-use self::args::{ChosenArgs, Cli, Command, ContextArgs, Global};
+use self::args::{Cli, Command, ContextArgs, Global};
 use self::caller::Caller;
 use self::output::{print, report, untagged, write_err, write_out};
 use self::render::Listing;
@@ -181,16 +181,7 @@ fn is_hook(mut arguments: impl Iterator<Item = std::ffi::OsString>) -> bool {
     false
 }
 
-fn decide(
-    global: &Global,
-    command: &str,
-    choice: Choice,
-    args: ChosenArgs,
-) -> Result<(), CliError> {
-    run_curator_command(global, |desk| curate::decide(desk, command, choice, args))
-}
-
-fn run_curator_command(
+fn as_curator(
     global: &Global,
     run: impl FnOnce(Caller<'_>) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
@@ -248,7 +239,7 @@ fn show_context(global: &Global, args: &ContextArgs) -> Result<(), CliError> {
 }
 
 fn run_command(cli: Cli) -> Result<ExitCode, CliError> {
-    let json = cli.global.json;
+    let (global, json, now) = (&cli.global, cli.global.json, jiff::Timestamp::now());
     let outcome = match cli.command.unwrap_or_default() {
         Command::Completions { shell } => {
             let mut script = Vec::new();
@@ -256,70 +247,65 @@ fn run_command(cli: Cli) -> Result<ExitCode, CliError> {
             write_out(&String::from_utf8_lossy(&script))
         }
         Command::Man { folder } => write_manual(&folder),
-        Command::Demo(args) => demo::demo(args.folder.as_deref(), jiff::Timestamp::now()),
+        Command::Demo(args) => demo::demo(args.folder.as_deref(), now),
         Command::Setup(args) => {
-            let config = config(&cli.global)?;
+            let config = config(global)?;
             let mode = setup::mode(&args, json)?;
             let tables = Tables::All.unless(args.no_index || args.dry_run);
             with_tables(&config, tables, || setup::run(&config, mode, json))
         }
-        Command::Serve(args) => return serve::run(&args, &cli.global),
-        Command::Token(args) => token::run(&args, load(&cli.global).ok().as_ref()),
-        Command::Query(args) => return query::run(&cli.global, args),
-        Command::Get(args) => return get::run(&cli.global, &args),
-        Command::Scopes(args) => scopes::run(&cli.global, args),
-        Command::Context(args) if args.preview => hook::preview(&cli.global, None),
-        Command::Context(args) => show_context(&cli.global, &args),
+        Command::Serve(args) => return serve::run(&args, global),
+        Command::Token(args) => token::run(&args, load(global).ok().as_ref()),
+        Command::Query(args) => return query::run(global, args),
+        Command::Get(args) => return get::run(global, &args),
+        Command::Scopes(args) => scopes::run(global, args),
+        Command::Context(args) if args.preview => hook::preview(global, None),
+        Command::Context(args) => show_context(global, &args),
         Command::Hook(args) => {
-            hook::run(&cli.global, &args);
+            hook::run(global, &args);
             Ok(())
         }
-        Command::Connect(args) => connect::connect(&cli.global, &args),
-        Command::Disconnect(args) => connect::disconnect(&cli.global, &args),
-        Command::Add(args) => run_curator_command(&cli.global, |desk| {
+        Command::Connect(args) => connect::connect(global, &args),
+        Command::Disconnect(args) => connect::disconnect(global, &args),
+        Command::Add(args) => as_curator(global, |desk| {
             with_tables(desk.config, Tables::Changed, || add::run(desk, &args))
         }),
-        Command::Edit(args) => run_curator_command(&cli.global, |desk| curate::edit(desk, &args)),
-        Command::Approve(args) => {
+        Command::Edit(args) => as_curator(global, |desk| curate::edit(desk, &args)),
+        Command::Approve(args) => as_curator(global, |desk| {
             let choice = if args.promote { Choice::Promote } else { Choice::Approve };
-            decide(&cli.global, "approve", choice, args.chosen)
+            curate::decide(desk, "approve", choice, args.chosen)
+        }),
+        Command::Reject(args) => {
+            as_curator(global, |desk| curate::decide(desk, "reject", Choice::Reject, args))
         }
-        Command::Reject(args) => decide(&cli.global, "reject", Choice::Reject, args),
-        Command::Stage(args) => {
+        Command::Stage(args) => as_curator(global, |desk| {
             let choice = args.until.map_or(Choice::Stage, |until| Choice::PutOff { until });
-            decide(&cli.global, "stage", choice, args.chosen)
-        }
-        Command::Replace(args) => {
-            run_curator_command(&cli.global, |desk| curate::replace(desk, &args))
-        }
-        Command::Undo(args) => run_curator_command(&cli.global, |desk| curate::undo(desk, &args)),
-        Command::Review(args) => run_curator_command(&cli.global, |desk| {
+            curate::decide(desk, "stage", choice, args.chosen)
+        }),
+        Command::Replace(args) => as_curator(global, |desk| curate::replace(desk, &args)),
+        Command::Undo(args) => as_curator(global, |desk| curate::undo(desk, &args)),
+        Command::Review(args) => as_curator(global, |desk| {
             let tables = Tables::Changed.unless(args.no_index || args.list);
             with_tables(desk.config, tables, || review::run(desk, args))
         }),
-        Command::Publish(args) if cli.global.offline && args.to.is_some() => {
-            Err(CliError::Offline {
-                action: "publish to a bucket",
-                hint: "leave out --offline, or publish to a folder with `--to-folder`",
-            })
-        }
-        Command::Publish(args) => publish::run(&config(&cli.global)?, &args, json),
-        Command::Check(args) => return check::run(&config(&cli.global)?, &args, json),
+        Command::Publish(args) if global.offline && args.to.is_some() => Err(CliError::Offline {
+            action: "publish to a bucket",
+            hint: "leave out --offline, or publish to a folder with `--to-folder`",
+        }),
+        Command::Publish(args) => publish::run(&config(global)?, &args, json),
+        Command::Check(args) => return check::run(&config(global)?, &args, json),
         Command::Import(args) => {
-            let config = config(&cli.global)?;
+            let config = config(global)?;
             let tables = Tables::Changed.unless(args.no_index || args.dry_run);
-            let now = jiff::Timestamp::now();
             with_tables(&config, tables, || import::run(&config, &args, json, now))
         }
-        Command::Eval(args) => eval::execute(config(&cli.global)?, &args, json),
+        Command::Eval(args) => eval::execute(config(global)?, &args, json),
         #[cfg(feature = "table")]
-        Command::Index(args) => index::run(&config(&cli.global)?, &args, json),
+        Command::Index(args) => index::run(&config(global)?, &args, json),
         #[cfg(not(feature = "table"))]
         Command::Index(_) => Err(CliError::NotBuilt),
-        Command::Config(args) => config_file::run(&cli.global, args.action),
-        Command::Doctor(args) => {
-            return doctor::run(inputs(&cli.global)?, &args, &cli.global);
-        }
+        Command::Config(args) => config_file::run(global, args.action),
+        Command::Doctor(args) => return doctor::run(inputs(global)?, &args, global),
     };
     outcome.map(|()| ExitCode::SUCCESS)
 }

@@ -37,7 +37,6 @@ use ack_service::config::{ENV_DB, ENV_LOG, ENV_PROJECT, ENV_ROOT, Setting, Sourc
 #[derive(Debug, Parser)]
 #[command(name = "ack-memory", version, max_term_width = 100, propagate_version = true)]
 pub struct Cli {
-    /// Settings of every command.
     #[command(flatten)]
     pub global: Global,
     /// What to do [default: doctor]
@@ -98,8 +97,7 @@ fn explain_value(mut error: clap::Error, command: &clap::Command) -> clap::Error
     let (kind, suggested) = match error.kind() {
         ErrorKind::UnknownArgument => (ContextKind::InvalidArg, ContextKind::SuggestedArg),
         ErrorKind::InvalidSubcommand => {
-            let suggested = ContextKind::SuggestedSubcommand;
-            (ContextKind::InvalidSubcommand, suggested)
+            (ContextKind::InvalidSubcommand, ContextKind::SuggestedSubcommand)
         }
         _ => return error,
     };
@@ -142,13 +140,10 @@ fn tip(unexpected: &str, command: &clap::Command, path: &str, is_typo: bool) -> 
     let guess = guesses::guess(&format!("{path}{unexpected}"))
         .or_else(|| guesses::guess(unexpected).filter(|_| may_be_a_command));
     let takes_scope = command.get_opts().any(|option| option.get_id() == "scope");
-    match guess {
-        Some(guess) => Some(guess.to_owned()),
-        None if takes_scope && !is_typo && !unexpected.starts_with('-') => {
-            Some(format!("to name a scope, use `--scope {unexpected}`"))
-        }
-        None => None,
-    }
+    let may_be_a_scope = takes_scope && !is_typo && !unexpected.starts_with('-');
+    guess
+        .map(str::to_owned)
+        .or_else(|| may_be_a_scope.then(|| format!("to name a scope, use `--scope {unexpected}`")))
 }
 
 /// Settings of every command.
@@ -205,13 +200,11 @@ impl Global {
         flag: &'static str,
         variable: &'static str,
     ) -> Option<Setting<T>> {
-        let source = if self.variables.contains(&variable) {
-            Source::Environment(variable)
-        } else {
-            Source::Flag(flag)
+        let source = match self.variables.contains(&variable) {
+            true => Source::Environment(variable),
+            false => Source::Flag(flag),
         };
-        let value = value.cloned()?;
-        Some(Setting { value, source })
+        Some(Setting { value: value.cloned()?, source })
     }
 }
 

@@ -26,15 +26,13 @@ pub fn connect(global: &Global, args: &ConnectArgs) -> Result<(), CliError> {
     let clients = if args.clients.is_empty() {
         found = installed(&config)?;
         if found.is_empty() {
-            let names: Vec<&str> = Client::ALL.iter().map(|client| client.name()).collect();
-            let names = names.join(", ");
+            let names = names(Client::ALL);
             return write_out(&format!("no known client is installed; supported: {names}\n"));
         }
-        let names: Vec<&str> = found.iter().map(|client| client.name()).collect();
-        write_out(&format!("installed: {}\n\n", names.join(", ")))?;
-        found.as_slice()
+        write_out(&format!("installed: {}\n\n", names(&found)))?;
+        &found
     } else {
-        args.clients.as_slice()
+        &args.clients
     };
     // A failure does not stop the other clients.
     let mut failed = None;
@@ -49,6 +47,10 @@ pub fn connect(global: &Global, args: &ConnectArgs) -> Result<(), CliError> {
         }
     }
     failed.map_or(Ok(()), Err)
+}
+
+fn names(clients: &[Client]) -> String {
+    clients.iter().map(|client| client.name()).collect::<Vec<_>>().join(", ")
 }
 
 fn connect_one(planned: &ConnectPlan, args: &ConnectArgs) -> Result<(), CliError> {
@@ -123,15 +125,13 @@ fn confirm_and_write(
     }
     if dry_run {
         write_out("nothing was written\n")?;
-        return Ok(false);
-    }
-    let agreed = yes || (prompt::is_possible() && prompt::confirm("Write this?"));
-    if !agreed {
+    } else if yes || (prompt::is_possible() && prompt::confirm("Write this?")) {
+        carry_out(changes)?;
+        return Ok(true);
+    } else {
         write_out("nothing was written; run the same command with --yes to write it\n")?;
-        return Ok(false);
     }
-    carry_out(changes)?;
-    Ok(true)
+    Ok(false)
 }
 
 pub struct ConnectPlan {
@@ -154,10 +154,7 @@ impl ConnectPlan {
     ) -> Result<Self, CliError> {
         let launch = launch(config, entry.surface)?;
         let places = places(config)?;
-        let extras = Extras {
-            former_roots: connected_root(client, &places).into_iter().collect(),
-            ..extras(config, client, entry)?
-        };
+        let extras = extras(config, client, &places, entry)?;
         let files = client.files(&places, &launch, &extras).unwrap_or_default();
         let changes = plan(&files, action)?;
         let mut warnings = if changes.is_empty() {
@@ -223,10 +220,9 @@ fn warnings(
         warnings.extend(client.permission().map(str::to_owned));
     }
     if matches!(extras.allowed, Allowed::Tools(_)) && client.permission().is_some() {
-        let none = if client == Client::Gemini {
-            ": `trust` would apply to all of them, so it is left out"
-        } else {
-            ""
+        let none = match client {
+            Client::Gemini => ": `trust` would apply to all of them, so it is left out",
+            _ => "",
         };
         warnings.push(format!(
             "Only this server's own tools are allowed, not those of [upstream] in config.toml{none}."
@@ -260,7 +256,12 @@ fn plugin_warnings(config: &Config, client: Client, places: &ClientPlaces) -> Ve
     found
 }
 
-fn extras(config: &Config, client: Client, args: &EntryArgs) -> Result<Extras, CliError> {
+fn extras(
+    config: &Config,
+    client: Client,
+    places: &ClientPlaces,
+    args: &EntryArgs,
+) -> Result<Extras, CliError> {
     // `serve` checks whether a token exists, so any value will do here.
     let offer = Offer::load(config, args.surface, &|_| Some(OsString::from("-")))?;
     let own_tools = offer.toolset.tools().iter().map(|tool| tool.name.clone());
@@ -272,7 +273,7 @@ fn extras(config: &Config, client: Client, args: &EntryArgs) -> Result<Extras, C
             (false, false) => Allowed::Tools(own_tools.collect()),
         },
         root: root(config),
-        former_roots: Vec::new(),
+        former_roots: connected_root(client, places).into_iter().collect(),
     })
 }
 

@@ -115,7 +115,9 @@ impl CliError {
     /// Adds a command that is allowed: what comes after the program's name.
     #[must_use]
     pub fn with_example(mut self, text: impl Into<String>) -> Self {
-        if let Self::Usage { example, .. } = &mut self {
+        if let Self::Usage { example, .. } | Self::Request(Error::InvalidArgument { example, .. }) =
+            &mut self
+        {
             *example = Some(command(&text.into()));
         }
         self
@@ -284,31 +286,6 @@ impl Diagnostic for CliError {
         }
         if let Some(inner) = self.inner() {
             inner.details(body);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use nix::libc;
-
-    use super::*;
-
-    #[test]
-    fn each_failure_of_the_system_has_its_own_next_step() {
-        for (number, word) in [
-            (libc::ENOSPC, "no space left"),
-            (libc::EROFS, "read-only"),
-            (libc::EMFILE, "ulimit -n"),
-            (libc::EIO, "disk"),
-        ] {
-            let error = CliError::Io {
-                action: "write",
-                path: PathBuf::from("/somewhere/memory.db"),
-                source: io::Error::from_raw_os_error(number),
-            };
-            assert!(error.hint().is_some_and(|hint| hint.contains(word)), "{error}");
-            assert_eq!(error.body().path.as_deref(), Some("/somewhere/memory.db"));
         }
     }
 }

@@ -6,7 +6,7 @@ mod session_files;
 
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -64,7 +64,9 @@ pub fn run(global: &Global, args: &HookArgs) {
         Ok(Err(error)) => {
             let text = error.body_for(&command::SHELL).in_words();
             let output = match error {
-                CliError::Request(error) if has_no_memories(&error) => None,
+                // A session misses nothing whose user has set up no memories. A root that was named
+                // and is not there is missed.
+                CliError::Request(Error::Scope(ScopeError::NoScopes { .. })) => None,
                 _ => without_memories(&event, &text),
             };
             error_text = Some(text);
@@ -81,12 +83,6 @@ pub fn run(global: &Global, args: &HookArgs) {
     if let Some(error_text) = error_text {
         print_error(&error_text);
     }
-}
-
-/// Whether a session misses nothing, because its user has set up no memories. A root that was named
-/// and is not there is missed.
-const fn has_no_memories(error: &Error) -> bool {
-    matches!(error, Error::Scope(ScopeError::NoScopes { .. }))
 }
 
 fn without_memories(event: &Event, reason: &str) -> Option<Output> {
@@ -221,17 +217,17 @@ fn read_input() -> Result<Vec<u8>, String> {
     if std::io::stdin().is_terminal() {
         return Ok(Vec::new());
     }
-    let (send, receive) = channel();
-    std::thread::spawn(move || {
+    let read = run_within(INPUT_TIMEOUT, || {
         let mut input = std::io::stdin().lock();
         let mut bytes = Vec::new();
         let read = input.by_ref().take(MAX_EVENT_BYTES).read_to_end(&mut bytes);
         let _ = std::io::copy(&mut input, &mut std::io::sink());
-        let _ = send.send(read.map(|_| bytes).map_err(|error| format!("standard input: {error}")));
+        read.map(|_| bytes)
     });
-    wait(&receive, INPUT_TIMEOUT)
-        .map_err(|_| "standard input was not closed in time".to_owned())
-        .flatten()
+    match read {
+        Ok(read) => read.map_err(|error| format!("standard input: {error}")),
+        Err(_) => Err("standard input was not closed in time".to_owned()),
+    }
 }
 
 /// The result of some work, unless it takes too long or panics.
@@ -243,10 +239,6 @@ fn run_within<T: Send + 'static>(
     std::thread::spawn(move || {
         let _ = send.send(work());
     });
-    wait(&receive, time)
-}
-
-fn wait<T>(receive: &Receiver<T>, time: Duration) -> Result<T, &'static str> {
     receive.recv_timeout(time).map_err(|error| match error {
         RecvTimeoutError::Timeout => "it took too long and was cancelled",
         RecvTimeoutError::Disconnected => "internal error",

@@ -9,14 +9,12 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
 use super::args::ImportArgs;
-use super::command::command;
 use super::error::CliError;
 use super::output::{write_err, write_json, write_plain};
 use super::render::{count, grouped, verb};
 use crate::import::{ImportOptions, RefusedLine, check_name, run as import};
 use ack_api::Hint;
 use ack_connect::recogniser::{self, StoreKind, Support};
-use ack_service::Error;
 use ack_service::config::Config;
 use ack_service::scope::resolve::{check_usable, find};
 use ack_service::scope::{DATABASE_NAMES, Registry};
@@ -30,13 +28,9 @@ pub fn run(
     now: jiff::Timestamp,
 ) -> Result<(), CliError> {
     let Some(scope) = config.named_scope().map(|named| named.value.clone()) else {
-        return Err(CliError::Request(Error::InvalidArgument {
-            argument: "--scope".to_owned(),
-            value: "missing".to_owned(),
-            allowed: "the name of the scope to import into, new or existing".to_owned(),
-            nearest: Vec::new(),
-            example: Some(command("import memories.jsonl --scope my-project")),
-        }));
+        let allowed = "the name of the scope to import into, new or existing";
+        return Err(CliError::invalid("--scope", "missing", allowed)
+            .with_example("import memories.jsonl --scope my-project"));
     };
     let path = store_of(config, &scope)?;
     let (mut input, bar) = open(args)?;

@@ -41,16 +41,11 @@ pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), CliError
         (None, true) => found.into_iter().filter(|scope| scope.remote.is_none()).collect(),
         (None, false) if found.len() == 1 => found,
         _ => {
-            return Err(CliError::Request(Error::InvalidArgument {
-                argument: match (&args.scope, &config.pinned) {
-                    (None, Some(_)) => "--pin".to_owned(),
-                    _ => "--scope".to_owned(),
-                },
-                value: if args.all { "given together with --all" } else { "missing" }.to_owned(),
-                allowed: format!("--all, or one scope by its name: {}", some_names(&found)),
-                nearest: Vec::new(),
-                example: Some(command("index --all")),
-            }));
+            let is_pinned = args.scope.is_none() && config.pinned.is_some();
+            let argument = if is_pinned { "--pin" } else { "--scope" };
+            let value = if args.all { "given together with --all" } else { "missing" };
+            let allowed = format!("--all, or one scope by its name: {}", some_names(&found));
+            return Err(CliError::invalid(argument, value, allowed).with_example("index --all"));
         }
     };
     let encoder = match args.encoder {

@@ -122,26 +122,3 @@ fn allowed(answers: &[(char, &str)], default: char) -> String {
 pub fn wrapped(indent: &str, text: &str) -> String {
     block(&Screen::of_errors(), text, (indent, indent), PLAIN)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_letter_or_a_word_is_an_answer() {
-        let answers = [('r', "review first"), ('t', "trust"), ('s', "skip")];
-        for (typed, expected) in [
-            ("r", Some('r')),
-            ("trust", Some('t')),
-            ("review first", Some('r')),
-            ("skip", Some('s')),
-            ("tr", None),
-            ("x", None),
-        ] {
-            assert_eq!(answer(&answers, typed), expected, "{typed}");
-        }
-        assert_eq!(letters(&answers, 'r'), "R/t/s");
-        let shown = "r or Enter: review first, t: trust, s: skip";
-        assert_eq!(allowed(&answers, 'r'), shown);
-    }
-}

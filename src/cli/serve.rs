@@ -33,11 +33,12 @@ const TOKEN_FILE: &str = "http-token";
 const TOKEN_BYTES: usize = 32;
 const MAX_TOKEN_FILE_BYTES: u64 = 4_096;
 
-enum TokenSource {
-    Nowhere,
-    Tokens(PathBuf),
-    Environment,
-    File { path: PathBuf, new: bool },
+/// Where the token comes from, for people.
+struct TokenSource {
+    note: String,
+    /// What a shell puts into a request's header.
+    in_shell: Option<String>,
+    file: Option<PathBuf>,
 }
 
 pub fn run(args: &ServeArgs, global: &Global) -> Result<ExitCode, CliError> {
@@ -154,35 +155,18 @@ fn serve(config: Config, offer: Offer, args: &ServeArgs, global: &Global) -> Res
 /// and logs keep what they show.
 fn announce(base: &str, token_source: &TokenSource, json: bool) -> Result<(), CliError> {
     let url = format!("{base}{PATH}");
+    let TokenSource { note, in_shell, file } = token_source;
     if json {
-        let file = match token_source {
-            TokenSource::File { path, .. } => Some(path.display().to_string()),
-            _ => None,
-        };
+        let file = file.as_ref().map(|path| path.display().to_string());
         let ready = json!({ "url": url, "health": format!("{base}{HEALTH}"), "token_file": file });
         return write_out(&format!("{ready}\n"));
     }
     write_out(&format!("{url}\n"))?;
-    let (message, token) = match token_source {
-        TokenSource::Nowhere => (
-            "no token is needed: every program on this machine can read the memories".to_owned(),
-            None,
-        ),
-        TokenSource::Tokens(path) => {
-            let path = path.display();
-            (format!("tokens: those of the clients in {path}"), Some("TOKEN".to_owned()))
-        }
-        TokenSource::Environment => (format!("token: {ENV_TOKEN}"), Some(format!("${ENV_TOKEN}"))),
-        TokenSource::File { path, new } => {
-            let path = path.display();
-            let note = if *new { " (created just now, readable only by you)" } else { "" };
-            (format!("token: in {path}{note}"), Some(format!("$(cat '{path}')")))
-        }
-    };
-    let header = token
+    let header = in_shell
+        .as_ref()
         .map_or_else(String::new, |token| format!(" --header \"Authorization: Bearer {token}\""));
     write_err(&format!(
-        "serving MCP at {url}; Ctrl-C ends it\n{message}\nconnect: claude mcp add --transport http ack-memory {url}{header}\n"
+        "serving MCP at {url}; Ctrl-C ends it\n{note}\nconnect: claude mcp add --transport http ack-memory {url}{header}\n"
     ));
     Ok(())
 }
@@ -191,25 +175,33 @@ fn announce(base: &str, token_source: &TokenSource, json: bool) -> Result<(), Cl
 /// it is created if missing.
 fn token(args: &ServeArgs) -> Result<(Option<Token>, TokenSource), CliError> {
     if args.no_token {
-        return Ok((None, TokenSource::Nowhere));
+        let note = "no token is needed: every program on this machine can read the memories";
+        return Ok((None, TokenSource { note: note.to_owned(), in_shell: None, file: None }));
     }
     if let Some(path) = &args.tokens {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-        return Ok((None, TokenSource::Tokens(path)));
+        let note = format!("tokens: those of the clients in {}", path.display());
+        let in_shell = Some("TOKEN".to_owned());
+        return Ok((None, TokenSource { note, in_shell, file: None }));
     }
-    if let Some(path) = &args.token_file {
-        let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-        return Ok((Some(read(&path)?), TokenSource::File { path, new: false }));
-    }
-    if let Some(value) = std::env::var_os(ENV_TOKEN).filter(|value| !value.is_empty()) {
+    let (path, is_new) = if let Some(path) = &args.token_file {
+        (std::path::absolute(path).unwrap_or_else(|_| path.clone()), false)
+    } else if let Some(value) = std::env::var_os(ENV_TOKEN).filter(|value| !value.is_empty()) {
         let token = Token::new(&value.to_string_lossy())
             .map_err(|reason| ServeError::Token { place: format!("`{ENV_TOKEN}`"), reason })?;
-        return Ok((Some(token), TokenSource::Environment));
-    }
-    let folders = directories::ProjectDirs::from("", "", "ack-memory").ok_or(ServeError::NoHome)?;
-    let path = folders.config_dir().join(TOKEN_FILE);
-    let new = create_token_file(&path)?;
-    Ok((Some(read(&path)?), TokenSource::File { path, new }))
+        let (note, in_shell) = (format!("token: {ENV_TOKEN}"), Some(format!("${ENV_TOKEN}")));
+        return Ok((Some(token), TokenSource { note, in_shell, file: None }));
+    } else {
+        let folders = directories::ProjectDirs::from("", "", "ack-memory");
+        let path = folders.ok_or(ServeError::NoHome)?.config_dir().join(TOKEN_FILE);
+        let is_new = create_token_file(&path)?;
+        (path, is_new)
+    };
+    let (token, shown) = (read(&path)?, path.display());
+    let created = if is_new { " (created just now, readable only by you)" } else { "" };
+    let note = format!("token: in {shown}{created}");
+    let in_shell = Some(format!("$(cat '{shown}')"));
+    Ok((Some(token), TokenSource { note, in_shell, file: Some(path) }))
 }
 
 /// Reads a token from a file, and warns if others may read it too.

@@ -12,6 +12,7 @@ use super::command::{SHELL, command};
 use super::connect::{ConnectPlan, carry_out, installed, places, unreviewed};
 use super::output::{json_with, write_err, write_json, write_plain};
 use super::render::{count, lines};
+use super::scopes::add;
 use super::scopes::found_store::{self, Answer, TrustedCounts, free_name, store_json, store_line};
 use super::scopes::team::Team;
 use super::screen::Screen;
@@ -199,7 +200,8 @@ impl Setup<'_> {
             (AnswerMode::Defaults | AnswerMode::Show, None) => Answer::Review,
             // Nobody joins without having been asked.
             (AnswerMode::Defaults | AnswerMode::Show, Some(_)) => {
-                let command = found_store::command(found, &name, Answer::Join, team);
+                let joining = found_store::add_args(found, &name, Answer::Join, team);
+                let command = found_store::command(&joining);
                 self.say_command("    to join: ", &command)?;
                 return Ok(("not_joined", Some(command)));
             }
@@ -207,7 +209,8 @@ impl Setup<'_> {
         if answer == Answer::Skip {
             return Ok(("skipped", None));
         }
-        let command = found_store::command(found, &name, answer, team);
+        let args = found_store::add_args(found, &name, answer, team);
+        let command = found_store::command(&args);
         if self.mode == AnswerMode::Show {
             self.say_command("    would run: ", &command)?;
             if found.approved.is_none() && !self.json {
@@ -217,8 +220,10 @@ impl Setup<'_> {
             known.add(&name, &found.path);
             return Ok(("would_add", Some(command)));
         }
-        match found_store::add(self.config, known, found, &name, answer, team) {
+        let planned = add::plan(self.config, known, &args);
+        match planned.and_then(|planned| planned.write()) {
             Ok(()) => {
+                known.add(&name, &found.path);
                 self.say_command("    added: ", &command)?;
                 Ok(("added", Some(command)))
             }

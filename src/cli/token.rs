@@ -52,7 +52,12 @@ pub fn run(args: &TokenArgs, config: Option<&Config>) -> Result<(), CliError> {
             write_err(&format!("`{name}` is in {file}, with the hash of its token\n"));
         }
     }
-    for scope in missing(&args.scopes, config) {
+    let config = config.filter(|_| !args.scopes.is_empty());
+    let known = config.map(|config| Registry::new(config).discover().scopes);
+    let is_missing = |name: &&String| {
+        known.as_ref().is_some_and(|known| known.iter().all(|scope| scope.name != **name))
+    };
+    for scope in args.scopes.iter().filter(is_missing) {
         write_err(&format!(
             "there is no scope `{scope}` here; `{name}` sees it once there is one \
              (`{}` lists the scopes)\n",
@@ -64,15 +69,6 @@ pub fn run(args: &TokenArgs, config: Option<&Config>) -> Result<(), CliError> {
          request, as `Authorization: Bearer TOKEN`:\n"
     ));
     write_out(&format!("{token}\n"))
-}
-
-fn missing<'a>(names: &'a [String], config: Option<&Config>) -> Vec<&'a str> {
-    let Some(config) = config.filter(|_| !names.is_empty()) else {
-        return Vec::new();
-    };
-    let scopes = Registry::new(config).discover().scopes;
-    let is_missing = |name: &&str| !scopes.iter().any(|scope| scope.name == *name);
-    names.iter().map(String::as_str).filter(is_missing).collect()
 }
 
 /// Adds a client's table to a file, atomically.

@@ -143,7 +143,6 @@ pub struct ConnectArgs {
     /// The clients [default: all that are installed]
     #[arg(value_name = "CLIENT", value_parser = client())]
     pub clients: Vec<Client>,
-    /// What is written
     #[command(flatten)]
     pub entry: EntryArgs,
     /// Replace an entry named `ack-memory` that runs another program or connects to a server

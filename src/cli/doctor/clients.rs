@@ -115,73 +115,56 @@ fn unprotected(
 }
 
 fn connection(client: Client, title: &str, status: &Status, config: &Config) -> DoctorFinding {
-    let connect = &format!("connect {}", client.name());
     let hook = match status.hook {
         Some(HookState::On) => ", session hook on",
         Some(HookState::Missing) => ", session hook off",
         // The next finding says more.
         Some(HookState::Untrusted | HookState::SwitchedOff | HookState::Overruled) | None => "",
     };
-    let entry = match &status.starts {
-        None => {
-            return DoctorFinding::new(Level::Note, title, "installed, not connected").run(connect);
-        }
-        Some(Start::Address(address)) => {
-            return DoctorFinding::new(Level::Ok, title, format!("connected to {address}{hook}"));
-        }
+    let (level, message) = match &status.starts {
+        None => (Level::Note, "installed, not connected".to_owned()),
+        Some(Start::Address(address)) => (Level::Ok, format!("connected to {address}{hook}")),
         Some(Start::Unknown) => {
-            let message = format!("its entry in {} has no command", status.file.display());
-            return DoctorFinding::new(Level::Warning, title, message).run(connect);
+            (Level::Warning, format!("its entry in {} has no command", status.file.display()))
         }
-        Some(Start::Program(entry)) => entry,
+        Some(Start::Program(entry)) => program(entry, hook, config),
     };
+    let finding = DoctorFinding::new(level, title, message);
+    if level == Level::Ok { finding } else { finding.run(&format!("connect {}", client.name())) }
+}
+
+/// What a client's entry starts, and how the memories that it serves differ from those of a
+/// configuration.
+fn program(entry: &ProgramEntry, hook: &str, config: &Config) -> (Level, String) {
     let program = &entry.program;
-    let Some(path) = resolve_program(program) else {
-        let message = format!("connected, but {} does not exist", program.display());
-        return DoctorFinding::new(Level::Error, title, message).run(connect);
+    let path = match program.components().count() {
+        1 => program_on_path(&program.to_string_lossy()),
+        _ => Some(program.clone()).filter(|path| path.is_file()),
+    };
+    let Some(path) = path else {
+        return (Level::Error, format!("connected, but {} does not exist", program.display()));
     };
     let is_this_program = std::env::current_exe().is_ok_and(|running| is_same(&running, &path));
     // A package runner starts whichever version it finds.
     if entry.runner().is_none() && !is_this_program {
         let message = format!("connected{hook}; starts another binary, {}", path.display());
-        return DoctorFinding::new(Level::Warning, title, message).run(connect);
+        return (Level::Warning, message);
     }
-    match difference(entry, config) {
-        Some(Difference::Place(other)) => {
-            let message = format!("connected{hook}, but {other}");
-            DoctorFinding::new(Level::Warning, title, message).run(connect)
-        }
-        Some(Difference::Scope(other)) => {
-            DoctorFinding::new(Level::Ok, title, format!("connected{hook}; {other}"))
-        }
-        None => DoctorFinding::new(Level::Ok, title, format!("connected{hook}")),
-    }
-}
-
-/// How the memories that an entry serves differ from those of a configuration.
-enum Difference {
-    /// They are elsewhere.
-    Place(String),
-    /// One of the two is for a single scope, as its owner chose.
-    Scope(String),
-}
-
-fn difference(entry: &ProgramEntry, config: &Config) -> Option<Difference> {
-    let home = config.home.as_deref();
-    let served = served_by(entry, config);
+    let (served, home) = (served_by(entry, config), config.home.as_deref());
     let path = config.db.as_ref().unwrap_or(&config.root).value.as_path();
     if served.is_database != config.db.is_some() || !is_same(&served.path, path) {
         let (theirs, ours) = (with_tilde(&served.path, home), with_tilde(path, home));
-        return Some(Difference::Place(format!("it serves {theirs}, not {ours}")));
+        return (Level::Warning, format!("connected{hook}, but it serves {theirs}, not {ours}"));
     }
     let pin = config.pinned.as_ref().map(|pin| pin.value.as_str());
-    let other = match (served.pin.as_deref(), pin) {
-        (theirs, ours) if theirs == ours => return None,
-        (Some(theirs), None) => format!("it serves only the scope `{theirs}`"),
-        (Some(theirs), Some(ours)) => format!("it serves the scope `{theirs}`, not `{ours}`"),
-        (None, ours) => format!("it serves every scope, not only `{}`", ours?),
+    let scope = match (served.pin.as_deref(), pin) {
+        (theirs, ours) if theirs == ours => String::new(),
+        (Some(theirs), None) => format!("; it serves only the scope `{theirs}`"),
+        (Some(theirs), Some(ours)) => format!("; it serves the scope `{theirs}`, not `{ours}`"),
+        (None, ours) => format!("; it serves every scope, not only `{}`", ours.unwrap_or_default()),
     };
-    Some(Difference::Scope(other))
+    // What differs is one scope, as its owner chose.
+    (Level::Ok, format!("connected{hook}{scope}"))
 }
 
 struct Served {
@@ -220,11 +203,4 @@ fn title(name: &str) -> String {
         first.to_uppercase() + rest
     });
     words.collect::<Vec<_>>().join(" ")
-}
-
-fn resolve_program(program: &Path) -> Option<PathBuf> {
-    if program.components().count() > 1 {
-        return program.is_file().then(|| program.to_owned());
-    }
-    program_on_path(program.to_str()?)
 }

@@ -310,17 +310,13 @@ fn line(summary: &VersionSummary) -> String {
 }
 
 fn pruned_text(pruned: &PrunePlan) -> String {
-    let versions: Vec<String> =
-        pruned.versions.iter().take(MAX_LISTED).map(|number| format!("v-{number}")).collect();
-    let removed = match versions.len() {
-        0 => String::new(),
-        listed => {
-            let more = match pruned.versions.len() - listed {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            format!("; rollback to {}{more} is no longer possible", versions.join(", "))
-        }
+    let versions = pruned.versions.iter().map(|number| format!("v-{number}"));
+    let versions: Vec<String> = versions.collect();
+    let removed = if versions.is_empty() {
+        String::new()
+    } else {
+        let some = render::first_of(&versions, MAX_LISTED);
+        format!("; rollback to {some} is no longer possible")
     };
     let unlisted = pruned.unlisted.as_ref().map_or_else(String::new, |reason| {
         format!(

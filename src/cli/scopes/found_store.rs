@@ -6,7 +6,6 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::add;
 use super::team::Team;
 use crate::cli::args::AddArgs;
 use crate::cli::error::CliError;
@@ -18,7 +17,6 @@ use ack_api::memory::Unreviewed;
 use ack_connect::recogniser::{FoundStore, StoreKind};
 use ack_connect::{quoted, quoted_path};
 use ack_desk::held_back::HeldBack;
-use ack_service::config::Config;
 use ack_service::scope::KnownScopes;
 use ack_store::Store;
 use ack_sys::files::with_tilde;
@@ -117,41 +115,27 @@ pub fn ask(found: &FoundStore, home: Option<&Path>) -> Result<Option<(Answer, bo
     Ok(asked)
 }
 
-pub fn command(found: &FoundStore, name: &str, answer: Answer, team: Option<&Team>) -> String {
-    let more = match (answer, team) {
-        (Answer::Trust, _) => " --unreviewed approved".to_owned(),
-        (Answer::Join, Some(team)) => team.flags(),
-        _ => String::new(),
-    };
-    let (name, store) = (quoted(name), quoted_path(&found.path));
-    command::command(&format!("scopes add {name} --store {store}{more} --yes"))
-}
-
-pub fn add(
-    config: &Config,
-    known: &mut KnownScopes,
-    found: &FoundStore,
-    name: &str,
-    answer: Answer,
-    team: Option<&Team>,
-) -> Result<(), CliError> {
+/// What `scopes add` gets for an answer.
+pub fn add_args(found: &FoundStore, name: &str, answer: Answer, team: Option<&Team>) -> AddArgs {
     let team = team.filter(|_| answer == Answer::Join);
-    let args = AddArgs {
-        reference: team.map(|team| team.reference.clone()),
+    AddArgs {
         name: name.to_owned(),
         store: found.path.clone(),
-        description: None,
-        projects: Vec::new(),
         paths: Vec::from_iter(team.map(|team| team.repository.display().to_string())),
-        remotes: Vec::new(),
-        private: false,
+        reference: team.map(|team| team.reference.clone()),
         unreviewed: (answer == Answer::Trust).then_some(Unreviewed::Approved),
-        no_index: true,
-        yes: true,
-    };
-    add::plan(config, known, &args)?.write()?;
-    known.add(name, &found.path);
-    Ok(())
+        ..AddArgs::default()
+    }
+}
+
+/// The command that does the same.
+pub fn command(args: &AddArgs) -> String {
+    let (name, store) = (quoted(&args.name), quoted_path(&args.store));
+    let mut line = format!("scopes add {name} --store {store}");
+    line.extend(args.unreviewed.map(|_| " --unreviewed approved"));
+    line.extend(args.reference.iter().map(|name| format!(" --ref {}", quoted(name))));
+    line.extend(args.paths.iter().map(|path| format!(" --path {}", quoted(path))));
+    command::command(&(line + " --yes"))
 }
 
 pub fn store_json(found: &FoundStore, known: &KnownScopes) -> serde_json::Value {

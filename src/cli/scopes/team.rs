@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use crate::cli::prompt;
 use ack_connect::recogniser::{FoundStore, knowledge_folders};
-use ack_connect::{quoted, quoted_path};
 use ack_service::config::Config;
 use ack_service::scope::resolve::current_by_manifests;
 use ack_service::scope::{KnownScopes, Scope};
@@ -47,11 +46,6 @@ impl Team {
 
     pub fn has(&self, found: &FoundStore) -> bool {
         self.folders.contains(&found.path)
-    }
-
-    pub fn flags(&self) -> String {
-        let repository = quoted_path(&self.repository);
-        format!(" --ref {} --path {repository}", quoted(&self.reference))
     }
 
     /// Asks whether to join. Enter is no.
