@@ -39,10 +39,8 @@ mod tables;
 mod token;
 mod user;
 
-use ack_api::Resolve as _;
 use std::collections::HashMap;
 use std::io::ErrorKind;
-use std::path::Path;
 use std::process::ExitCode;
 
 use clap::ColorChoice;
@@ -55,7 +53,7 @@ use self::render::Listing;
 use self::settings::{config, inputs, load};
 use self::tables::{Tables, with_tables};
 use crate::cli::error::CliError;
-use ack_api::text;
+use ack_api::{Resolve as _, text};
 use ack_desk::choice::Choice;
 use ack_service::Service;
 use ack_service::config::ENV_PROJECT;
@@ -98,7 +96,12 @@ pub fn run() -> ExitCode {
         }
     };
     let json = cli.global.json;
-    set_colours(cli.global.color);
+    match cli.global.color {
+        // The environment and the terminal decide.
+        ColorChoice::Auto => {}
+        ColorChoice::Always => anstream::ColorChoice::Always.write_global(),
+        ColorChoice::Never => anstream::ColorChoice::Never.write_global(),
+    }
     command::remember_flags(&cli);
     progress::set_silence(&cli.global);
     if cli.global.is_served_unasked && !cli.global.quiet {
@@ -158,15 +161,6 @@ fn tune_allocator() {
     }
 }
 
-fn set_colours(when: ColorChoice) {
-    match when {
-        // The environment and the terminal decide.
-        ColorChoice::Auto => {}
-        ColorChoice::Always => anstream::ColorChoice::Always.write_global(),
-        ColorChoice::Never => anstream::ColorChoice::Never.write_global(),
-    }
-}
-
 /// Whether the command is `hook`, for arguments that could not be parsed completely.
 fn is_hook(mut arguments: impl Iterator<Item = std::ffi::OsString>) -> bool {
     while let Some(argument) = arguments.next() {
@@ -214,12 +208,6 @@ fn check_folder(cli: &Cli) -> Result<(), CliError> {
     Ok(())
 }
 
-fn write_manual(folder: &Path) -> Result<(), CliError> {
-    std::fs::create_dir_all(folder)
-        .and_then(|()| clap_mangen::generate_to(args::command(), folder))
-        .map_err(CliError::io("write the manual pages to", folder))
-}
-
 fn show_context(global: &Global, args: &ContextArgs) -> Result<(), CliError> {
     let service = CloseOnDrop(Service::new(config(global)?).leak());
     let mut answer = progress::while_reading(|| service.0.get_context(&args.request()))?;
@@ -233,8 +221,7 @@ fn show_context(global: &Global, args: &ContextArgs) -> Result<(), CliError> {
         service.0.short_ids(&ids, None).unwrap_or_default()
     };
     print(&answer, global, |answer, screen| {
-        let listing = Listing { short, ..Listing::plain(screen) };
-        render::context(answer, &listing)
+        render::context(answer, &Listing { short, ..Listing::plain(screen) })
     })
 }
 
@@ -246,7 +233,9 @@ fn run_command(cli: Cli) -> Result<ExitCode, CliError> {
             clap_complete::generate(shell, &mut args::command(), "ack-memory", &mut script);
             write_out(&String::from_utf8_lossy(&script))
         }
-        Command::Man { folder } => write_manual(&folder),
+        Command::Man { folder } => std::fs::create_dir_all(&folder)
+            .and_then(|()| clap_mangen::generate_to(args::command(), &folder))
+            .map_err(CliError::io("write the manual pages to", &folder)),
         Command::Demo(args) => demo::demo(args.folder.as_deref(), now),
         Command::Setup(args) => {
             let config = config(global)?;

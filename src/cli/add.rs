@@ -18,7 +18,7 @@ use super::error::CliError;
 use super::output::{write_err, write_json, write_plain};
 use super::review::editor::in_editor;
 use super::user::user_name;
-use super::{progress, prompt};
+use super::{CloseOnDrop, progress, prompt};
 use crate::add::{AddError, Destination, memory, row};
 use crate::import::check_name;
 use ack_desk::choice::Choice;
@@ -100,12 +100,10 @@ fn approve(
 ) -> Result<ReviewOutcome, CliError> {
     let scopes = caller.scopes(Some(scope))?;
     let candidate = by_whole_id(&scopes, id)?;
-    let service = Service::new(caller.config.clone()).leak();
-    let mut desk = Desk::with(vec![candidate], &scopes, service, caller.now);
+    let service = CloseOnDrop(Service::new(caller.config.clone()).leak());
+    let mut desk = Desk::with(vec![candidate], &scopes, service.0, caller.now);
     desk.choose(&[0], Choice::Approve, None)?;
-    let outcome = desk.write(session);
-    service.close();
-    Ok(outcome?)
+    Ok(desk.write(session)?)
 }
 
 /// Where somebody is, and the scope that they mean.
@@ -178,8 +176,7 @@ fn written(args: &AddMemoryArgs, project: Option<String>) -> Result<Option<Edit>
         kind: Some(args.kind.clone().unwrap_or_default()),
         project: args.project.clone().or(project),
     };
-    let is_written = edit.title.as_ref().is_some_and(|title| !title.trim().is_empty());
-    if is_written || reads_input {
+    if edit.title.as_ref().is_some_and(|title| !title.trim().is_empty()) || reads_input {
         return Ok(Some(edit));
     }
     if !prompt::is_possible() {
@@ -233,11 +230,11 @@ pub fn flags(memory: &Memory) -> Doubts {
 
 /// The approved memories that say the same, or the opposite.
 fn said_before(config: &Config, memory: &Memory) -> Vec<String> {
-    let service = Service::new(config.clone()).leak();
+    let service = CloseOnDrop(Service::new(config.clone()).leak());
     let mut found = Vec::new();
-    for scope in service.registry.discover().scopes {
+    for scope in service.0.registry.discover().scopes {
         // A scope that cannot be read has nothing to say here.
-        let near = service.nearest_approved(memory, &scope.name, &[]).unwrap_or_default();
+        let near = service.0.nearest_approved(memory, &scope.name, &[]).unwrap_or_default();
         found.extend(near.into_iter().filter_map(|near| {
             let says = match near.relation.kind {
                 RelationKind::Same => "it says the same as",
@@ -249,7 +246,6 @@ fn said_before(config: &Config, memory: &Memory) -> Vec<String> {
             Some(format!("{says} `{id}` in scope `{}`: {title}", near.scope))
         }));
     }
-    service.close();
     found
 }
 

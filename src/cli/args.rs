@@ -31,7 +31,7 @@ use nix::sys::stat::{SFlag, fstat};
 
 use ack_api::memory::Unreviewed;
 
-use ack_service::config::{ENV_DB, ENV_LOG, ENV_PROJECT, ENV_ROOT, Setting, Source};
+use ack_service::config::{ENV_DB, ENV_LOG, ENV_PROJECT, ENV_ROOT, Setting};
 
 /// Curated memories for coding agents, read-only, over the Model Context Protocol.
 #[derive(Debug, Parser)]
@@ -108,8 +108,7 @@ fn explain_value(mut error: clap::Error, command: &clap::Command) -> clap::Error
     for word in std::env::args_os().skip(1) {
         if let Some(inner) = command.find_subcommand(&word) {
             command = inner;
-            path += inner.get_name();
-            path.push(' ');
+            path += &format!("{} ", inner.get_name());
         }
     }
     let is_typo = error.get(ContextKind::SuggestedSubcommand).is_some();
@@ -118,8 +117,7 @@ fn explain_value(mut error: clap::Error, command: &clap::Command) -> clap::Error
     };
     // Not what merely looks like it.
     error.remove(suggested);
-    let tips = ContextValue::StyledStrs(vec![tip.into()]);
-    error.insert(ContextKind::Suggested, tips);
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     error
 }
 
@@ -200,11 +198,11 @@ impl Global {
         flag: &'static str,
         variable: &'static str,
     ) -> Option<Setting<T>> {
-        let source = match self.variables.contains(&variable) {
-            true => Source::Environment(variable),
-            false => Source::Flag(flag),
-        };
-        Some(Setting { value: value.cloned()?, source })
+        let value = value.cloned()?;
+        Some(match self.variables.contains(&variable) {
+            true => Setting::variable(variable, value),
+            false => Setting::flag(flag, value),
+        })
     }
 }
 

@@ -20,15 +20,13 @@ pub fn run(config: &Config, args: &CheckArgs, json: bool) -> Result<ExitCode, Cl
         Some(path) => add::absolute(config, path)?,
         None => config.project.value.clone(),
     };
-    let today = utc_day(Timestamp::now());
-    let report = check(&path, today).map_err(CliError::io("check", &path))?;
+    let report = check(&path, utc_day(Timestamp::now())).map_err(CliError::io("check", &path))?;
     match args.format {
         _ if json => write_json(&report)?,
         CheckFormat::Text => write_plain(&report_text(&report))?,
         CheckFormat::Github => write_out(&annotations(&report))?,
     }
-    let fails = report.errors > 0 || args.strict && report.warnings > 0;
-    Ok(ExitCode::from(u8::from(fails)))
+    Ok(ExitCode::from(u8::from(report.errors > 0 || args.strict && report.warnings > 0)))
 }
 
 fn report_text(report: &CheckReport) -> String {

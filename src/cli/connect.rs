@@ -81,8 +81,7 @@ pub fn disconnect(global: &Global, args: &DisconnectArgs) -> Result<(), CliError
         former_roots: connected_root(args.client, &places).into_iter().collect(),
         ..Extras::all()
     };
-    let files = args.client.files(&places, &Launch::by_name(), &extras);
-    let mut files = files.unwrap_or_default();
+    let mut files = args.client.files(&places, &Launch::by_name(), &extras).unwrap_or_default();
     files.extend(switched_off(args.client, &places, &files)?);
     let changes = plan(&files, FileAction::Remove)?;
     for file in &files {

@@ -3,7 +3,6 @@
 
 mod checks;
 mod clients;
-mod offer;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -52,7 +51,7 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<ExitCod
         scopes.map(|scope| ScopeReport::new(&service, scope, may_read(scope))).collect()
     });
     let (about_offer, offer) = match &broken_settings {
-        None => offer::offer(config, args.upstreams, global.offline),
+        None => checks::offer(config, args.upstreams, global.offline),
         Some(_) => Default::default(),
     };
     let mut findings = Vec::new();
@@ -92,8 +91,7 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<ExitCod
     } else {
         write_text(config, &findings)?;
     }
-    let is_wrong = findings.iter().any(|one| one.level == Level::Error);
-    Ok(ExitCode::from(u8::from(is_wrong)))
+    Ok(ExitCode::from(u8::from(findings.iter().any(|one| one.level == Level::Error))))
 }
 
 impl<'a> ScopeReport<'a> {

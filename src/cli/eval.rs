@@ -102,12 +102,9 @@ fn unknown_ids(report: &EvalReport) -> Option<String> {
 }
 
 fn row(name: &str, scores: &Scores) -> [String; 6] {
-    let cell = |estimate: Estimate| {
-        if scores.queries == 0 {
-            "-".to_owned()
-        } else {
-            format!("{:.3} ± {:.3}", estimate.mean, estimate.margin)
-        }
+    let cell = |estimate: Estimate| match scores.queries {
+        0 => "-".to_owned(),
+        _ => format!("{:.3} ± {:.3}", estimate.mean, estimate.margin),
     };
     [
         name.to_owned(),

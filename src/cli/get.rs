@@ -62,8 +62,7 @@ pub fn run(global: &Global, args: &GetArgs) -> Result<ExitCode, CliError> {
         text.extend(unreviewed.map(|line| format!("\n{line}")));
         write_out(&text)?;
     }
-    let is_nothing_found = answer.memory.is_none() && answer.memories.is_empty();
-    Ok(ExitCode::from(u8::from(is_nothing_found)))
+    Ok(ExitCode::from(u8::from(answer.memory.is_none() && answer.memories.is_empty())))
 }
 
 /// How many unreviewed memories the one id names that was typed, besides the one that is shown.
@@ -74,16 +73,13 @@ fn unreviewed(service: &Service, args: &GetArgs) -> Option<String> {
     if is_number(typed) || args.shown.chosen().is_some() {
         return None;
     }
-    let found = waiting_named(service, typed, args.scope.as_deref()).ok()?;
-    unreviewed_text(found.len(), typed, "")
+    unreviewed_text(waiting_named(service, typed, args.scope.as_deref()).ok()?.len(), typed, "")
 }
 
 /// Shows the history of a memory that no answer contains, but only to a curator.
 fn show_history(caller: Caller<'_>, scope: &str, id: &str) -> Result<ExitCode, CliError> {
     let candidate = by_whole_id(&caller.scopes(Some(scope))?, id)?;
-    let store = &candidate.scope.store;
-    let history = store.snapshot(|snapshot| snapshot.history(id));
-    let history = history.map_err(|error| CliError::Request(error.into()))?;
+    let history = candidate.scope.store.snapshot(|snapshot| snapshot.history(id))?;
     let memory = candidate.memory();
     if caller.json {
         write_json(&serde_json::json!({
@@ -91,9 +87,8 @@ fn show_history(caller: Caller<'_>, scope: &str, id: &str) -> Result<ExitCode, C
             "history": history,
         }))?;
     } else {
-        let screen = Screen::of_output();
         let head = format!("{}  {scope}  {}  {}\n", memory.id, memory.status, memory.title);
-        write_plain(&(head + &render::history(&history, &screen)))?;
+        write_plain(&(head + &render::history(&history, &Screen::of_output())))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -59,7 +59,7 @@ pub fn run(global: &Global, args: &HookArgs) {
         Err(reason) => (unknown, Some(reason)),
     };
     let (settings, asked) = (global.clone(), event.clone());
-    let answered = match run_within(ANSWER_TIMEOUT, move || answer(&settings, &asked, plugin)) {
+    let answered = match run_within(ANSWER_TIMEOUT, move || answer(&settings, asked, plugin)) {
         Ok(Ok(output)) => output,
         Ok(Err(error)) => {
             let text = error.body_for(&command::SHELL).in_words();
@@ -98,8 +98,8 @@ pub fn print_error(message: &str) {
     write_err(&format!("ack-memory hook: {message}\n"));
 }
 
-fn answer(global: &Global, event: &Event, plugin: bool) -> Result<Option<Output>, CliError> {
-    let Some(files) = unseen_files(event) else {
+fn answer(global: &Global, mut event: Event, plugin: bool) -> Result<Option<Output>, CliError> {
+    let Some(files) = unseen_files(&event) else {
         return Ok(None);
     };
     let mut config = match load(global) {
@@ -107,14 +107,13 @@ fn answer(global: &Global, event: &Event, plugin: bool) -> Result<Option<Output>
         // The other hook says so.
         Err(_)
             if Config::without_file(inputs(global)?)
-                .is_ok_and(|config| another_answers(&config, event, plugin)) =>
+                .is_ok_and(|config| another_answers(&config, &event, plugin)) =>
         {
             return Ok(None);
         }
         Err(error) => return Err(error),
     };
     // A folder from the command line takes precedence over the host's.
-    let mut event = event.clone();
     if matches!(config.project.source, Source::Flag(_)) {
         event.folder = None;
         event.other_folders.clear();
@@ -258,8 +257,7 @@ pub fn preview(global: &Global, host: Option<Host>) -> Result<(), CliError> {
     let text = output.and_then(Output::text).unwrap_or_default();
     let message = output.and_then(Output::message);
     if global.json {
-        let sources = start.by_scope(text).into_iter();
-        let sources = sources.map(|(scope, (memories, tokens))| {
+        let sources = start.by_scope(text).into_iter().map(|(scope, (memories, tokens))| {
             json!({ "scope": scope, "memories": memories, "tokens": tokens })
         });
         return write_json(&json!({

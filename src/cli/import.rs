@@ -34,11 +34,8 @@ pub fn run(
     };
     let path = store_of(config, &scope)?;
     let (mut input, bar) = open(args)?;
-    let options = ImportOptions {
-        skip_refused: args.skip_refused,
-        update: args.update,
-        dry_run: args.dry_run,
-    };
+    let ImportArgs { skip_refused, update, dry_run, .. } = *args;
+    let options = ImportOptions { skip_refused, update, dry_run };
     let mut refused: Vec<RefusedLine> = Vec::new();
     let result = import(
         path,

@@ -37,7 +37,9 @@ pub struct LastQueryStore {
 impl LastQueryStore {
     /// The place for this terminal; `None` without a terminal or a home folder.
     pub fn of(config: &Config) -> Option<Self> {
-        let terminal = terminal_device()?;
+        // The terminal of this command, even if its output goes elsewhere.
+        let streams: [&dyn AsFd; 3] = [&std::io::stdout(), &std::io::stderr(), &std::io::stdin()];
+        let terminal = streams.into_iter().find_map(|stream| ttyname(stream.as_fd()).ok())?;
         let folders = directories::ProjectDirs::from("", "", "ack-memory")?;
         let folder = folders.cache_dir().join("last-query");
         let root = config.db.as_ref().unwrap_or(&config.root);
@@ -48,19 +50,15 @@ impl LastQueryStore {
     }
 
     pub fn last(&self, now: Timestamp) -> Option<LastQuery> {
-        let metadata = fs::symlink_metadata(&self.path).ok()?;
-        if !metadata.is_file() || metadata.len() > MAX_BYTES {
-            return None;
-        }
-        let recall: LastQuery = serde_json::from_slice(&fs::read(&self.path).ok()?).ok()?;
+        let content =
+            files::read(&self.path, MAX_BYTES).ok().filter(|_| !self.path.is_symlink())?;
+        let recall: LastQuery = serde_json::from_slice(&content).ok()?;
         (0..EXPIRY_SECONDS).contains(&(now.as_second() - recall.at)).then_some(recall)
     }
 
     /// Stores a query and removes expired ones. Returns whether it was stored.
     pub fn keep(&self, recall: &LastQuery) -> bool {
-        let Some(folder) = self.path.parent() else {
-            return false;
-        };
+        let folder = self.path.parent().unwrap_or(&self.path);
         let text = serde_json::to_string(recall).unwrap_or_default();
         let is_kept = files::make_private(folder)
             .and_then(|()| text_file::replace(&self.path, &text))
@@ -74,10 +72,4 @@ impl LastQueryStore {
         }
         is_kept
     }
-}
-
-/// The terminal of this command, even if its output goes elsewhere.
-fn terminal_device() -> Option<PathBuf> {
-    let of = |stream: &dyn AsFd| ttyname(stream.as_fd()).ok();
-    of(&std::io::stdout()).or_else(|| of(&std::io::stderr())).or_else(|| of(&std::io::stdin()))
 }

@@ -3,14 +3,14 @@
 //! What was typed before it appeared is dropped, and what is typed behind an answer does not reach
 //! the shell.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::sys::termios::{FlushArg, tcflush};
 
+use super::output::write_err;
 use super::render::{PLAIN, block};
 use super::screen::Screen;
-use ack_api::text;
 
 static IS_ASKING: AtomicBool = AtomicBool::new(false);
 /// Whether this process reads what is typed at the terminal.
@@ -19,7 +19,7 @@ static READS: AtomicBool = AtomicBool::new(false);
 /// Ends the line of a question that is left with Ctrl+C.
 pub fn end_line() {
     if IS_ASKING.load(Ordering::Relaxed) {
-        write_error("\n");
+        write_err("\n");
     }
 }
 
@@ -61,14 +61,14 @@ fn ask(question: &str, answers: &[(char, &str)], default: char) -> Option<char> 
 }
 
 fn read_answer(question: &str, answers: &[(char, &str)], default: char) -> Option<char> {
-    let prompt = format!("{} [{}] ", text::safe(question), letters(answers, default));
-    write_error(&prompt);
+    let prompt = format!("{question} [{}] ", letters(answers, default));
+    write_err(&prompt);
     loop {
         let mut typed = String::new();
         // What is not UTF-8 is no answer.
         match std::io::stdin().read_line(&mut typed) {
             Ok(0) => {
-                write_error("\n");
+                write_err("\n");
                 return None;
             }
             Ok(_) if typed.trim().is_empty() => return Some(default),
@@ -81,7 +81,7 @@ fn read_answer(question: &str, answers: &[(char, &str)], default: char) -> Optio
         if letter.is_some() {
             return letter;
         }
-        write_error(&format!("    {}\n{prompt}", allowed(answers, default)));
+        write_err(&format!("    {}\n{prompt}", allowed(answers, default)));
     }
 }
 
@@ -91,12 +91,6 @@ fn answer(answers: &[(char, &str)], typed: &str) -> Option<char> {
         typed.chars().eq([*letter]) || typed == *words || words.split(' ').any(|word| word == typed)
     };
     answers.iter().find(is_meant).map(|(letter, _)| *letter)
-}
-
-fn write_error(text: &str) {
-    let mut error = anstream::stderr().lock();
-    let _ = error.write_all(text.as_bytes());
-    let _ = error.flush();
 }
 
 /// `R/t/s`: the default in upper case, unless upper case has a meaning of its own.

@@ -47,12 +47,9 @@ pub fn run(config: &Config, args: &PublishArgs, json: bool) -> Result<(), CliErr
     }
     let folder = args.to_folder.as_deref().unwrap_or(Path::new("."));
     let folder = add::absolute(config, folder)?;
-    let options = PublishOptions {
-        skip_held: args.skip_held,
-        overwrite: args.overwrite,
-        only_promoted: args.only_promoted,
-        today: utc_day(Timestamp::now()),
-    };
+    let PublishArgs { skip_held, overwrite, only_promoted, .. } = *args;
+    let today = utc_day(Timestamp::now());
+    let options = PublishOptions { skip_held, overwrite, only_promoted, today };
     let plan = publish::plan(scope, &folder, options)?;
     if !json {
         write_plain(&plan_text(&plan))?;
@@ -63,8 +60,7 @@ pub fn run(config: &Config, args: &PublishArgs, json: bool) -> Result<(), CliErr
     }
     let commands = if plan.is_empty() { Vec::new() } else { git_commands(&plan) };
     if json {
-        let done = json!({ "written": writes, "commands": commands });
-        return write_json(&json_with(&plan, done));
+        return write_json(&json_with(&plan, json!({ "written": writes, "commands": commands })));
     }
     if !writes {
         let why = if plan.is_empty() {
@@ -100,10 +96,7 @@ fn plan_text(plan: &PublishPlan) -> String {
         [("hold", &plan.held), ("look", &plan.warnings)],
         plan.unchanged,
     );
-    if plan.is_empty() {
-        out += &also_waiting_text(&plan.scope, plan.also_waiting);
-    }
-    out + &none_approved_text(&plan.scope, plan.waiting)
+    out + &waiting_text(&plan.scope, plan.is_empty(), plan.also_waiting, plan.waiting)
 }
 
 /// What is added, changed, removed and left, what is held back or should be looked at, and the
@@ -128,28 +121,34 @@ fn changes_text(
     )
 }
 
-fn also_waiting_text(scope: &str, waiting: usize) -> String {
-    let (waiting, waits) = (waiting as u64, verb(waiting as u64, "waits", "wait"));
+/// What waits for review, and the next step: `also_waiting` memories beside a plan that is empty, or
+/// `waiting` ones if none is approved.
+fn waiting_text(
+    scope: &str,
+    is_empty: bool,
+    also_waiting: usize,
+    waiting: Option<usize>,
+) -> String {
     let review = command(&format!("review --scope {}", quoted(scope)));
-    match waiting {
-        0 => String::new(),
-        _ => format!("{} {waits} for review: `{review}`\n", count(waiting, "memory")),
+    let waits = |number: usize| verb(number as u64, "waits", "wait");
+    let mut out = String::new();
+    if is_empty && also_waiting > 0 {
+        let memories = count(also_waiting as u64, "memory");
+        out += &format!("{memories} {} for review: `{review}`\n", waits(also_waiting));
     }
-}
-
-/// That a scope has nothing to publish, and the next step. `waiting`: how many memories wait for
-/// review, if none is approved.
-fn none_approved_text(scope: &str, waiting: Option<usize>) -> String {
-    let waits = match waiting {
-        None => return String::new(),
-        Some(0) => "and none waits for review\n".to_owned(),
-        Some(waiting) => format!(
-            "{waiting} {} for review; to review them, run:\n  {}\n",
-            verb(waiting as u64, "waits", "wait"),
-            command(&format!("review --scope {}", quoted(scope)))
-        ),
-    };
-    format!("no memory of scope {scope} is approved, {waits}")
+    match waiting {
+        None => out,
+        Some(0) => {
+            out + &format!("no memory of scope {scope} is approved, and none waits for review\n")
+        }
+        Some(number) => {
+            let waits = waits(number);
+            out + &format!(
+                "no memory of scope {scope} is approved, {number} {waits} for review; to review \
+                 them, run:\n  {review}\n"
+            )
+        }
+    }
 }
 
 fn listed_lines<T>(items: &[T], line: impl Fn(&T) -> String) -> String {

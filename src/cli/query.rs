@@ -1,6 +1,7 @@
 //! `query`: a page of memories, and the next one.
 
 use std::collections::HashMap;
+use std::iter::once;
 use std::process::ExitCode;
 
 use jiff::Timestamp;
@@ -153,10 +154,11 @@ fn short_ids(
     answer: &QueryResponse,
     scope: Option<&str>,
 ) -> HashMap<String, String> {
-    let newer = answer.results.iter().filter_map(|hit| hit.superseded_by.as_deref());
-    let contradicting = answer.results.iter().flat_map(|hit| &hit.contradicts);
-    let newer = newer.chain(contradicting.map(|other| other.id.as_str()));
-    let ids: Vec<&str> = answer.results.iter().map(|hit| hit.id.as_str()).chain(newer).collect();
+    let ids = answer.results.iter().flat_map(|hit| {
+        let contradicting = hit.contradicts.iter().map(|other| &other.id);
+        once(&hit.id).chain(&hit.superseded_by).chain(contradicting)
+    });
+    let ids: Vec<&str> = ids.map(String::as_str).collect();
     if ids.is_empty() {
         return HashMap::new();
     }

@@ -60,8 +60,7 @@ pub fn first_of(all: &[impl AsRef<str>], most: usize) -> String {
 
 pub fn labelled(indent: &str, label: &str, text: &str, style: Style, screen: &Screen) -> String {
     let (text, rest) = (format!("{label} {text}"), format!("{indent}  "));
-    let lines = block(screen, &text, (indent, &rest), PLAIN);
-    lines.replacen(label, &paint(style, label), 1)
+    block(screen, &text, (indent, &rest), PLAIN).replacen(label, &paint(style, label), 1)
 }
 
 pub fn error(body: &ErrorBody, screen: &Screen) -> String {
@@ -70,20 +69,14 @@ pub fn error(body: &ErrorBody, screen: &Screen) -> String {
     let mut out = line("error:", message, BAD);
     // Errors in settings files already contain the nearest value in the message, and a wrong number
     // is not a typo.
-    let is_number = |value: &String| value.parse::<i64>().is_ok();
-    let is_mentioned =
-        message.contains("did you mean") || body.value.as_ref().is_some_and(is_number);
-    if !body.nearest.is_empty() && !is_mentioned {
+    let is_number = body.value.as_ref().is_some_and(|value| value.parse::<i64>().is_ok());
+    if !body.nearest.is_empty() && !is_number && !message.contains("did you mean") {
         let nearest = format!("did you mean {}?", body.nearest.join(", "));
         out += &line("nearest:", &nearest, NAME);
     }
     // Example arguments are JSON, for an agent.
-    let example = body.example.as_ref();
-    if let Some(example) = example.filter(|example| !example.starts_with('{')) {
-        out += &line("example:", example, NAME);
-    }
-    if let Some(hint) = &body.hint {
-        out += &line("hint:", hint, NAME);
-    }
+    let example = body.example.iter().filter(|example| !example.starts_with('{'));
+    out.extend(example.map(|example| line("example:", example, NAME)));
+    out.extend(body.hint.iter().map(|hint| line("hint:", hint, NAME)));
     out
 }

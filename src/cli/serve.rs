@@ -126,8 +126,8 @@ fn serve(config: Config, offer: Offer, args: &ServeArgs, global: &Global) -> Res
         return Err(ServeError::Open(address).into());
     }
     let (token, token_source) = token(args)?;
-    let tokens = args.tokens.as_deref().map(TokenFile::open).transpose();
-    let tokens = tokens.map_err(ServeError::from)?;
+    let tokens =
+        args.tokens.as_deref().map(TokenFile::open).transpose().map_err(ServeError::from)?;
     let extras = ServerExtras { tokens, warm: args.warm, report: upstream_report() };
     let listener = listen(address, &args.allow_host, token, extras)?;
     announce(&format!("http://{}", listener.address()), &token_source, global.json)?;

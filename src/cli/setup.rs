@@ -138,8 +138,7 @@ impl Setup<'_> {
         for store in &found {
             shown.add("", &store.path);
         }
-        let others = scopes.iter();
-        let others = others.filter(|scope| shown.with_store(scope.store.path()).is_none());
+        let others = scopes.iter().filter(|scope| shown.with_store(scope.store.path()).is_none());
         let others = others.map(|scope| {
             let path = with_tilde(scope.store.path(), home);
             format!("  scope `{}`, {path}: there already\n", scope.name)
@@ -188,8 +187,7 @@ impl Setup<'_> {
             self.say("    left out\n")?;
             return Ok(("left_out", None));
         }
-        let program = found.kind.title();
-        if self.others.iter().any(|(_, other)| other.is_of(program)) {
+        if self.others.iter().any(|(_, other)| other.is_of(found.kind.title())) {
             self.say("    it also shows them to agents itself, unreviewed: see below\n")?;
         }
         let team = self.team.clone().filter(|team| team.has(found));
@@ -197,9 +195,9 @@ impl Setup<'_> {
         let name = free_name(found, known, team);
         let answer = match (self.mode, team) {
             (AnswerMode::Ask, _) => self.ask(found, team)?,
-            (AnswerMode::Defaults | AnswerMode::Show, None) => Answer::Review,
+            (_, None) => Answer::Review,
             // Nobody joins without having been asked.
-            (AnswerMode::Defaults | AnswerMode::Show, Some(_)) => {
+            (_, Some(_)) => {
                 let joining = found_store::add_args(found, &name, Answer::Join, team);
                 let command = found_store::command(&joining);
                 self.say_command("    to join: ", &command)?;
@@ -227,10 +225,7 @@ impl Setup<'_> {
                 self.say_command("    added: ", &command)?;
                 Ok(("added", Some(command)))
             }
-            Err(error) => {
-                self.fail(error)?;
-                Ok(("failed", Some(command)))
-            }
+            Err(error) => Ok((self.fail(error)?, Some(command))),
         }
     }
 
@@ -267,8 +262,7 @@ impl Setup<'_> {
                 Ok(planned) => self.client(client, &planned, &command)?,
                 Err(error) => {
                     self.say(&format!("  {}\n", client.name()))?;
-                    self.fail(error)?;
-                    "failed"
+                    self.fail(error)?
                 }
             };
             entries.push(json!({ "client": client.name(), "action": action, "command": command }));
@@ -315,18 +309,14 @@ impl Setup<'_> {
         let change = match other.switch_off(client, &places(self.config)?) {
             Ok(Some(change)) => change,
             Ok(None) => return Ok("left_on"),
-            Err(error) => {
-                self.fail(error.into())?;
-                return Ok("failed");
-            }
+            Err(error) => return self.fail(error.into()),
         };
         write_plain(&change.shown())?;
         if !prompt::confirm("    switch it off?") {
             return Ok("left_on");
         }
         if let Err(error) = carry_out(&[change]) {
-            self.fail(error)?;
-            return Ok("failed");
+            return self.fail(error);
         }
         self.say("    switched off, from the next session on\n")?;
         let back = command(&format!("disconnect {}", client.name()));
@@ -361,8 +351,7 @@ impl Setup<'_> {
             return Ok("skipped");
         }
         if let Err(error) = carry_out(&planned.changes) {
-            self.fail(error)?;
-            return Ok("failed");
+            return self.fail(error);
         }
         self.say_command("    connected: ", command)?;
         if let Some(step) = &planned.next_step {
@@ -399,15 +388,15 @@ impl Setup<'_> {
         let tried = first_hit(&service);
         service.close();
         let hit = match tried {
-            Ok(hit) => hit,
+            Ok(Some(hit)) => hit,
+            Ok(None) => {
+                self.say("  the stores hold no memories yet\n")?;
+                return Ok(Value::Null);
+            }
             Err(error) => {
                 self.fail(error.into())?;
                 return Ok(Value::Null);
             }
-        };
-        let Some(hit) = hit else {
-            self.say("  the stores hold no memories yet\n")?;
-            return Ok(Value::Null);
         };
         let all = if hit.approved { "" } else { " --all" };
         let command = command(&format!("query {}{all}", hit.word));
@@ -428,14 +417,15 @@ impl Setup<'_> {
         Ok(json!({ "command": command, "total": hit.total, "approved": hit.approved, "ask": ask }))
     }
 
-    fn fail(&mut self, error: CliError) -> Result<(), CliError> {
+    /// Prints and records an error. Returns what was done.
+    fn fail(&mut self, error: CliError) -> Result<&'static str, CliError> {
         let body = error.body_for(&SHELL);
         self.say(&format!("    failed: {}\n", body.message))?;
         if let Some(hint) = body.hint {
             self.say(&format!("    {hint}\n"))?;
         }
         self.failed.push(error);
-        Ok(())
+        Ok("failed")
     }
 }
 
@@ -443,8 +433,7 @@ fn others(config: &Config) -> Result<Vec<(Client, Unreviewed)>, CliError> {
     let places = places(config)?;
     let mut others = Vec::new();
     for client in installed(config)? {
-        let found = unreviewed(config, client, &places).into_iter();
-        others.extend(found.map(|other| (client, other)));
+        others.extend(unreviewed(config, client, &places).into_iter().map(|other| (client, other)));
     }
     Ok(others)
 }

@@ -17,8 +17,7 @@ use crate::mcp::http::ServeError;
 use crate::mcp::http::tokens::{self, ClientEntry, TokensError};
 use ack_service::config::Config;
 use ack_service::scope::Registry;
-use ack_sys::files;
-use ack_sys::text_file;
+use ack_sys::{files, text_file};
 
 const MAX_BYTES: u64 = 1 << 20;
 

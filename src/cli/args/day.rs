@@ -54,8 +54,7 @@ fn read(text: &str, today: Date) -> Option<String> {
 }
 
 fn span(text: &str) -> Option<Span> {
-    let end = text.find(|c: char| !c.is_ascii_digit())?;
-    let (number, unit) = text.split_at_checked(end)?;
+    let (number, unit) = text.split_at_checked(text.find(|c: char| !c.is_ascii_digit())?)?;
     let number: i64 = number.parse().ok().filter(|number| *number < 10_000)?;
     Some(match unit.trim() {
         "d" | "day" | "days" => number.days(),

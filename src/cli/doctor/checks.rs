@@ -1,27 +1,32 @@
 //! The findings of `doctor`: one line each, with the command that fixes it.
 
-use crate::cli::command::{SHELL, command};
 use std::collections::{HashMap, HashSet};
+use std::iter::once;
 use std::path::Path;
 use std::sync::Arc;
 
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::ScopeReport;
+use crate::cli::command::{SHELL, command};
 use crate::cli::render::{
     BAD, DIM, GOOD, PLAIN, WARN, block, count, day, first_of, grouped, paint,
 };
 use crate::cli::scopes::remove;
 use crate::cli::screen::{Screen, folded};
 use crate::cli::user;
+use crate::offer::Offer;
+use crate::toolset::Toolset;
 use ack_api::decision::DECISION_LOG;
 use ack_api::memory::{fold_name, nearest};
 use ack_api::number::verb;
-use ack_api::text;
-use ack_api::{Diagnostic, HealthState, Message, ScopeInfo, Skipped};
+use ack_api::{Diagnostic, HealthState, Message, ScopeInfo, Skipped, text};
 use ack_connect::quoted;
 use ack_connect::recogniser::Support;
 use ack_desk::writable;
+use ack_gateway::server::{Health, probe};
+use ack_gateway::settings::Upstream;
 use ack_service::config::{Config, FULL_BUILD, MaxStatus, Part, Setting, SettingsError};
 use ack_service::scope::resolve::Current;
 use ack_service::scope::{KnownScopes, Scope, ScopeError};
@@ -85,8 +90,7 @@ impl DoctorFinding {
 
 pub fn project(config: &Config, current: &Current) -> Option<DoctorFinding> {
     let scope = &current.scope.as_ref()?.name;
-    let by = current.rule.as_ref();
-    let by = by.map_or_else(String::new, |rule| format!(", found by {rule}"));
+    let by = current.rule.as_ref().map_or_else(String::new, |rule| format!(", found by {rule}"));
     let folder = with_tilde(&config.project.value, config.home.as_deref());
     let finding = DoctorFinding::new(Level::Note, "project", format!("scope {scope}{by}"));
     Some(finding.at(folder))
@@ -104,6 +108,63 @@ pub fn default_scope(config: &Config, scopes: &[ScopeReport<'_>]) -> Option<Doct
     Some(DoctorFinding::new(Level::Warning, "config.toml", message).run("config edit"))
 }
 
+/// The tools if they are not the usual four, the upstream servers, and what is wrong with them; also
+/// as JSON. With `connect`, connects to the upstream servers.
+pub fn offer(config: &Config, connect: bool, offline: bool) -> (Vec<DoctorFinding>, Value) {
+    let mut offer = match Offer::load(config, None, &|name| std::env::var_os(name)) {
+        Ok(offer) => offer,
+        Err(error) => {
+            let problem = error.body_for(&SHELL);
+            let message = format!("answers every call with an error: {}", problem.message);
+            let finding = DoctorFinding::new(Level::Error, "serve", message).run("config edit");
+            return (vec![finding], json!({ "problem": problem }));
+        }
+    };
+    let skipped = if offline { offer.without_network() } else { Vec::new() };
+    let mut found = Vec::new();
+    let set = offer.toolset.set.name();
+    let tools: Vec<&str> = offer.toolset.tools().iter().map(|tool| tool.name.as_str()).collect();
+    if offer.toolset != Toolset::default() {
+        let message = format!("{set}: {}", tools.join(", "));
+        found.push(DoctorFinding::new(Level::Note, "tools", message));
+    }
+    for name in &skipped {
+        let message = "an upstream server over HTTP, left out (--offline)";
+        found.push(DoctorFinding::new(Level::Note, name, message));
+    }
+    let as_configured = |upstream: &Upstream| Health {
+        name: upstream.name.clone(),
+        reached: upstream.connection.to_string(),
+        down: None,
+        tools: upstream.tools.iter().map(|tool| tool.name.clone()).collect(),
+        problems: Vec::new(),
+    };
+    let upstreams = if connect && !offer.upstreams.is_empty() {
+        probe(offer.upstreams)
+    } else {
+        offer.upstreams.iter().map(as_configured).collect()
+    };
+    let mut entries = Vec::new();
+    for Health { name, reached, down, tools, problems } in &upstreams {
+        let offered: Vec<&str> = once(reached).chain(tools).map(String::as_str).collect();
+        let offered = offered.join(", ");
+        if !connect {
+            found.push(DoctorFinding::new(Level::Note, name, offered).run("doctor --upstreams"));
+            entries.push(json!({ "name": name, "reached": reached, "tools": tools }));
+            continue;
+        }
+        let level = if down.is_some() { Level::Error } else { Level::Ok };
+        found.push(DoctorFinding::new(level, name, offered));
+        let problems: Vec<&String> = down.iter().chain(problems).collect();
+        found.extend(problems.iter().map(|it| DoctorFinding::new(Level::Warning, "", *it)));
+        entries.push(json!({
+            "name": name, "reached": reached, "tools": tools,
+            "available": down.is_none(), "problems": problems,
+        }));
+    }
+    (found, json!({ "surface": set, "tools": tools, "upstreams": entries }))
+}
+
 pub fn scopes(
     config: &Config,
     scopes: &[ScopeReport<'_>],
@@ -113,7 +174,13 @@ pub fn scopes(
         scopes.iter().flat_map(|scope| one_scope(scope, config)).collect();
     let waits = |scope: &ScopeReport<'_>| scope.info.counts.is_some_and(|it| it.staging > 0);
     if scopes.iter().any(waits) {
-        found.push(agent_access(config));
+        let Setting { value, source } = &config.max_status;
+        let may = match value {
+            MaxStatus::Approved => "see only approved memories",
+            MaxStatus::All => "may ask for unreviewed memories",
+        };
+        let message = format!("{may} (max_status = {}, {source})", value.as_str());
+        found.push(DoctorFinding::new(Level::Note, "agents", message));
     }
     for Skipped { scope, reason } in passed_over {
         let message = format!("passed over: {reason}");
@@ -135,16 +202,6 @@ pub fn scopes(
         });
     }
     found
-}
-
-fn agent_access(config: &Config) -> DoctorFinding {
-    let Setting { value, source } = &config.max_status;
-    let may = match value {
-        MaxStatus::Approved => "see only approved memories",
-        MaxStatus::All => "may ask for unreviewed memories",
-    };
-    let setting = format!("max_status = {}, {source}", value.as_str());
-    DoctorFinding::new(Level::Note, "agents", format!("{may} ({setting})"))
 }
 
 fn one_scope(report: &ScopeReport<'_>, config: &Config) -> Vec<DoctorFinding> {
@@ -197,8 +254,7 @@ fn one_scope(report: &ScopeReport<'_>, config: &Config) -> Vec<DoctorFinding> {
 fn unavailable(report: &ScopeReport<'_>, config: &Config, place: String) -> DoctorFinding {
     let ScopeReport { scope, info, .. } = report;
     // A problem ends with the next step.
-    let problems = info.health.problems.iter();
-    let mut lines = problems.flat_map(|problem| problem.text().split("; "));
+    let mut lines = info.health.problems.iter().flat_map(|problem| problem.text().split("; "));
     let first = lines.next().unwrap_or("cannot be read");
     let named = first.contains(&*scope.store.path().to_string_lossy());
     let mut finding = DoctorFinding::new(Level::Error, &scope.name, first);
@@ -218,9 +274,8 @@ fn in_numbers(info: &ScopeInfo) -> String {
     let rest = counts.rest_in_words();
     let mut since = String::new();
     if let Some(pending) = &info.pending {
-        if let Some(oldest) = &pending.oldest {
-            since += &format!(", the oldest from {}", day(oldest, &Screen::of_output()));
-        }
+        let oldest = pending.oldest.iter().map(|oldest| day(oldest, &Screen::of_output()));
+        since.extend(oldest.map(|oldest| format!(", the oldest from {oldest}")));
         since.extend(pending.pace.iter().map(|pace| format!("; {pace}")));
     }
     match (served, waiting) {

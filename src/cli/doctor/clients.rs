@@ -39,18 +39,18 @@ fn one_client(
     let home = config.home.as_deref();
     let problem = |(path, reason): &(PathBuf, String)| {
         let message = format!("its file {}: {reason}", with_tilde(path, home));
-        DoctorFinding::new(Level::Error, &title, message)
+        DoctorFinding::new(Level::Error, "", message)
             .advise(format!("fix that file; the documentation of {title} describes it"))
     };
     let mut found: Vec<DoctorFinding> = status.problems.iter().map(problem).collect();
     // Nothing is known about an entry in a file that cannot be read.
     if status.problems.iter().all(|(path, _)| *path != status.file) {
-        found.insert(0, connection(client, &title, status, config));
+        found.insert(0, connection(client, status, config));
         found.extend(hook_that_never_runs(client, &title, status));
-        found.extend(unprotected(client, &title, status, config));
+        found.extend(unprotected(client, status, config));
     }
     for other in unreviewed(config, client, places) {
-        let mut finding = DoctorFinding::new(Level::Warning, &title, other.described());
+        let mut finding = DoctorFinding::new(Level::Warning, "", other.described());
         if other.can_switch_off() {
             finding.advice.push(format!("`{}` offers to switch it off", command("setup")));
         } else {
@@ -58,8 +58,8 @@ fn one_client(
         }
         found.push(finding);
     }
-    for one in found.iter_mut().skip(1) {
-        one.subject.clear();
+    if let Some(first) = found.first_mut() {
+        first.subject = title;
     }
     found
 }
@@ -88,17 +88,12 @@ fn hook_that_never_runs(client: Client, title: &str, status: &Status) -> Option<
     // What its owner switched off is not wrong.
     let is_wanted = status.hook == Some(HookState::SwitchedOff);
     let level = if is_wanted { Level::Note } else { Level::Warning };
-    Some(DoctorFinding::new(level, title, message).advise(advice))
+    Some(DoctorFinding::new(level, "", message).advise(advice))
 }
 
 /// A connected client whose own tools may write below the root that it serves, although the client
 /// has rules against that.
-fn unprotected(
-    client: Client,
-    title: &str,
-    status: &Status,
-    config: &Config,
-) -> Option<DoctorFinding> {
+fn unprotected(client: Client, status: &Status, config: &Config) -> Option<DoctorFinding> {
     let (denied, home) = (status.denied.as_ref()?, config.home.as_deref()?);
     let Some(Start::Program(entry)) = &status.starts else {
         return None;
@@ -110,11 +105,11 @@ fn unprotected(
     }
     let root = with_tilde(&served.path, Some(home));
     let message = format!("no rule keeps its file tools from writing below {root}");
-    let finding = DoctorFinding::new(Level::Warning, title, message);
+    let finding = DoctorFinding::new(Level::Warning, "", message);
     Some(finding.run(&format!("connect {}", client.name())))
 }
 
-fn connection(client: Client, title: &str, status: &Status, config: &Config) -> DoctorFinding {
+fn connection(client: Client, status: &Status, config: &Config) -> DoctorFinding {
     let hook = match status.hook {
         Some(HookState::On) => ", session hook on",
         Some(HookState::Missing) => ", session hook off",
@@ -129,7 +124,7 @@ fn connection(client: Client, title: &str, status: &Status, config: &Config) -> 
         }
         Some(Start::Program(entry)) => program(entry, hook, config),
     };
-    let finding = DoctorFinding::new(level, title, message);
+    let finding = DoctorFinding::new(level, "", message);
     if level == Level::Ok { finding } else { finding.run(&format!("connect {}", client.name())) }
 }
 

@@ -88,11 +88,7 @@ fn leaf_paths(value: &Value, path: &str, all: &mut Vec<String>) {
                 leaf_paths(value, &format!("{path}/{name}"), all);
             }
         }
-        Value::Array(values) => {
-            for (place, value) in values.iter().enumerate() {
-                leaf_paths(value, &format!("{path}/{place}"), all);
-            }
-        }
+        Value::Array(one) => leaf_paths(&one[0], &format!("{path}/0"), all),
         _ => all.push(path.to_owned()),
     }
 }

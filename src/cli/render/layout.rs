@@ -65,8 +65,7 @@ pub struct QueryWords(HashSet<String>);
 
 impl QueryWords {
     pub fn of(query: &str) -> Self {
-        let terms = QueryTerms::parse(query).terms.into_iter();
-        Self(terms.map(|term| term.key).collect())
+        Self(QueryTerms::parse(query).terms.into_iter().map(|term| term.key).collect())
     }
 
     pub fn count(&self, text: &str) -> usize {
@@ -92,7 +91,7 @@ impl QueryWords {
                 Some(found) => ranges.push(start + found.start..start + found.end),
                 None => {
                     let words = chunk.split(|c: char| !c.is_alphanumeric() && c != '\'');
-                    let marked = words.filter(|word| !word.is_empty() && self.holds(word));
+                    let marked = words.filter(|word| self.count(word) > 0);
                     ranges.extend(marked.map(|word| offset(word)..offset(word) + word.len()));
                 }
             }
@@ -113,14 +112,6 @@ impl QueryWords {
             }
         });
         found
-    }
-
-    fn holds(&self, word: &str) -> bool {
-        let mut holds = false;
-        tokenize(word, TextRole::Document, &mut |token| {
-            holds |= self.0.contains(term_key(token.kind, &token.text).as_ref());
-        });
-        holds
     }
 
     pub fn paint(&self, style: Style, line: &str) -> String {

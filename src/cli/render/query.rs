@@ -69,8 +69,7 @@ pub fn query(answer: &QueryResponse, listing: &Listing<'_>) -> String {
     let warnings = first.iter().map(|note| block(screen, note.message.text(), ("", ""), WARN));
     let mut out = warnings.collect::<String>() + &head(answer, listing);
     for (place, result) in answer.results.iter().enumerate() {
-        let number = listing.first + place;
-        let _ = write!(out, "\n{}", hit(result, Some(number), listing));
+        let _ = write!(out, "\n{}", hit(result, Some(listing.first + place), listing));
     }
     let is_empty = answer.results.is_empty();
     let mut hidden: String = listing.unreviewed.iter().map(|text| dim(text, screen)).collect();
@@ -96,9 +95,8 @@ pub fn query(answer: &QueryResponse, listing: &Listing<'_>) -> String {
             out += &block(screen, text, ("  ", "  "), PLAIN);
         }
     }
-    if let Some(expected) = &answer.expected {
-        let _ = write!(out, "\n{}", expected_text(expected, listing));
-    }
+    let expected = answer.expected.iter();
+    out.extend(expected.map(|expected| format!("\n{}", expected_text(expected, listing))));
     let mut foot = next_steps(answer, listing);
     if !is_empty {
         foot += &hidden;
@@ -188,10 +186,7 @@ fn next_steps(answer: &QueryResponse, listing: &Listing<'_>) -> String {
 fn hidden_text(hidden: Hidden, status: StatusFilter, is_empty: bool) -> String {
     let mut parts = Vec::new();
     if hidden.by_status > 0 {
-        let what = match status {
-            StatusFilter::Staging => "approved",
-            StatusFilter::Approved | StatusFilter::All => "unreviewed",
-        };
+        let what = if status == StatusFilter::Staging { "approved" } else { "unreviewed" };
         let decide = match status {
             StatusFilter::Approved if is_empty => format!(", `{}` decides", command("review")),
             _ => String::new(),
@@ -211,22 +206,14 @@ fn hidden_text(hidden: Hidden, status: StatusFilter, is_empty: bool) -> String {
 pub(super) fn hit(hit: &MemoryHit, number: Option<usize>, listing: &Listing<'_>) -> String {
     let number = number.map_or_else(String::new, |number| format!("{number:>2}  "));
     let indent = " ".repeat(number.len().max(2));
-    let first = number.as_str();
-    let style = match hit.superseded_by {
-        Some(_) => DIM,
-        None => BOLD,
-    };
+    let style = if hit.superseded_by.is_some() { DIM } else { BOLD };
     let Listing { screen, marks, .. } = listing;
-    let mut out = marked_block(screen, &hit.title, (first, &indent), style, marks);
+    let mut out = marked_block(screen, &hit.title, (&number, &indent), style, marks);
     out += &meta(hit, &indent, listing);
-    out += &if listing.long {
-        full_text(hit, &indent, listing)
-    } else {
-        best_fact(hit, &indent, listing)
-    };
-    if let Some(explanation) = &hit.explanation {
-        out += &explanation_text(explanation, hit.why.as_deref(), &indent, screen);
-    }
+    let text = if listing.long { full_text } else { best_fact };
+    out += &text(hit, &indent, listing);
+    let explained = hit.explanation.iter();
+    out.extend(explained.map(|it| explanation_text(it, hit.why.as_deref(), &indent, screen)));
     out
 }
 
@@ -254,8 +241,7 @@ fn meta(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
     let out = out.replacen(&format!("{DIM}{id}"), &format!("{}{DIM}", paint(NAME, id)), 1);
     let newer = hit.superseded_by.as_ref();
     let newer = newer.map(|newer| format!("superseded by {}", listing.short_id(newer)));
-    let others = hit.contradicts.iter();
-    let others = others.map(|other| contradiction(other, listing));
+    let others = hit.contradicts.iter().map(|other| contradiction(other, listing));
     let stale = hit.stale.as_ref().map(|why| format!("stale: {why}"));
     let doubts = newer.into_iter().chain(others).chain(stale);
     let doubts: Vec<String> = doubts.map(|doubt| unbroken(screen, indent, &doubt)).collect();
@@ -300,8 +286,8 @@ fn full_text(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
         out += &marked_block(screen, fact, (&first, &rest), PLAIN, marks);
     }
     if hit.more_facts > 0 {
-        let _ =
-            writeln!(out, "{indent}{}", paint(DIM, format!("+{}", count(hit.more_facts, "fact"))));
+        let more = format!("+{}", count(hit.more_facts, "fact"));
+        let _ = writeln!(out, "{indent}{}", paint(DIM, more));
     }
     if let Some(narrative) = &hit.narrative {
         let narrative = marked_block(screen, narrative, (indent, indent), PLAIN, marks);
@@ -327,8 +313,7 @@ fn full_text(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
 
 /// A line about a memory, if there is something to say.
 pub(super) fn field(name: &str, value: Option<String>, indent: &str, screen: &Screen) -> String {
-    let text = value.map(|value| format!("{name}: {value}"));
-    let text = text.unwrap_or_default();
+    let text = value.map(|value| format!("{name}: {value}")).unwrap_or_default();
     block(screen, &text, (indent, &format!("{indent}  ")), DIM)
 }
 
@@ -378,8 +363,7 @@ fn expected_text(expected: &Expected, listing: &Listing<'_>) -> String {
     let text = format!("expected {}{scope}: {stage}; {message}", expected.id);
     let style = if expected.stage == Stage::Returned { PLAIN } else { WARN };
     let mut out = block(screen, &text, ("", "  "), style);
-    if let Some(explanation) = &expected.explanation {
-        out += &explanation_text(explanation, None, "  ", screen);
-    }
+    let explained = expected.explanation.iter();
+    out.extend(explained.map(|it| explanation_text(it, None, "  ", screen)));
     out
 }

@@ -1,7 +1,5 @@
 //! The answer of `scopes`.
 
-use std::fmt::Write;
-
 use super::age::{age, day, exact_time};
 use super::layout::block;
 use super::{DIM, PLAIN, count, first_of, grouped, notes};
@@ -14,8 +12,7 @@ const MAX_NAMED: usize = 10;
 
 pub fn scopes(answer: &ListScopesResponse, screen: &Screen) -> String {
     let current = answer.current_scope.as_ref();
-    let shown = screen.listed(answer.scopes.len());
-    let (listed, others) = answer.scopes.split_at(shown);
+    let (listed, others) = answer.scopes.split_at(screen.listed(answer.scopes.len()));
     // The current scope is never among those that are left out.
     let own = others.iter().filter(|scope| current == Some(&scope.name));
     let listed: Vec<&ScopeInfo> = listed.iter().chain(own).collect();
@@ -98,7 +95,7 @@ fn line(text: &str, screen: &Screen) -> String {
 }
 
 fn row(scope: &ScopeInfo, current: Option<&String>, screen: &Screen) -> [String; 6] {
-    let none = || "-".to_owned();
+    let or_dash = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
     let mut name = scope.name.clone();
     if current == Some(&scope.name) {
         name.push_str(" *");
@@ -106,34 +103,27 @@ fn row(scope: &ScopeInfo, current: Option<&String>, screen: &Screen) -> [String;
     if scope.visibility == Visibility::Private {
         name.push_str(" (private)");
     }
-    let counts = scope.counts;
-    let served = counts.map(|counts| grouped(counts.approved + counts.promoted));
-    let waiting = scope.pending.as_ref();
-    let waiting = waiting.map(|pending| grouped(pending.count));
-    let changed = scope.last_updated.as_ref().map(|at| age(at, screen));
+    let served = scope.counts.map(|counts| grouped(counts.approved + counts.promoted));
     let health = match scope.health.state {
         HealthState::Ok => "ok",
         HealthState::Degraded => "degraded",
         HealthState::Unavailable => "unavailable",
         HealthState::NotRead => "not read",
     };
-    let about = scope.description.clone();
     [
         name,
-        served.unwrap_or_else(none),
-        waiting.unwrap_or_else(none),
-        changed.unwrap_or_else(none),
+        or_dash(served),
+        or_dash(scope.pending.as_ref().map(|pending| grouped(pending.count))),
+        or_dash(scope.last_updated.as_ref().map(|at| age(at, screen))),
         health.to_owned(),
-        about.unwrap_or_else(|| scope.projects.join(", ")),
+        scope.description.clone().unwrap_or_else(|| scope.projects.join(", ")),
     ]
 }
 
 fn details(scope: &ScopeInfo, screen: &Screen) -> String {
     let mut out = String::new();
     for (name, path) in [("path", &scope.path), ("store", &scope.store)] {
-        if let Some(path) = path {
-            let _ = writeln!(out, "{name}: {path}");
-        }
+        out.extend(path.iter().map(|path| format!("{name}: {path}\n")));
     }
     if let Some(counts) = scope.counts {
         let mut text = format!(
@@ -144,7 +134,7 @@ fn details(scope: &ScopeInfo, screen: &Screen) -> String {
             grouped(counts.rejected)
         );
         if counts.unknown > 0 {
-            let _ = write!(text, ", {} of unknown status", grouped(counts.unknown));
+            text += &format!(", {} of unknown status", grouped(counts.unknown));
         }
         text += &counts.rest_in_words();
         out += &line(&text, screen);
@@ -154,9 +144,7 @@ fn details(scope: &ScopeInfo, screen: &Screen) -> String {
         let by = if opened.starts_with("its files") { "" } else { "opened " };
         out += &line(&format!("profile: {profile}; {by}{opened}"), screen);
     }
-    if let Some(table) = &scope.index {
-        out += &line(&vectors(table, screen), screen);
-    }
+    out.extend(scope.index.iter().map(|table| line(&vectors(table, screen), screen)));
     if !scope.projects.is_empty() {
         out += &line(&format!("projects: {}", scope.projects.join(", ")), screen);
     }
@@ -177,14 +165,8 @@ fn details(scope: &ScopeInfo, screen: &Screen) -> String {
 
 fn vectors(table: &IndexInfo, screen: &Screen) -> String {
     let mut text = format!("vector table: {}", count(table.rows, "row"));
-    if let Some(share) = table.coverage {
-        let _ = write!(text, ", {:.1} % of the store", share * 100.0);
-    }
-    if let Some(encoder) = &table.embedder {
-        let _ = write!(text, ", by {encoder}");
-    }
-    if let Some(at) = &table.built_at {
-        let _ = write!(text, ", built {}", exact_time(at, screen));
-    }
+    text.extend(table.coverage.map(|share| format!(", {:.1} % of the store", share * 100.0)));
+    text.extend(table.embedder.iter().map(|encoder| format!(", by {encoder}")));
+    text.extend(table.built_at.iter().map(|at| format!(", built {}", exact_time(at, screen))));
     text
 }

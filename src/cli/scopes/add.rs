@@ -19,8 +19,7 @@ use ack_service::scope::manifest::Manifest;
 use ack_service::scope::project::Projects;
 use ack_service::scope::{DATABASE_NAMES, KnownScopes, Registry};
 use ack_store::{Store, StoreError, StoreProblem};
-use ack_sys::files::expand_home;
-use ack_sys::files::make_private;
+use ack_sys::files::{expand_home, make_private};
 use ack_sys::text_file;
 
 #[derive(Debug)]

@@ -162,10 +162,8 @@ fn named_after(folder: Option<&Path>, prefix: &str) -> String {
 
 /// The name of its program, with that of the project that it is in.
 fn named_after_program(found: &FoundStore) -> String {
-    let program = found.kind.title().trim_end_matches(" memories");
-    let program = program.to_lowercase().replace(' ', "-");
-    let mut folders = found.path.ancestors().skip(1);
-    match folders.find(|folder| folder.join(".git").exists()) {
+    let program = found.kind.title().trim_end_matches(" memories").to_lowercase().replace(' ', "-");
+    match found.path.ancestors().skip(1).find(|folder| folder.join(".git").exists()) {
         Some(project) => named_after(Some(project), &format!("{program}-")),
         None => program,
     }
@@ -173,8 +171,7 @@ fn named_after_program(found: &FoundStore) -> String {
 
 pub fn free_name(found: &FoundStore, known: &mut KnownScopes, team: Option<&Team>) -> String {
     if let Some(team) = team {
-        let name = valid_name(team.name.clone());
-        return known.free_name(name.unwrap_or_else(|| "team".to_owned()));
+        return known.free_name(valid_name(team.name.clone()).unwrap_or_else(|| "team".to_owned()));
     }
     known.free_name(match found.kind {
         StoreKind::ClaudeMem => "claude-mem".to_owned(),

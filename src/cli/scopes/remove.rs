@@ -17,10 +17,17 @@ use ack_sys::files::{make_private, read_head};
 const REMOVED_FOLDER: &str = "removed";
 
 pub fn run(config: &Config, args: &RemoveArgs, json: bool) -> Result<(), CliError> {
-    let scopes = Registry::new(config).discover().scopes;
-    let scope = &find_scope(&scopes, &args.name)?;
+    let scope = &find_scope(&Registry::new(config).discover().scopes, &args.name)?;
     let to = plan(config, scope)?;
-    let does = what_moves(scope, &to);
+    let (folder, place) = (scope.folder.display(), to.display());
+    let does = match &scope.problem {
+        // A manifest that cannot be read may name any store.
+        Some(_) => format!("{folder} moves to {place}; no store is touched"),
+        None => {
+            let store = scope.store.path().display();
+            format!("{folder} moves to {place}; the store, {store}, is left alone")
+        }
+    };
     let undo = format!("mv {} {}", quoted_path(&to), quoted_path(&scope.folder));
     let asks = !args.yes && !json && prompt::is_possible();
     if asks {
@@ -47,16 +54,6 @@ pub fn run(config: &Config, args: &RemoveArgs, json: bool) -> Result<(), CliErro
     write_plain(&message)
 }
 
-fn what_moves(scope: &Scope, to: &Path) -> String {
-    let (folder, to) = (scope.folder.display(), to.display());
-    // A manifest that cannot be read may name any store.
-    if scope.problem.is_some() {
-        return format!("{folder} moves to {to}; no store is touched");
-    }
-    let store = scope.store.path().display();
-    format!("{folder} moves to {to}; the store, {store}, is left alone")
-}
-
 pub fn is_possible(config: &Config, scope: &Scope) -> bool {
     plan(config, scope).is_ok()
 }
@@ -76,8 +73,7 @@ fn plan(config: &Config, scope: &Scope) -> Result<PathBuf, CliError> {
             format!("it is served because {store} exists; move that file"),
         );
     }
-    let is_link = scope.folder.is_symlink();
-    if let Some(database) = database_in(&scope.folder).filter(|_| !is_link) {
+    if let Some(database) = database_in(&scope.folder).filter(|_| !scope.folder.is_symlink()) {
         return refuse(
             format!("its folder contains its database, {}", database.display()),
             format!("move the folder yourself: {}", scope.folder.display()),
@@ -86,8 +82,7 @@ fn plan(config: &Config, scope: &Scope) -> Result<PathBuf, CliError> {
     let removed = config.root.value.join(REMOVED_FOLDER);
     let numbered = (2..).map(|number| removed.join(format!("{}-{number}", scope.name)));
     let mut places = std::iter::once(removed.join(&scope.name)).chain(numbered);
-    let free = places.find(|path| std::fs::symlink_metadata(path).is_err());
-    Ok(free.unwrap_or(removed))
+    Ok(places.find(|path| std::fs::symlink_metadata(path).is_err()).unwrap_or(removed))
 }
 
 /// A database in a scope's folder, under any name. The vector table is derived, so it does not

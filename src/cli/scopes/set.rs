@@ -87,22 +87,15 @@ pub fn find_scope(scopes: &[Arc<Scope>], name: &str) -> Result<Arc<Scope>, CliEr
     find(scopes, name).ok_or_else(|| CliError::no_scope(name, scopes))
 }
 
-/// The main folder of the repository that contains a folder, or the folder itself.
-fn project(config: &Config, folder: &Path) -> PathBuf {
-    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    Repository::discover(&folder, config.home.as_deref())
-        .map(|found| found.main)
-        .filter(|main| Some(main) != real_home(config).as_ref())
-        .unwrap_or(folder)
-}
-
-fn real_home(config: &Config) -> Option<PathBuf> {
-    config.home.as_ref()?.canonicalize().ok()
-}
-
-/// A folder as a manifest names it: with `~` for the home folder, and with glob characters escaped.
-fn portable_path(config: &Config, folder: &Path) -> String {
-    let path = with_tilde(folder, real_home(config).as_deref());
+/// The current project as a manifest names it: the main folder of its repository, or its folder, with
+/// `~` for the home folder, and with glob characters escaped.
+fn this_project(config: &Config) -> String {
+    let home = config.home.as_ref().and_then(|home| home.canonicalize().ok());
+    let folder = &config.project.value;
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.clone());
+    let main = Repository::discover(&folder, config.home.as_deref()).map(|found| found.main);
+    let project = main.filter(|main| Some(main) != home.as_ref()).unwrap_or(folder);
+    let path = with_tilde(&project, home.as_deref());
     let escaped = path.chars().map(|letter| match letter {
         '*' | '?' | '[' | ']' | '{' | '}' => format!("[{letter}]"),
         _ => letter.to_string(),
@@ -181,8 +174,7 @@ fn change(config: &Config, assignment: &str) -> Result<(String, KeyChange), CliE
         texts.retain(|text| known.insert(text.clone()));
         KeyChange::Set(texts.iter().collect::<Array>().into())
     } else if key == "store" {
-        let store = add::absolute(config, Path::new(value))?;
-        KeyChange::Set(store.display().to_string().into())
+        KeyChange::Set(add::absolute(config, Path::new(value))?.display().to_string().into())
     } else {
         KeyChange::Set(value.into())
     };
@@ -195,8 +187,7 @@ fn path_or_text(config: &Config, key: &str, part: &str) -> Result<String, CliErr
         return Ok(part.to_owned());
     }
     if matches!(part, "." | "./") {
-        let project = project(config, &config.project.value);
-        return Ok(portable_path(config, &project));
+        return Ok(this_project(config));
     }
     Ok(add::absolute(config, Path::new(part))?.display().to_string())
 }
@@ -215,10 +206,8 @@ fn check(
             _ => {}
         }
     }
-    let folder = edited.path.parent().unwrap_or(&edited.path);
-    check_manifest(folder, manifest).map_err(|problem| {
-        let message = format!("nothing was written: {}", problem.reason());
-        CliError::usage("KEY=VALUE", message)
+    check_manifest(edited.path.parent().unwrap_or(&edited.path), manifest).map_err(|problem| {
+        CliError::usage("KEY=VALUE", format!("nothing was written: {}", problem.reason()))
     })
 }
 

@@ -55,16 +55,14 @@ impl Team {
              into `{}`",
             self.reference
         );
-        let keys = [('s', "skip"), ('j', "join")];
-        prompt::choose(&question, &keys) == Some('j')
+        prompt::choose(&question, &[('s', "skip"), ('j', "join")]) == Some('j')
     }
 }
 
 /// A line for the person whose session starts in a clone that has not joined: that no scope belongs
 /// to it, and which command asks.
 pub fn invitation(config: &Config, scopes: &[Arc<Scope>]) -> Option<String> {
-    let current = current_by_manifests(config, scopes, None).ok()?;
-    if config.db.is_some() || current.scope.is_some() {
+    if config.db.is_some() || current_by_manifests(config, scopes, None).ok()?.scope.is_some() {
         return None;
     }
     let team = Team::of(config)?;
