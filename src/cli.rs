@@ -3,7 +3,6 @@
 //! and print the same answers.
 
 mod add;
-mod answer;
 pub mod args;
 mod caller;
 mod check;
@@ -14,7 +13,6 @@ mod curate;
 mod demo;
 mod doctor;
 mod error;
-mod error_report;
 mod eval;
 mod get;
 mod hook;
@@ -34,7 +32,6 @@ mod review;
 mod scopes;
 mod screen;
 mod serve;
-mod service;
 mod settings;
 mod setup;
 mod signals;
@@ -42,32 +39,36 @@ mod tables;
 mod token;
 mod user;
 
-use ack_api::Resolve as _;
 use std::collections::HashMap;
 use std::io::ErrorKind;
-use std::path::Path;
 use std::process::ExitCode;
 
-use anstream::ColorChoice;
+use clap::ColorChoice;
 use directories::BaseDirs;
 
-use self::answer::{print, untagged};
-use self::args::{ChosenArgs, Cli, ColorArg, Command, ContextArgs, Global};
+use self::args::{Cli, Command, ContextArgs, Global};
 use self::caller::Caller;
-use self::error_report::report;
-use self::output::{write_err, write_out};
+use self::output::{print, report, untagged, write_err, write_out};
 use self::render::Listing;
-use self::service::CloseOnDrop;
 use self::settings::{config, inputs, load};
 use self::tables::{Tables, with_tables};
 use crate::cli::error::CliError;
-use ack_api::text;
+use ack_api::{Resolve as _, text};
 use ack_desk::choice::Choice;
 use ack_service::Service;
-use ack_service::config::{ENV_PROJECT, Source};
+use ack_service::config::ENV_PROJECT;
 use ack_store::copies;
 use ack_sys::files::expand_home;
 use ack_sys::heap;
+
+/// Closes the service at the end of a command.
+struct CloseOnDrop(&'static Service);
+
+impl Drop for CloseOnDrop {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
 
 /// Parses the command line and runs it. Exit codes: 0 success, 1 failure, 2 usage error.
 pub fn run() -> ExitCode {
@@ -95,7 +96,12 @@ pub fn run() -> ExitCode {
         }
     };
     let json = cli.global.json;
-    set_colours(cli.global.color);
+    match cli.global.color {
+        // The environment and the terminal decide.
+        ColorChoice::Auto => {}
+        ColorChoice::Always => anstream::ColorChoice::Always.write_global(),
+        ColorChoice::Never => anstream::ColorChoice::Never.write_global(),
+    }
     command::remember_flags(&cli);
     progress::set_silence(&cli.global);
     if cli.global.is_served_unasked && !cli.global.quiet {
@@ -112,7 +118,7 @@ pub fn run() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             report(&error, json);
-            ExitCode::from(if error.is_usage() { 2 } else { 1 })
+            ExitCode::from(error.exit_code())
         }
     }
 }
@@ -155,15 +161,6 @@ fn tune_allocator() {
     }
 }
 
-fn set_colours(when: ColorArg) {
-    match when {
-        // The environment and the terminal decide.
-        ColorArg::Auto => {}
-        ColorArg::Always => ColorChoice::Always.write_global(),
-        ColorArg::Never => ColorChoice::Never.write_global(),
-    }
-}
-
 /// Whether the command is `hook`, for arguments that could not be parsed completely.
 fn is_hook(mut arguments: impl Iterator<Item = std::ffi::OsString>) -> bool {
     while let Some(argument) = arguments.next() {
@@ -178,16 +175,7 @@ fn is_hook(mut arguments: impl Iterator<Item = std::ffi::OsString>) -> bool {
     false
 }
 
-fn decide(
-    global: &Global,
-    command: &str,
-    choice: Choice,
-    args: ChosenArgs,
-) -> Result<(), CliError> {
-    run_curator_command(global, |desk| curate::decide(desk, command, choice, args))
-}
-
-fn run_curator_command(
+fn as_curator(
     global: &Global,
     run: impl FnOnce(Caller<'_>) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
@@ -198,34 +186,26 @@ fn run_curator_command(
 /// folder that was deleted later, so hooks still answer, and a server started by a host serves the
 /// shared scopes.
 fn check_folder(cli: &Cli) -> Result<(), CliError> {
-    let folder = cli.global.setting(cli.global.dir.as_ref(), "-C", ENV_PROJECT);
-    let explicit = folder.filter(|folder| matches!(folder.source, Source::Flag(_)));
-    let Some(explicit) = explicit.filter(|_| !matches!(cli.command, Some(Command::Hook(_)))) else {
+    let is_flag = !cli.global.variables.contains(&ENV_PROJECT);
+    let Some(folder) = cli.global.dir.as_ref().filter(|_| is_flag) else {
         return Ok(());
     };
-    let home = BaseDirs::new();
-    let path = expand_home(&explicit.value, home.as_ref().map(BaseDirs::home_dir));
+    let path = expand_home(folder, BaseDirs::new().as_ref().map(BaseDirs::home_dir));
     // If the folder cannot be checked, assume that it exists.
     let is_there = match std::fs::metadata(&path) {
         Ok(metadata) => metadata.is_dir(),
         Err(error) => !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
     };
-    if is_there {
-        return Ok(());
+    let path = path.display();
+    match cli.command {
+        _ if is_there => {}
+        Some(Command::Hook(_)) => {}
+        Some(Command::Serve(_)) => {
+            write_err(&format!("ack-memory: the `-C` folder {path} does not exist\n"));
+        }
+        _ => return Err(CliError::usage("-C", format!("there is no folder {path}"))),
     }
-    let folder_text = path.display().to_string();
-    if matches!(cli.command, Some(Command::Serve(_))) {
-        write_err(&format!("ack-memory: the `-C` folder {folder_text} does not exist\n"));
-        return Ok(());
-    }
-    Err(CliError::usage("-C", format!("there is no folder {folder_text}")))
-}
-
-/// Writes the manual pages, for packages.
-fn write_manual(folder: &Path) -> Result<(), CliError> {
-    let written = std::fs::create_dir_all(folder)
-        .and_then(|()| clap_mangen::generate_to(args::command(), folder));
-    written.map_err(CliError::io("write the manual pages to", folder))
+    Ok(())
 }
 
 fn show_context(global: &Global, args: &ContextArgs) -> Result<(), CliError> {
@@ -233,96 +213,88 @@ fn show_context(global: &Global, args: &ContextArgs) -> Result<(), CliError> {
     let mut answer = progress::while_reading(|| service.0.get_context(&args.request()))?;
     answer.resolve(&command::SHELL);
     let answer = untagged(answer);
-    let memories = answer.recent_memories.iter();
-    let memories = memories.chain(&answer.cross_project_learnings);
+    let memories = answer.recent_memories.iter().chain(&answer.cross_project_learnings);
     let ids: Vec<&str> = memories.map(|memory| memory.id.as_str()).collect();
-    let short = match ids.as_slice() {
-        [] => HashMap::new(),
-        _ if global.json => HashMap::new(),
-        ids => service.0.short_ids(ids, None).unwrap_or_default(),
+    let short = if global.json || ids.is_empty() {
+        HashMap::new()
+    } else {
+        service.0.short_ids(&ids, None).unwrap_or_default()
     };
     print(&answer, global, |answer, screen| {
-        let listing = Listing { short, ..Listing::plain(screen) };
-        render::context(answer, &listing)
+        render::context(answer, &Listing { short, ..Listing::plain(screen) })
     })
 }
 
 fn run_command(cli: Cli) -> Result<ExitCode, CliError> {
-    let json = cli.global.json;
+    let (global, json, now) = (&cli.global, cli.global.json, jiff::Timestamp::now());
     let outcome = match cli.command.unwrap_or_default() {
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut args::command(), "ack-memory", &mut script);
             write_out(&String::from_utf8_lossy(&script))
         }
-        Command::Man { folder } => write_manual(&folder),
-        Command::Demo(args) => demo::demo(args.folder.as_deref(), jiff::Timestamp::now()),
+        Command::Man { folder } => std::fs::create_dir_all(&folder)
+            .and_then(|()| clap_mangen::generate_to(args::command(), &folder))
+            .map_err(CliError::io("write the manual pages to", &folder)),
+        Command::Demo(args) => demo::demo(args.folder.as_deref(), now),
         Command::Setup(args) => {
-            let config = config(&cli.global)?;
+            let config = config(global)?;
             let mode = setup::mode(&args, json)?;
             let tables = Tables::All.unless(args.no_index || args.dry_run);
             with_tables(&config, tables, || setup::run(&config, mode, json))
         }
-        Command::Serve(args) => return serve::run(&args, &cli.global),
-        Command::Token(args) => token::run(&args, load(&cli.global).ok().as_ref()),
-        Command::Query(args) => return query::run(&cli.global, args),
-        Command::Get(args) => return get::run(&cli.global, &args),
-        Command::Scopes(args) => match args.command {
-            Some(command) => scopes::run(&cli.global, &command),
-            None => scopes::list::run(&cli.global, args.scope),
-        },
-        Command::Context(args) if args.preview => hook::preview::show(&cli.global, None),
-        Command::Context(args) => show_context(&cli.global, &args),
+        Command::Serve(args) => return serve::run(&args, global),
+        Command::Token(args) => token::run(&args, load(global).ok().as_ref()),
+        Command::Query(args) => return query::run(global, args),
+        Command::Get(args) => return get::run(global, &args),
+        Command::Scopes(args) => scopes::run(global, args),
+        Command::Context(args) if args.preview => hook::preview(global, None),
+        Command::Context(args) => show_context(global, &args),
         Command::Hook(args) => {
-            hook::run(&cli.global, &args);
+            hook::run(global, &args);
             Ok(())
         }
-        Command::Connect(args) => connect::connect(&cli.global, &args),
-        Command::Disconnect(args) => connect::disconnect(&cli.global, &args),
-        Command::Add(args) => run_curator_command(&cli.global, |desk| {
+        Command::Connect(args) => connect::connect(global, &args),
+        Command::Disconnect(args) => connect::disconnect(global, &args),
+        Command::Add(args) => as_curator(global, |desk| {
             with_tables(desk.config, Tables::Changed, || add::run(desk, &args))
         }),
-        Command::Edit(args) => run_curator_command(&cli.global, |desk| curate::edit(desk, &args)),
-        Command::Approve(args) => {
+        Command::Edit(args) => as_curator(global, |desk| curate::edit(desk, &args)),
+        Command::Approve(args) => as_curator(global, |desk| {
             let choice = if args.promote { Choice::Promote } else { Choice::Approve };
-            decide(&cli.global, "approve", choice, args.chosen)
+            curate::decide(desk, "approve", choice, args.chosen)
+        }),
+        Command::Reject(args) => {
+            as_curator(global, |desk| curate::decide(desk, "reject", Choice::Reject, args))
         }
-        Command::Reject(args) => decide(&cli.global, "reject", Choice::Reject, args),
-        Command::Stage(args) => {
+        Command::Stage(args) => as_curator(global, |desk| {
             let choice = args.until.map_or(Choice::Stage, |until| Choice::PutOff { until });
-            decide(&cli.global, "stage", choice, args.chosen)
-        }
-        Command::Replace(args) => {
-            run_curator_command(&cli.global, |desk| curate::replace(desk, &args))
-        }
-        Command::Undo(args) => run_curator_command(&cli.global, |desk| curate::undo(desk, &args)),
-        Command::Review(args) => run_curator_command(&cli.global, |desk| {
+            curate::decide(desk, "stage", choice, args.chosen)
+        }),
+        Command::Replace(args) => as_curator(global, |desk| curate::replace(desk, &args)),
+        Command::Undo(args) => as_curator(global, |desk| curate::undo(desk, &args)),
+        Command::Review(args) => as_curator(global, |desk| {
             let tables = Tables::Changed.unless(args.no_index || args.list);
             with_tables(desk.config, tables, || review::run(desk, args))
         }),
-        Command::Publish(args) if cli.global.offline && args.to.is_some() => {
-            Err(CliError::Offline {
-                action: "publish to a bucket",
-                hint: "leave out --offline, or publish to a folder with `--to-folder`",
-            })
-        }
-        Command::Publish(args) => publish::run(&config(&cli.global)?, &args, json),
-        Command::Check(args) => return check::run(&config(&cli.global)?, &args, json),
+        Command::Publish(args) if global.offline && args.to.is_some() => Err(CliError::Offline {
+            action: "publish to a bucket",
+            hint: "leave out --offline, or publish to a folder with `--to-folder`",
+        }),
+        Command::Publish(args) => publish::run(&config(global)?, &args, json),
+        Command::Check(args) => return check::run(&config(global)?, &args, json),
         Command::Import(args) => {
-            let config = config(&cli.global)?;
+            let config = config(global)?;
             let tables = Tables::Changed.unless(args.no_index || args.dry_run);
-            let now = jiff::Timestamp::now();
             with_tables(&config, tables, || import::run(&config, &args, json, now))
         }
-        Command::Eval(args) => eval::execute(config(&cli.global)?, &args, json),
+        Command::Eval(args) => eval::execute(config(global)?, &args, json),
         #[cfg(feature = "table")]
-        Command::Index(args) => index::run(&config(&cli.global)?, &args, json),
+        Command::Index(args) => index::run(&config(global)?, &args, json),
         #[cfg(not(feature = "table"))]
         Command::Index(_) => Err(CliError::NotBuilt),
-        Command::Config(args) => config_file::run(&cli.global, args.action),
-        Command::Doctor(args) => {
-            return doctor::run(inputs(&cli.global)?, &args, &cli.global);
-        }
+        Command::Config(args) => config_file::run(global, args.action),
+        Command::Doctor(args) => return doctor::run(inputs(global)?, &args, global),
     };
     outcome.map(|()| ExitCode::SUCCESS)
 }

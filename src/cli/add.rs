@@ -2,7 +2,6 @@
 //! writes waits for review, unless it has the owner's token.
 
 use std::io::{IsTerminal as _, Read as _};
-use std::path::Path;
 use std::sync::Arc;
 
 use ack_api::decision::Edit;
@@ -19,7 +18,7 @@ use super::error::CliError;
 use super::output::{write_err, write_json, write_plain};
 use super::review::editor::in_editor;
 use super::user::user_name;
-use super::{progress, prompt};
+use super::{CloseOnDrop, progress, prompt};
 use crate::add::{AddError, Destination, memory, row};
 use crate::import::check_name;
 use ack_desk::choice::Choice;
@@ -33,7 +32,6 @@ use ack_service::scope::{Registry, Scope};
 use ack_store::record::hides;
 use ack_sys::files::with_tilde;
 
-/// The longest text from standard input.
 const MAX_TEXT_BYTES: u64 = 1 << 20;
 const NOTHING: &str = "nothing was added\n";
 
@@ -48,7 +46,8 @@ pub fn run(caller: Caller<'_>, args: &AddMemoryArgs) -> Result<(), CliError> {
     };
     let row = row(written, now).map_err(CliError::Typed)?;
     let mut memory = memory(&row, now);
-    let doubts = doubts(config, &memory);
+    let mut doubts = flags(&memory);
+    doubts.lines.extend(progress::while_reading(|| said_before(config, &memory)));
     doubts.say();
     let is_person = session.as_ref().is_some_and(|session| session.is_human());
     let asks = is_person && !args.yes && !doubts.lines.is_empty();
@@ -63,13 +62,48 @@ pub fn run(caller: Caller<'_>, args: &AddMemoryArgs) -> Result<(), CliError> {
     }
     let to = here.destination(session.is_some())?;
     let path = to.write(&row, &memory, now)?;
-    let added = Added { caller, to: &to, id: &row.id, path: &path };
-    added.say_where()?;
+    let (id, scope) = (&row.id, to.scope());
+    if !caller.json {
+        let place = with_tilde(&path, config.home.as_deref());
+        write_plain(&format!("added to scope `{scope}`, {place}\n"))?;
+    }
     let approved = match &session {
-        Some(session) if !to.is_approved_by_git() => Some(added.approve(session)?),
+        Some(session) if !to.is_approved_by_git() => Some(approve(caller, session, scope, id)?),
         _ => None,
     };
-    added.report(approved.as_ref(), &doubts.lines)
+    if caller.json {
+        return write_json(&json!({
+            "id": id, "scope": scope, "path": path, "approved": approved.is_some(),
+            "batch": approved.map(|outcome| outcome.batch), "notes": doubts.lines,
+        }));
+    }
+    if let Some(approved) = approved {
+        return report(caller, &approved, false);
+    }
+    let next = match to.is_approved_by_git() {
+        true => "agents see it once it is merged: commit the file".to_owned(),
+        false => format!(
+            "it waits for review: `{}`\nundo: {}",
+            command(&format!("approve {id}")),
+            command(&format!("reject {id}"))
+        ),
+    };
+    write_plain(&format!("  {id}\n{next}\n"))
+}
+
+/// Approves what was added, as a decision that can be undone.
+fn approve(
+    caller: Caller<'_>,
+    session: &ReviewSession,
+    scope: &str,
+    id: &str,
+) -> Result<ReviewOutcome, CliError> {
+    let scopes = caller.scopes(Some(scope))?;
+    let candidate = by_whole_id(&scopes, id)?;
+    let service = CloseOnDrop(Service::new(caller.config.clone()).leak());
+    let mut desk = Desk::with(vec![candidate], &scopes, service.0, caller.now);
+    desk.choose(&[0], Choice::Approve, None)?;
+    Ok(desk.write(session)?)
 }
 
 /// Where somebody is, and the scope that they mean.
@@ -117,67 +151,14 @@ impl<'a> Here<'a> {
     }
 }
 
-/// A memory that was written.
-struct Added<'a> {
-    caller: Caller<'a>,
-    to: &'a Destination,
-    id: &'a str,
-    path: &'a Path,
-}
-
-impl Added<'_> {
-    fn say_where(&self) -> Result<(), CliError> {
-        if self.caller.json {
-            return Ok(());
-        }
-        let place = with_tilde(self.path, self.caller.config.home.as_deref());
-        write_plain(&format!("added to scope `{}`, {place}\n", self.to.scope()))
-    }
-
-    /// Approves it, as a decision that can be undone.
-    fn approve(&self, session: &ReviewSession) -> Result<ReviewOutcome, CliError> {
-        let scopes = self.caller.scopes(Some(self.to.scope()))?;
-        let candidate = by_whole_id(&scopes, self.id)?;
-        let service = Service::new(self.caller.config.clone()).leak();
-        let mut desk = Desk::with(vec![candidate], &scopes, service, self.caller.now);
-        desk.choose(&[0], Choice::Approve, None)?;
-        let outcome = desk.write(session);
-        service.close();
-        Ok(outcome?)
-    }
-
-    fn report(&self, approved: Option<&ReviewOutcome>, doubts: &[String]) -> Result<(), CliError> {
-        if self.caller.json {
-            return write_json(&json!({
-                "id": self.id, "scope": self.to.scope(), "path": self.path, "approved": approved.is_some(),
-                "batch": approved.map(|outcome| &outcome.batch), "notes": doubts,
-            }));
-        }
-        if let Some(approved) = approved {
-            return report(self.caller, approved, false);
-        }
-        let id = self.id;
-        let next = match self.to.is_approved_by_git() {
-            true => "agents see it once it is merged: commit the file".to_owned(),
-            false => format!(
-                "it waits for review: `{}`\nundo: {}",
-                command(&format!("approve {id}")),
-                command(&format!("reject {id}"))
-            ),
-        };
-        write_plain(&format!("  {id}\n{next}\n"))
-    }
-}
-
 /// What the arguments say, with the text from standard input or from an editor. `None` if the
 /// person wrote nothing.
 fn written(args: &AddMemoryArgs, project: Option<String>) -> Result<Option<Edit>, CliError> {
-    let (dash, words): (Vec<&String>, Vec<&String>) =
-        args.title.iter().partition(|word| *word == "-");
-    let words: Vec<&str> = words.iter().map(|word| word.as_str()).collect();
+    let words: Vec<&str> = args.title.iter().map(String::as_str).filter(|it| *it != "-").collect();
+    let reads_input = words.len() < args.title.len();
     let mut title = words.join(" ");
     let mut narrative = String::new();
-    if !dash.is_empty() {
+    if reads_input {
         narrative = standard_input()?;
         if title.is_empty() {
             let (first, rest) = narrative.trim().split_once('\n').unwrap_or((&narrative, ""));
@@ -195,8 +176,7 @@ fn written(args: &AddMemoryArgs, project: Option<String>) -> Result<Option<Edit>
         kind: Some(args.kind.clone().unwrap_or_default()),
         project: args.project.clone().or(project),
     };
-    let is_written = edit.title.as_ref().is_some_and(|title| !title.trim().is_empty());
-    if is_written || !dash.is_empty() {
+    if edit.title.as_ref().is_some_and(|title| !title.trim().is_empty()) || reads_input {
         return Ok(Some(edit));
     }
     if !prompt::is_possible() {
@@ -239,12 +219,6 @@ impl Doubts {
     }
 }
 
-fn doubts(config: &Config, memory: &Memory) -> Doubts {
-    let mut doubts = flags(memory);
-    doubts.lines.extend(progress::while_reading(|| said_before(config, memory)));
-    doubts
-}
-
 /// What its text has that a person should look at.
 pub fn flags(memory: &Memory) -> Doubts {
     let texts = [&memory.title].into_iter().chain(&memory.facts);
@@ -256,11 +230,11 @@ pub fn flags(memory: &Memory) -> Doubts {
 
 /// The approved memories that say the same, or the opposite.
 fn said_before(config: &Config, memory: &Memory) -> Vec<String> {
-    let service = Service::new(config.clone()).leak();
+    let service = CloseOnDrop(Service::new(config.clone()).leak());
     let mut found = Vec::new();
-    for scope in service.registry.discover().scopes {
+    for scope in service.0.registry.discover().scopes {
         // A scope that cannot be read has nothing to say here.
-        let near = service.nearest_approved(memory, &scope.name, &[]).unwrap_or_default();
+        let near = service.0.nearest_approved(memory, &scope.name, &[]).unwrap_or_default();
         found.extend(near.into_iter().filter_map(|near| {
             let says = match near.relation.kind {
                 RelationKind::Same => "it says the same as",
@@ -272,7 +246,6 @@ fn said_before(config: &Config, memory: &Memory) -> Vec<String> {
             Some(format!("{says} `{id}` in scope `{}`: {title}", near.scope))
         }));
     }
-    service.close();
     found
 }
 

@@ -7,7 +7,6 @@ mod guesses;
 mod help;
 mod read;
 mod scopes;
-mod setup;
 mod stores;
 mod team;
 
@@ -16,7 +15,6 @@ pub use curate::*;
 pub use help::command;
 pub use read::*;
 pub use scopes::*;
-pub use setup::*;
 pub use stores::*;
 pub use team::*;
 
@@ -27,19 +25,18 @@ use std::path::PathBuf;
 use clap::builder::{FalseyValueParser, OsStringValueParser, Resettable, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
-use clap::{Args, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{Args, ColorChoice, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use nix::sys::stat::{SFlag, fstat};
 
 use ack_api::memory::Unreviewed;
 
-use ack_service::config::{ENV_DB, ENV_LOG, ENV_PROJECT, ENV_ROOT, Setting, Source};
+use ack_service::config::{ENV_DB, ENV_LOG, ENV_PROJECT, ENV_ROOT, Setting};
 
 /// Curated memories for coding agents, read-only, over the Model Context Protocol.
 #[derive(Debug, Parser)]
 #[command(name = "ack-memory", version, max_term_width = 100, propagate_version = true)]
 pub struct Cli {
-    /// Settings of every command.
     #[command(flatten)]
     pub global: Global,
     /// What to do [default: doctor]
@@ -100,8 +97,7 @@ fn explain_value(mut error: clap::Error, command: &clap::Command) -> clap::Error
     let (kind, suggested) = match error.kind() {
         ErrorKind::UnknownArgument => (ContextKind::InvalidArg, ContextKind::SuggestedArg),
         ErrorKind::InvalidSubcommand => {
-            let suggested = ContextKind::SuggestedSubcommand;
-            (ContextKind::InvalidSubcommand, suggested)
+            (ContextKind::InvalidSubcommand, ContextKind::SuggestedSubcommand)
         }
         _ => return error,
     };
@@ -112,8 +108,7 @@ fn explain_value(mut error: clap::Error, command: &clap::Command) -> clap::Error
     for word in std::env::args_os().skip(1) {
         if let Some(inner) = command.find_subcommand(&word) {
             command = inner;
-            path += inner.get_name();
-            path.push(' ');
+            path += &format!("{} ", inner.get_name());
         }
     }
     let is_typo = error.get(ContextKind::SuggestedSubcommand).is_some();
@@ -122,8 +117,7 @@ fn explain_value(mut error: clap::Error, command: &clap::Command) -> clap::Error
     };
     // Not what merely looks like it.
     error.remove(suggested);
-    let tips = ContextValue::StyledStrs(vec![tip.into()]);
-    error.insert(ContextKind::Suggested, tips);
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     error
 }
 
@@ -144,22 +138,10 @@ fn tip(unexpected: &str, command: &clap::Command, path: &str, is_typo: bool) -> 
     let guess = guesses::guess(&format!("{path}{unexpected}"))
         .or_else(|| guesses::guess(unexpected).filter(|_| may_be_a_command));
     let takes_scope = command.get_opts().any(|option| option.get_id() == "scope");
-    match guess {
-        Some(guess) => Some(guess.to_owned()),
-        None if takes_scope && !is_typo && !unexpected.starts_with('-') => {
-            Some(format!("to name a scope, use `--scope {unexpected}`"))
-        }
-        None => None,
-    }
-}
-
-/// When to use colours.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum ColorArg {
-    #[default]
-    Auto,
-    Always,
-    Never,
+    let may_be_a_scope = takes_scope && !is_typo && !unexpected.starts_with('-');
+    guess
+        .map(str::to_owned)
+        .or_else(|| may_be_a_scope.then(|| format!("to name a scope, use `--scope {unexpected}`")))
 }
 
 /// Settings of every command.
@@ -194,15 +176,9 @@ pub struct Global {
     #[arg(long, short = 'q', global = true)]
     pub quiet: bool,
     /// When to use colours
-    #[arg(
-        long,
-        global = true,
-        value_enum,
-        value_name = "WHEN",
-        default_value_t = ColorArg::Auto,
-        hide_default_value = true
-    )]
-    pub color: ColorArg,
+    #[arg(long, global = true, value_enum, value_name = "WHEN")]
+    #[arg(default_value_t, hide_default_value = true)]
+    pub color: ColorChoice,
     /// The environment variables that provided a setting.
     #[arg(skip)]
     pub variables: Vec<&'static str>,
@@ -222,13 +198,11 @@ impl Global {
         flag: &'static str,
         variable: &'static str,
     ) -> Option<Setting<T>> {
-        let source = if self.variables.contains(&variable) {
-            Source::Environment(variable)
-        } else {
-            Source::Flag(flag)
-        };
         let value = value.cloned()?;
-        Some(Setting { value, source })
+        Some(match self.variables.contains(&variable) {
+            true => Setting::variable(variable, value),
+            false => Setting::flag(flag, value),
+        })
     }
 }
 

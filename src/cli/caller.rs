@@ -34,7 +34,6 @@ const NO_TERMINAL: &str = "a person decides about memories, and there is no term
 pub struct Caller<'a> {
     pub config: &'a Config,
     pub json: bool,
-    /// When the command began.
     pub now: jiff::Timestamp,
 }
 
@@ -95,10 +94,8 @@ impl Caller<'_> {
 
     pub fn actor(&self) -> Result<String, CliError> {
         let name = user_name(self.config);
-        if let Some(given_token) =
-            std::env::var_os(ENV_TOKEN).filter(|given_token| !given_token.is_empty())
-        {
-            check_token(&self.config.root.value.join(TOKEN_FILE), &given_token)?;
+        if let Some(given) = std::env::var_os(ENV_TOKEN).filter(|given| !given.is_empty()) {
+            check_token(&self.config.root.value.join(TOKEN_FILE), &given)?;
             return Ok(format!("process:{name}"));
         }
         if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
@@ -110,9 +107,9 @@ impl Caller<'_> {
 
 /// Compares a token with the one in the owner's file, and warns if others may read the file.
 fn check_token(path: &Path, given: &OsStr) -> Result<(), CliError> {
-    let token = ack_sys::files::read(path, 4_096).unwrap_or_default();
-    let token = String::from_utf8_lossy(&token);
-    let token = token.trim();
+    let content = ack_sys::files::read(path, 4_096).unwrap_or_default();
+    let text = String::from_utf8_lossy(&content);
+    let token = text.trim();
     let problem = if token.is_empty() {
         "the root has no `curator-token`, or it cannot be read"
     } else if token.len() < MIN_TOKEN_BYTES {

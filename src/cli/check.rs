@@ -20,27 +20,19 @@ pub fn run(config: &Config, args: &CheckArgs, json: bool) -> Result<ExitCode, Cl
         Some(path) => add::absolute(config, path)?,
         None => config.project.value.clone(),
     };
-    let today = utc_day(Timestamp::now());
-    let report = check(&path, today).map_err(CliError::io("check", &path))?;
+    let report = check(&path, utc_day(Timestamp::now())).map_err(CliError::io("check", &path))?;
     match args.format {
         _ if json => write_json(&report)?,
         CheckFormat::Text => write_plain(&report_text(&report))?,
         CheckFormat::Github => write_out(&annotations(&report))?,
     }
-    let fails = report.errors > 0 || args.strict && report.warnings > 0;
-    Ok(ExitCode::from(u8::from(fails)))
+    Ok(ExitCode::from(u8::from(report.errors > 0 || args.strict && report.warnings > 0)))
 }
 
 fn report_text(report: &CheckReport) -> String {
     let lines = report.findings.iter().map(|finding| {
-        format!(
-            "{}:{}: {} {}: {}\n",
-            finding.path.display(),
-            finding.line,
-            severity_name(finding.severity),
-            finding.rule,
-            finding.message
-        )
+        let Finding { path, line, rule, message, severity } = finding;
+        format!("{}:{line}: {} {rule}: {message}\n", path.display(), severity_name(*severity))
     });
     Screen::of_output().fold(lines.collect(), "check PATH | less") + &summary(report)
 }
@@ -62,18 +54,15 @@ const fn severity_name(severity: Severity) -> &'static str {
     }
 }
 
-/// Workflow commands of GitHub Actions.
 fn annotations(report: &CheckReport) -> String {
     let lines = report.findings.iter().map(|finding| {
-        let Finding { path, line, rule, .. } = finding;
-        let message = text::line(&finding.message, 2_000);
-        let path = text::line(&path.display().to_string(), 1_000);
+        let Finding { path, line, rule, message, severity } = finding;
+        let path = escape_property(&text::line(&path.display().to_string(), 1_000));
         format!(
-            "::{} file={},line={line},title={}::{}\n",
-            severity_name(finding.severity),
-            escape_property(&path),
+            "::{} file={path},line={line},title={}::{}\n",
+            severity_name(*severity),
             escape_property(rule),
-            escape_data(&message)
+            escape_data(&text::line(message, 2_000))
         )
     });
     lines.collect::<String>() + &summary(report)

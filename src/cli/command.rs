@@ -14,7 +14,6 @@ use ack_connect::quoted;
 use ack_service::config::{ENV_DB, ENV_ROOT};
 use ack_sys::files::expand_home;
 
-/// How a command begins.
 const PROGRAM: &str = "ack-memory";
 const MAX_PATH_CHARS: usize = 4_096;
 /// Commands that use no root, so they need no flags.
@@ -37,14 +36,11 @@ pub fn remember_flags(cli: &Cli) {
 }
 
 fn flags(global: &Global) -> String {
-    let flag_of = |value: &Option<PathBuf>, variable| {
-        let value = value.as_ref();
-        value.filter(|_| !global.variables.contains(&variable)).cloned()
-    };
     let home = BaseDirs::new().map(|folders| folders.home_dir().to_owned());
-    let absolute = |path: PathBuf| {
-        let path = expand_home(&path, home.as_deref());
-        std::path::absolute(&path).unwrap_or(path)
+    let flag_of = |value: &Option<PathBuf>, variable| {
+        let value = value.as_ref().filter(|_| !global.variables.contains(&variable))?;
+        let path = expand_home(value, home.as_deref());
+        Some(std::path::absolute(&path).unwrap_or(path))
     };
     let mut flags = String::new();
     let mut add = |flag: &str, value: &Path| {
@@ -55,11 +51,10 @@ fn flags(global: &Global) -> String {
     let usual = home.as_ref().map(|home| home.join(".ack-mem"));
     let is_usual =
         |root: &PathBuf| usual.as_ref() == Some(root) && std::env::var_os(ENV_ROOT).is_none();
-    let root = flag_of(&global.root, ENV_ROOT).map(absolute);
-    if let Some(root) = root.filter(|root| !is_usual(root)) {
+    if let Some(root) = flag_of(&global.root, ENV_ROOT).filter(|root| !is_usual(root)) {
         add("--root", &root);
     }
-    if let Some(db) = flag_of(&global.db, ENV_DB).map(absolute) {
+    if let Some(db) = flag_of(&global.db, ENV_DB) {
         add("--db", &db);
         if let Some(unreviewed) = global.unreviewed {
             add("--unreviewed", Path::new(unreviewed.status().as_str()));
@@ -82,10 +77,8 @@ pub fn command(arguments: &str) -> String {
 
 fn with_flags(arguments: &str, starts: &str, flags: &str) -> String {
     let name = arguments.split(' ').next().unwrap_or_default();
-    let flags = match name.starts_with('-') || ROOTLESS_COMMANDS.contains(&name) {
-        true => "",
-        false => flags,
-    };
+    let is_rootless = name.starts_with('-') || ROOTLESS_COMMANDS.contains(&name);
+    let flags = if is_rootless { "" } else { flags };
     format!("{starts}{flags} {arguments}")
 }
 

@@ -1,7 +1,6 @@
 //! `config`: shows the path of `config.toml` and the effective settings, and opens the file in an
 //! editor.
 
-use ack_api::Hint;
 use std::fs;
 use std::io::IsTerminal;
 use std::path::Path;
@@ -10,12 +9,12 @@ use std::process::Command;
 use schemars::schema_for;
 
 use super::args::{ConfigAction, Global};
-use super::doctor::{ShownSetting, settings};
 use super::error::CliError;
 use super::output::{write_json, write_out, write_plain};
-use super::settings::inputs;
+use super::settings::{ShownSetting, inputs, shown};
 use super::signals;
 use crate::offer::Offer;
+use ack_api::Hint;
 use ack_service::config::{Config, ConfigFile};
 use ack_sys::text_file;
 
@@ -38,19 +37,18 @@ pub fn run(global: &Global, action: ConfigAction) -> Result<(), CliError> {
 }
 
 fn show(config: &Config, json: bool) -> Result<(), CliError> {
-    let settings = settings(config);
+    let settings = shown(config);
     if json {
         return write_json(&settings);
     }
-    let width = settings.iter().map(|setting| setting.value.len()).max();
-    let width = width.unwrap_or_default().min(40);
+    let widest = settings.iter().map(|setting| setting.value.len()).max();
+    let width = widest.unwrap_or_default().min(40);
     let lines = settings.iter().map(|ShownSetting { name, value, source }| {
         format!("{name:<16} {value:<width$}  {source}\n")
     });
     write_plain(&lines.collect::<String>())
 }
 
-/// Lets the user edit the file, and says what is wrong with it afterwards.
 fn edit(path: &Path) -> Result<(), CliError> {
     let editor = editor()
         .map_err(|error| error.with_hint(Hint::command("config path", "prints the file")))?;
@@ -66,17 +64,15 @@ fn edit(path: &Path) -> Result<(), CliError> {
     let is_changed = read()? != before;
     // What `serve` offers depends on it, too.
     Offer::load(&Config::at(folder)?, None, &|_| Some("-".into()))?;
-    write_plain(&match is_changed {
-        true => format!("{} was changed\n", path.display()),
-        false => "nothing was changed\n".to_owned(),
-    })
+    let what = if is_changed { path.display().to_string() } else { "nothing".to_owned() };
+    write_plain(&format!("{what} was changed\n"))
 }
 
 /// The user's editor. Without one that the user chose, `vi`, which needs a terminal.
 pub(super) fn editor() -> Result<String, CliError> {
-    let candidates = ["VISUAL", "EDITOR"].into_iter();
-    let mut candidates = candidates.filter_map(|name| std::env::var_os(name)?.into_string().ok());
-    if let Some(editor) = candidates.find(|editor| !editor.trim().is_empty()) {
+    let chosen = |name| std::env::var_os(name)?.into_string().ok();
+    let mut chosen = ["VISUAL", "EDITOR"].into_iter().filter_map(chosen);
+    if let Some(editor) = chosen.find(|editor| !editor.trim().is_empty()) {
         return Ok(editor);
     }
     if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {

@@ -63,9 +63,8 @@ fn empty_folder(folder: &Path) -> Result<PathBuf, CliError> {
 fn run(root: &Path, line: &str) -> Result<(), CliError> {
     let project = root.join("ledger-api");
     let flags = ["ack-memory", "-q", "--root"].map(OsStr::new);
-    let flags = flags.into_iter().chain([root.as_os_str(), "-C".as_ref()]);
-    let words = line.split(' ').map(OsStr::new);
-    let words = flags.chain([project.as_os_str()]).chain(words);
+    let flags = flags.into_iter().chain([root.as_os_str(), "-C".as_ref(), project.as_os_str()]);
+    let words = flags.chain(line.split(' ').map(OsStr::new));
     let mut cli =
         Cli::try_parse_from(words).map_err(|error| CliError::usage("demo", error.to_string()))?;
     cli.global.db = None;

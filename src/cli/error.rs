@@ -23,7 +23,6 @@ use ack_service::config::{Part, SettingsError};
 use ack_service::scope::{Scope, ScopeError};
 use ack_service::{Error, IdMatches};
 
-/// How many scope names an error lists.
 const MAX_LISTED: usize = 20;
 
 #[derive(Debug, thiserror::Error)]
@@ -61,13 +60,11 @@ pub enum CliError {
     NoStore { path: PathBuf },
     #[error("`{}` holds {holds}, not a store", path.display())]
     NotAStore { path: PathBuf, holds: &'static str },
-    /// The vector table of a scope cannot be built.
     #[cfg(feature = "table")]
     #[error("the vector table of scope `{scope}` cannot be built: {source}")]
     Index { scope: String, source: ack_lance::build::BuildError },
     #[error("cannot {action}: --offline allows no connection")]
     Offline { action: &'static str, hint: &'static str },
-    /// This build has no LanceDB.
     #[cfg(not(feature = "table"))]
     #[error("this build of ack-memory has no vector tables")]
     NotBuilt,
@@ -118,34 +115,35 @@ impl CliError {
     /// Adds a command that is allowed: what comes after the program's name.
     #[must_use]
     pub fn with_example(mut self, text: impl Into<String>) -> Self {
-        if let Self::Usage { example, .. } = &mut self {
+        if let Self::Usage { example, .. } | Self::Request(Error::InvalidArgument { example, .. }) =
+            &mut self
+        {
             *example = Some(command(&text.into()));
         }
         self
     }
 
-    /// An invalid value, if the allowed ones can be listed.
     pub fn invalid(argument: &str, value: impl Into<String>, allowed: impl Into<String>) -> Self {
         Self::Request(Error::invalid(argument, value, allowed))
     }
 
-    /// Whether this is a usage error, which exits with 2.
-    pub const fn is_usage(&self) -> bool {
-        matches!(
-            self,
+    /// 2 for a usage error, else 1.
+    pub const fn exit_code(&self) -> u8 {
+        match self {
             Self::Request(
                 Error::InvalidArgument { .. }
-                    | Error::UnknownArgument { .. }
-                    | Error::OtherScope { .. }
-                    | Error::InvalidCursor(_)
-            ) | Self::Settings(SettingsError::Invalid { part: Part::Offer, .. })
-                | Self::NothingWaits(_)
-                | Self::Typed(_)
-                | Self::Usage { .. }
-        )
+                | Error::UnknownArgument { .. }
+                | Error::OtherScope { .. }
+                | Error::InvalidCursor(_),
+            )
+            | Self::Settings(SettingsError::Invalid { part: Part::Offer, .. })
+            | Self::NothingWaits(_)
+            | Self::Typed(_)
+            | Self::Usage { .. } => 2,
+            _ => 1,
+        }
     }
 
-    /// The memories that an ambiguous id may mean, for people.
     pub fn candidates(&self, screen: &Screen) -> String {
         let Self::AmbiguousId { found, .. } = self else {
             return String::new();
@@ -196,10 +194,7 @@ impl Diagnostic for CliError {
         }
         match self {
             #[cfg(feature = "table")]
-            Self::Index { source, .. } => match source {
-                ack_lance::build::BuildError::Store(error) => error.code(),
-                _ => ErrorCode::IndexFailed,
-            },
+            Self::Index { .. } => ErrorCode::IndexFailed,
             Self::Offline { .. } => ErrorCode::InvalidArgument,
             Self::NoLastQuery | Self::LastPage => ErrorCode::InvalidCursor,
             Self::NoSuchNumber { .. } | Self::AmbiguousId { .. } => ErrorCode::MemoryNotFound,
@@ -291,31 +286,6 @@ impl Diagnostic for CliError {
         }
         if let Some(inner) = self.inner() {
             inner.details(body);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use nix::libc;
-
-    use super::*;
-
-    #[test]
-    fn each_failure_of_the_system_has_its_own_next_step() {
-        for (number, word) in [
-            (libc::ENOSPC, "no space left"),
-            (libc::EROFS, "read-only"),
-            (libc::EMFILE, "ulimit -n"),
-            (libc::EIO, "disk"),
-        ] {
-            let error = CliError::Io {
-                action: "write",
-                path: PathBuf::from("/somewhere/memory.db"),
-                source: io::Error::from_raw_os_error(number),
-            };
-            assert!(error.hint().is_some_and(|hint| hint.contains(word)), "{error}");
-            assert_eq!(error.body().path.as_deref(), Some("/somewhere/memory.db"));
         }
     }
 }

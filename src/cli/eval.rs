@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::CloseOnDrop;
 use super::args::EvalArgs;
 use super::output::{write_json, write_out};
 use super::render::{count, grouped, table, verb};
-use super::service::CloseOnDrop;
 use crate::cli::error::CliError;
 use crate::eval::metrics::Estimate;
-use crate::eval::{EvalReport, ModeReport, QueriesError, Scores, complete_ids, parse, run};
+use crate::eval::{EvalReport, QueriesError, Scores, complete_ids, parse, run};
 use ack_api::{Mode, text};
 use ack_service::Service;
 use ack_service::config::Config;
@@ -54,25 +54,22 @@ fn render(report: &EvalReport) -> String {
     let names = ["", "queries", "Recall@5", "Recall@10", "MRR@10", "nDCG@10"];
     let mut rows = vec![names.map(str::to_owned)];
     for mode in &report.modes {
-        rows.push(row(&name(mode), &mode.all));
+        rows.push(row(&value_name(&mode.mode), &mode.all));
         let categories = mode.categories.iter();
         rows.extend(categories.map(|(category, scores)| row(&format!("  {category}"), scores)));
     }
-    let mut out = table(&rows, 1..6, None);
-    out.push_str("Means with 95 % intervals.\n");
-    if let Some(unknown) = unknown_ids(report) {
-        out.push_str(&unknown);
-    }
+    let mut out = table(&rows, 1..6, None) + "Means with 95 % intervals.\n";
+    out.extend(unknown_ids(report));
     for mode in &report.modes {
         let lost = mode.lost.iter();
         let lost = lost.map(|(stage, many)| format!("{} {}", grouped(*many), value_name(stage)));
-        let lost: Vec<String> = lost.collect();
-        let lost = if lost.is_empty() { "none".to_owned() } else { lost.join(", ") };
+        let lost = lost.collect::<Vec<_>>().join(", ");
+        let lost = if lost.is_empty() { "none" } else { &lost };
         let [half, most] = mode.milliseconds;
         let _ = writeln!(
             out,
             "{}: relevant memories not in the first ten: {lost}; {half:.1} ms per query (p99 {most:.1})",
-            name(mode)
+            value_name(&mode.mode)
         );
         if mode.all.unanswerable > 0 {
             let _ = writeln!(
@@ -90,7 +87,6 @@ fn render(report: &EvalReport) -> String {
     out
 }
 
-/// A warning about relevant ids that nothing can find.
 fn unknown_ids(report: &EvalReport) -> Option<String> {
     let ids = &report.unknown_ids;
     let first: Vec<String> = ids.iter().take(5).map(|id| text::line(id, 60)).collect();
@@ -106,12 +102,9 @@ fn unknown_ids(report: &EvalReport) -> Option<String> {
 }
 
 fn row(name: &str, scores: &Scores) -> [String; 6] {
-    let cell = |estimate: Estimate| {
-        if scores.queries == 0 {
-            "-".to_owned()
-        } else {
-            format!("{:.3} ± {:.3}", estimate.mean, estimate.margin)
-        }
+    let cell = |estimate: Estimate| match scores.queries {
+        0 => "-".to_owned(),
+        _ => format!("{:.3} ± {:.3}", estimate.mean, estimate.margin),
     };
     [
         name.to_owned(),
@@ -121,10 +114,6 @@ fn row(name: &str, scores: &Scores) -> [String; 6] {
         cell(scores.mrr_10),
         cell(scores.ndcg_10),
     ]
-}
-
-fn name(mode: &ModeReport) -> String {
-    value_name(&mode.mode)
 }
 
 /// The name of a value as in answers, with spaces.

@@ -1,26 +1,24 @@
 //! `get`: memories by id, by the beginning of an id, or by their number in the last query at this
 //! terminal.
 
-use crate::cli::command::SHELL;
-use ack_api::Resolve as _;
 use std::process::ExitCode;
 
 use jiff::Timestamp;
 
-use super::answer::make_printable;
+use super::CloseOnDrop;
 use super::args::{GetArgs, Global};
 use super::caller::Caller;
+use super::command::SHELL;
 use super::error::CliError;
 use super::last_query::{LastQuery, LastQueryStore};
-use super::output::{write_err, write_json, write_out, write_plain};
+use super::output::{make_printable, write_err, write_json, write_out, write_plain};
 use super::query::unreviewed_text;
 use super::screen::Screen;
-use super::service::CloseOnDrop;
 use super::settings::config;
 use super::{progress, render};
 use ack_api::memory::StatusFilter;
 use ack_api::uri::Address;
-use ack_api::{GetRequest, Include};
+use ack_api::{Also, GetRequest, Include, Resolve as _};
 use ack_desk::curate::find::by_whole_id;
 use ack_desk::matching::waiting_named;
 use ack_service::{Error, Service};
@@ -32,10 +30,8 @@ pub fn run(global: &Global, args: &GetArgs) -> Result<ExitCode, CliError> {
     let service = CloseOnDrop(Service::new(config.clone()).leak());
     let mut request = request(args);
     let answer = progress::while_reading(|| {
-        let mut ids = Vec::with_capacity(args.ids.len());
-        for typed in &args.ids {
-            ids.push(resolve_typed(typed, &mut request, last.as_ref(), service.0)?);
-        }
+        let resolve = |typed: &String| resolve_typed(typed, &mut request, last.as_ref(), service.0);
+        let ids = args.ids.iter().map(resolve).collect::<Result<Vec<_>, _>>()?;
         match <[String; 1]>::try_from(ids) {
             Ok([one]) => request.id = Some(one),
             Err(ids) => request.ids = Some(ids),
@@ -58,7 +54,6 @@ pub fn run(global: &Global, args: &GetArgs) -> Result<ExitCode, CliError> {
         answer => answer?,
     };
     answer.resolve(&SHELL);
-    let found = answer.memory.is_some() || !answer.memories.is_empty();
     if global.json {
         write_json(&answer)?;
     } else {
@@ -67,10 +62,7 @@ pub fn run(global: &Global, args: &GetArgs) -> Result<ExitCode, CliError> {
         text.extend(unreviewed.map(|line| format!("\n{line}")));
         write_out(&text)?;
     }
-    Ok(match found {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
-    })
+    Ok(ExitCode::from(u8::from(answer.memory.is_none() && answer.memories.is_empty())))
 }
 
 /// How many unreviewed memories the one id names that was typed, besides the one that is shown.
@@ -81,16 +73,13 @@ fn unreviewed(service: &Service, args: &GetArgs) -> Option<String> {
     if is_number(typed) || args.shown.chosen().is_some() {
         return None;
     }
-    let found = waiting_named(service, typed, args.scope.as_deref()).ok()?;
-    unreviewed_text(found.len(), typed, "")
+    unreviewed_text(waiting_named(service, typed, args.scope.as_deref()).ok()?.len(), typed, "")
 }
 
 /// Shows the history of a memory that no answer contains, but only to a curator.
 fn show_history(caller: Caller<'_>, scope: &str, id: &str) -> Result<ExitCode, CliError> {
     let candidate = by_whole_id(&caller.scopes(Some(scope))?, id)?;
-    let store = &candidate.scope.store;
-    let history = store.snapshot(|snapshot| snapshot.history(id));
-    let history = history.map_err(|error| CliError::Request(error.into()))?;
+    let history = candidate.scope.store.snapshot(|snapshot| snapshot.history(id))?;
     let memory = candidate.memory();
     if caller.json {
         write_json(&serde_json::json!({
@@ -98,9 +87,8 @@ fn show_history(caller: Caller<'_>, scope: &str, id: &str) -> Result<ExitCode, C
             "history": history,
         }))?;
     } else {
-        let screen = Screen::of_output();
         let head = format!("{}  {scope}  {}  {}\n", memory.id, memory.status, memory.title);
-        write_plain(&(head + &render::history(&history, &screen)))?;
+        write_plain(&(head + &render::history(&history, &Screen::of_output())))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -112,11 +100,15 @@ fn resolve_typed(
     last: Option<&LastQuery>,
     service: &Service,
 ) -> Result<String, CliError> {
-    if let Some((last, hit)) = last.and_then(|last| Some((last, numbered_result(typed, last)?))) {
+    let address = |scope: &str, id: &str| {
+        Address::Memory { scope: scope.to_owned(), id: id.to_owned() }.to_string()
+    };
+    if let Some(last) = last
+        && let Some(hit) = numbered_result(typed, last)
+    {
         // A result that the query showed can be opened.
         request.status = request.status.or(last.request.status);
-        let (name, id) = (hit.scope.clone(), hit.id.clone());
-        return Ok(Address::Memory { scope: name, id }.to_string());
+        return Ok(address(&hit.scope, &hit.id));
     }
     // A small number that is not a result can only be an id. As a prefix it would match too many.
     if is_number(typed) {
@@ -128,15 +120,12 @@ fn resolve_typed(
     let found = service.ids_with_prefix(typed, scope, filter).unwrap_or_default();
     match found.matches.as_slice() {
         [] => Ok(typed.to_owned()),
-        [one] if found.total == 1 => {
-            let (scope, id) = (one.scope.clone(), one.id.clone());
-            Ok(Address::Memory { scope, id }.to_string())
-        }
+        [one] if found.total == 1 => Ok(address(&one.scope, &one.id)),
         _ => Err(CliError::AmbiguousId { typed: typed.to_owned(), found }),
     }
 }
 
-pub fn numbered_result<'a>(typed: &str, last: &'a LastQuery) -> Option<&'a ack_api::Also> {
+pub fn numbered_result<'a>(typed: &str, last: &'a LastQuery) -> Option<&'a Also> {
     let number: usize = typed.parse().ok().filter(|_| is_number(typed))?;
     last.hits.get(number.checked_sub(1)?)
 }
@@ -146,12 +135,11 @@ fn is_number(typed: &str) -> bool {
 }
 
 fn explain_number(error: Error, ids: &[String], known: bool) -> CliError {
-    let number = ids.iter().find(|id| is_number(id));
-    match (&error, number) {
-        (Error::MemoryNotFound { id, .. }, Some(number)) if number == id => {
-            CliError::NoSuchNumber { number: number.clone(), known }
+    match error {
+        Error::MemoryNotFound { id, .. } if ids.iter().find(|id| is_number(id)) == Some(&id) => {
+            CliError::NoSuchNumber { number: id, known }
         }
-        _ => error.into(),
+        error => error.into(),
     }
 }
 

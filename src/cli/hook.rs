@@ -2,41 +2,38 @@
 //! on standard error, and the exit code is 0. If a session starts without memories because of it,
 //! the user reads the line in the session, too.
 
-pub mod preview;
 mod session_files;
 
-use self::session_files::SessionFiles;
-use crate::offer::Offer;
-use ack_api::{Diagnostic, ErrorCode};
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
+use jiff::Timestamp;
+use serde_json::json;
+
+use self::session_files::SessionFiles;
 use super::args::{Global, HookArgs};
-use super::command;
 use super::connect::settings_call_hook;
-use super::error_report::report;
-use super::output::{write_err, write_out};
+use super::error::CliError;
+use super::output::{report, write_err, write_json, write_out, write_plain};
+use super::render::{count, grouped};
 use super::scopes::team::invitation;
-use super::settings::{inputs, load};
-use crate::cli::error::CliError;
-use crate::hook;
+use super::settings::{config, inputs, load};
+use super::{CloseOnDrop, command, progress};
 use crate::hook::file::takes_text;
 use crate::hook::wire::{Event, HookEvent, Host, Output, SessionOrigin};
+use crate::hook::{self, SessionStart};
+use crate::offer::Offer;
 use crate::toolset::Toolset;
-use ack_api::text;
+use ack_api::{Diagnostic, ErrorCode, text};
 use ack_connect::Client;
 use ack_service::config::{Config, Source};
 use ack_service::scope::ScopeError;
 use ack_service::{Error, Service};
-use jiff::Timestamp;
 
-/// How long a host may take to send the event.
 const INPUT_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long the answer may take.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
-/// Maximum characters of the reason why there are no memories.
 const MAX_REASON_CHARS: usize = 300;
 /// Maximum bytes of an event. The rest is read and dropped, so that the host's write does not fail.
 const MAX_EVENT_BYTES: u64 = 4 << 20;
@@ -44,7 +41,7 @@ const MAX_EVENT_BYTES: u64 = 4 << 20;
 pub fn run(global: &Global, args: &HookArgs) {
     if args.event == HookEvent::SessionStart && std::io::stdin().is_terminal() {
         // A person looks: no host sends an event.
-        if let Err(error) = preview::show(global, args.client) {
+        if let Err(error) = preview(global, args.client) {
             report(&error, global.json);
         }
         return;
@@ -52,24 +49,24 @@ pub fn run(global: &Global, args: &HookArgs) {
     // A panic message would be more than the one allowed line.
     std::panic::set_hook(Box::new(|_| {}));
     let (moment, host, plugin) = (args.event, args.client, args.plugin);
-    let mut event = Event::unknown(host, moment);
-    let mut error_text = None;
-    match read_input() {
-        Ok(bytes) if bytes.trim_ascii().is_empty() => {}
-        Ok(bytes) => match Event::read(&bytes, host, moment) {
-            Ok(read) => event = read,
-            Err(reason) => error_text = Some(reason),
-        },
-        Err(reason) => error_text = Some(reason),
-    }
-    let request = (global.clone(), event.clone());
-    let answered = match run_within(ANSWER_TIMEOUT, move || answer(&request.0, &request.1, plugin))
-    {
+    let unknown = Event::unknown(host, moment);
+    let read = read_input().and_then(|bytes| match bytes.trim_ascii() {
+        [] => Ok(unknown.clone()),
+        _ => Event::read(&bytes, host, moment),
+    });
+    let (event, mut error_text) = match read {
+        Ok(event) => (event, None),
+        Err(reason) => (unknown, Some(reason)),
+    };
+    let (settings, asked) = (global.clone(), event.clone());
+    let answered = match run_within(ANSWER_TIMEOUT, move || answer(&settings, asked, plugin)) {
         Ok(Ok(output)) => output,
         Ok(Err(error)) => {
             let text = error.body_for(&command::SHELL).in_words();
             let output = match error {
-                CliError::Request(error) if has_no_memories(&error) => None,
+                // A session misses nothing whose user has set up no memories. A root that was named
+                // and is not there is missed.
+                CliError::Request(Error::Scope(ScopeError::NoScopes { .. })) => None,
                 _ => without_memories(&event, &text),
             };
             error_text = Some(text);
@@ -88,13 +85,6 @@ pub fn run(global: &Global, args: &HookArgs) {
     }
 }
 
-/// Whether a session misses nothing, because its user has set up no memories. A root that was named
-/// and is not there is missed.
-const fn has_no_memories(error: &Error) -> bool {
-    matches!(error, Error::Scope(ScopeError::NoScopes { .. }))
-}
-
-/// Tells the user of a session that starts without memories why.
 fn without_memories(event: &Event, reason: &str) -> Option<Output> {
     if event.moment != HookEvent::SessionStart || event.origin == SessionOrigin::Subagent {
         return None;
@@ -103,38 +93,33 @@ fn without_memories(event: &Event, reason: &str) -> Option<Output> {
     event.with_message(None, &format!("ack-memory: no memories in this session: {reason}"))
 }
 
-/// Prints one line on standard error.
 pub fn print_error(message: &str) {
     let message = text::line(message, MAX_REASON_CHARS);
     write_err(&format!("ack-memory hook: {message}\n"));
 }
 
-fn answer(global: &Global, event: &Event, plugin: bool) -> Result<Option<Output>, CliError> {
-    let files = match unseen_files(event) {
-        Some(files) => files,
-        None => return Ok(None),
+fn answer(global: &Global, mut event: Event, plugin: bool) -> Result<Option<Output>, CliError> {
+    let Some(files) = unseen_files(&event) else {
+        return Ok(None);
     };
     let mut config = match load(global) {
         Ok(config) => config,
         // The other hook says so.
         Err(_)
             if Config::without_file(inputs(global)?)
-                .is_ok_and(|config| another_answers(&config, event, plugin)) =>
+                .is_ok_and(|config| another_answers(&config, &event, plugin)) =>
         {
             return Ok(None);
         }
         Err(error) => return Err(error),
     };
     // A folder from the command line takes precedence over the host's.
-    let mut event = event.clone();
     if matches!(config.project.source, Source::Flag(_)) {
         event.folder = None;
         event.other_folders.clear();
     }
-    if let Some(folder) =
-        event.folder.as_ref().map(PathBuf::from).filter(|folder| folder.is_absolute())
-    {
-        config.project.value = folder;
+    if let Some(folder) = event.folder.as_ref().filter(|folder| Path::new(folder).is_absolute()) {
+        config.project.value = folder.into();
         let others = event.other_folders.iter().map(PathBuf::from);
         config.other_folders = others.filter(|folder| folder.is_absolute()).collect();
     }
@@ -157,16 +142,18 @@ fn answer(global: &Global, event: &Event, plugin: bool) -> Result<Option<Output>
             hook::file::pre_tool_use(service, surface.as_ref(), &event, &files)
         }
         HookEvent::ToolFailure => {
+            let agent = event.agent.as_deref().unwrap_or_default();
             let is_new = |memory: &str| {
-                let agent = event.agent.as_deref().unwrap_or_default();
-                let shown = session_files(&event)
-                    .and_then(|files| files.claim(&format!("failure\0{agent}\0{memory}")).ok());
-                shown.unwrap_or(false)
+                let name = format!("failure\0{agent}\0{memory}");
+                session_files(&event).is_some_and(|files| files.claim(&name).unwrap_or(false))
             };
             hook::failure::tool_failure(service, surface.as_ref(), &event, is_new)
         }
     };
-    let invitation = invited(service, &event);
+    // A line for the person whose session starts in a clone that has not joined.
+    let is_begun = event.moment == HookEvent::SessionStart && event.is_first;
+    let invite = || invitation(&service.config, &service.registry.discover().scopes);
+    let invitation = is_begun.then(invite).flatten();
     service.close();
     match (output, invitation) {
         (Ok(output), Some(line)) => Ok(event.with_message(output, &line)),
@@ -178,17 +165,10 @@ fn answer(global: &Global, event: &Event, plugin: bool) -> Result<Option<Output>
     }
 }
 
-/// A line for the person whose session starts in a clone that has not joined.
-fn invited(service: &Service, event: &Event) -> Option<String> {
-    let starts = event.moment == HookEvent::SessionStart && event.is_first;
-    starts.then(|| invitation(&service.config, &service.registry.discover().scopes))?
-}
-
 /// The tools as `config.toml` names them.
 fn surface(config: &Config) -> Option<Toolset> {
-    let named = config.file.is_some();
-    let offer = named.then(|| Offer::load(config, None, &|_| None));
-    offer.and_then(Result::ok).map(|offer| offer.toolset)
+    config.file.as_ref()?;
+    Some(Offer::load(config, None, &|_| None).ok()?.toolset)
 }
 
 /// Whether the same session calls another hook of ours: the plugin's and one in Claude Code's
@@ -210,47 +190,43 @@ fn session_files(event: &Event) -> Option<SessionFiles> {
 /// none, so that nothing else is read. A fresh session sees them again. Without a session id, or a
 /// place to store it, nothing is shown, because it would be shown at every call.
 fn unseen_files(event: &Event) -> Option<Vec<String>> {
-    let session = || session_files(event);
     match event.moment {
-        HookEvent::UserPrompt => Some(Vec::new()),
-        HookEvent::ToolFailure => event.failed_command.as_ref().map(|_| Vec::new()),
+        HookEvent::ToolFailure if event.failed_command.is_none() => return None,
+        HookEvent::UserPrompt | HookEvent::ToolFailure => {}
         HookEvent::SessionStart => {
-            if let Some(session_files) = session().filter(|_| event.origin == SessionOrigin::Fresh)
-            {
-                session_files.forget();
+            if event.origin == SessionOrigin::Fresh {
+                session_files(event).iter().for_each(SessionFiles::forget);
             }
-            Some(Vec::new())
         }
         HookEvent::PreToolUse => {
-            let files = event.files.iter().filter(|_| takes_text(event.host));
-            let session_files = session()?;
-            let folder = event.folder.as_deref().unwrap_or_default();
-            let new = |file: &&String| {
-                let file = Path::new(folder).join(file);
+            let session_files = session_files(event).filter(|_| takes_text(event.host))?;
+            let folder = Path::new(event.folder.as_deref().unwrap_or_default());
+            let is_new = |file: &&String| {
+                let file = folder.join(file);
                 session_files.claim(&file.to_string_lossy()).unwrap_or(false)
             };
-            let files: Vec<String> = files.filter(new).cloned().collect();
-            Some(files).filter(|files| !files.is_empty())
+            let files: Vec<String> = event.files.iter().filter(is_new).cloned().collect();
+            return Some(files).filter(|files| !files.is_empty());
         }
     }
+    Some(Vec::new())
 }
 
-/// Reads standard input, within the time limit.
 fn read_input() -> Result<Vec<u8>, String> {
     if std::io::stdin().is_terminal() {
         return Ok(Vec::new());
     }
-    let (send, receive) = channel();
-    std::thread::spawn(move || {
+    let read = run_within(INPUT_TIMEOUT, || {
         let mut input = std::io::stdin().lock();
         let mut bytes = Vec::new();
         let read = input.by_ref().take(MAX_EVENT_BYTES).read_to_end(&mut bytes);
         let _ = std::io::copy(&mut input, &mut std::io::sink());
-        let _ = send.send(read.map(|_| bytes).map_err(|error| format!("standard input: {error}")));
+        read.map(|_| bytes)
     });
-    wait(&receive, INPUT_TIMEOUT)
-        .map_err(|_| "standard input was not closed in time".to_owned())
-        .flatten()
+    match read {
+        Ok(read) => read.map_err(|error| format!("standard input: {error}")),
+        Err(_) => Err("standard input was not closed in time".to_owned()),
+    }
 }
 
 /// The result of some work, unless it takes too long or panics.
@@ -262,12 +238,56 @@ fn run_within<T: Send + 'static>(
     std::thread::spawn(move || {
         let _ = send.send(work());
     });
-    wait(&receive, time)
-}
-
-fn wait<T>(receive: &Receiver<T>, time: Duration) -> Result<T, &'static str> {
     receive.recv_timeout(time).map_err(|error| match error {
         RecvTimeoutError::Timeout => "it took too long and was cancelled",
         RecvTimeoutError::Disconnected => "internal error",
     })
+}
+
+/// What a new session would start with, for a person.
+pub fn preview(global: &Global, host: Option<Host>) -> Result<(), CliError> {
+    let config = config(global)?;
+    let surface = surface(&config);
+    let event = Event::unknown(host, HookEvent::SessionStart);
+    let service = CloseOnDrop(Service::new(config).without_bucket_wait().leak());
+    let start = progress::while_reading(|| {
+        hook::session_start(service.0, surface.as_ref(), &event, Timestamp::now())
+    })?;
+    let output = start.output.as_ref();
+    let text = output.and_then(Output::text).unwrap_or_default();
+    let message = output.and_then(Output::message);
+    if global.json {
+        let sources = start.by_scope(text).into_iter().map(|(scope, (memories, tokens))| {
+            json!({ "scope": scope, "memories": memories, "tokens": tokens })
+        });
+        return write_json(&json!({
+            "project": start.brief.context.project.name, "text": text, "message": message,
+            "tokens": text::tokens(text), "sources": sources.collect::<Vec<_>>(),
+        }));
+    }
+    let shown = message.map_or_else(String::new, |line| format!("\nyou see: {line}\n"));
+    let body = if text.is_empty() { String::new() } else { format!("\n{text}\n") };
+    write_plain(&format!("{}\n{body}{shown}", head(&start, text.trim())))
+}
+
+fn head(start: &SessionStart, text: &str) -> String {
+    let project = text::line(&start.brief.context.project.name, 80);
+    let total = text::tokens(text);
+    let sources = start.by_scope(text);
+    let memories: usize = sources.values().map(|(memories, _)| memories).sum();
+    if memories == 0 {
+        return format!("a new session in {project} starts without memories");
+    }
+    let of_memories: usize = sources.values().map(|(_, tokens)| tokens).sum();
+    let mut out = format!(
+        "a new session in {project} starts with {}: {} tokens",
+        count(memories as u64, "memory"),
+        grouped(total as u64)
+    );
+    for (scope, (memories, tokens)) in sources {
+        let (memories, tokens) = (count(memories as u64, "memory"), grouped(tokens as u64));
+        out += &format!("\n  {tokens:>6}  scope {scope}, {memories}");
+    }
+    let rest = grouped(total.saturating_sub(of_memories) as u64);
+    out + &format!("\n  {rest:>6}  what explains them")
 }

@@ -1,7 +1,5 @@
 //! `import`: the file, the progress bar and the report.
 
-use crate::cli::command::command;
-use ack_api::Hint;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -11,17 +9,16 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
 use super::args::ImportArgs;
+use super::error::CliError;
 use super::output::{write_err, write_json, write_plain};
 use super::render::{count, grouped, verb};
-use crate::cli::error::CliError;
 use crate::import::{ImportOptions, RefusedLine, check_name, run as import};
-use ack_connect::recogniser::{self, FoundStore, StoreKind, Support};
-use ack_service::Error;
+use ack_api::Hint;
+use ack_connect::recogniser::{self, StoreKind, Support};
 use ack_service::config::Config;
 use ack_service::scope::resolve::{check_usable, find};
 use ack_service::scope::{DATABASE_NAMES, Registry};
 
-/// How many refused lines to list. The rest are counted.
 const MAX_LISTED: usize = 20;
 
 pub fn run(
@@ -31,21 +28,14 @@ pub fn run(
     now: jiff::Timestamp,
 ) -> Result<(), CliError> {
     let Some(scope) = config.named_scope().map(|named| named.value.clone()) else {
-        return Err(CliError::Request(Error::InvalidArgument {
-            argument: "--scope".to_owned(),
-            value: "missing".to_owned(),
-            allowed: "the name of the scope to import into, new or existing".to_owned(),
-            nearest: Vec::new(),
-            example: Some(command("import memories.jsonl --scope my-project")),
-        }));
+        let allowed = "the name of the scope to import into, new or existing";
+        return Err(CliError::invalid("--scope", "missing", allowed)
+            .with_example("import memories.jsonl --scope my-project"));
     };
     let path = store_of(config, &scope)?;
     let (mut input, bar) = open(args)?;
-    let options = ImportOptions {
-        skip_refused: args.skip_refused,
-        update: args.update,
-        dry_run: args.dry_run,
-    };
+    let ImportArgs { skip_refused, update, dry_run, .. } = *args;
+    let options = ImportOptions { skip_refused, update, dry_run };
     let mut refused: Vec<RefusedLine> = Vec::new();
     let result = import(
         path,
@@ -77,7 +67,6 @@ pub fn run(
     ))
 }
 
-/// The database of a scope, which need not exist.
 fn store_of(config: &Config, scope: &str) -> Result<PathBuf, CliError> {
     let Some(known) = find(&Registry::new(config).discover().scopes, scope) else {
         check_name(scope)?;
@@ -96,7 +85,6 @@ fn store_of(config: &Config, scope: &str) -> Result<PathBuf, CliError> {
     Ok(known.store.path().to_owned())
 }
 
-/// Opens the lines to import, with a progress bar for them.
 fn open(args: &ImportArgs) -> Result<(Box<dyn BufRead>, ProgressBar), CliError> {
     let (input, bar): (Box<dyn BufRead>, _) = if args.file.as_os_str() == "-" {
         (Box::new(std::io::stdin().lock()), ProgressBar::new_spinner())
@@ -104,14 +92,20 @@ fn open(args: &ImportArgs) -> Result<(Box<dyn BufRead>, ProgressBar), CliError> 
         let io = CliError::io("read", &args.file);
         let file = File::open(&args.file).map_err(&io)?;
         let metadata = file.metadata().map_err(&io)?;
-        let known = recogniser::at(&args.file).filter(|found| found.kind != StoreKind::ImportLines);
+        let known = recogniser::at(&args.file).map(|found| found.kind);
+        let known = known.filter(|kind| *kind != StoreKind::ImportLines);
         if metadata.is_dir() || known.is_some() {
-            let what = known.as_ref().map_or("a folder", |found| found.kind.title());
-            let message = format!(
-                "{} is {what}, and `import` reads a file of JSON lines",
-                args.file.display()
-            );
-            let hint = known.map_or(Hint::advice(SCHEMA), |found| other_command(&found));
+            let (file, what) = (args.file.display(), known.map_or("a folder", StoreKind::title));
+            let message = format!("{file} is {what}, and `import` reads a file of JSON lines");
+            let hint = match known.map(StoreKind::support) {
+                Some(Support::Served) => {
+                    Hint::command("scopes add NAME --store PATH", "serves it in place")
+                }
+                Some(Support::Reference) => Hint::advice("hosts load this file themselves"),
+                Some(Support::Import) | None => {
+                    Hint::advice("schemas/import-line.json describes the lines")
+                }
+            };
             return Err(CliError::usage("FILE", message).with_hint(hint));
         }
         let bar = ProgressBar::new(metadata.len());
@@ -126,23 +120,10 @@ fn open(args: &ImportArgs) -> Result<(Box<dyn BufRead>, ProgressBar), CliError> 
     Ok((input, bar))
 }
 
-const SCHEMA: &str = "schemas/import-line.json describes the lines";
-
-/// What to do with a file that is something else.
-fn other_command(found: &FoundStore) -> Hint {
-    match found.kind.support() {
-        Support::Served => Hint::command("scopes add NAME --store PATH", "serves it in place"),
-        Support::Reference => Hint::advice("hosts load this file themselves"),
-        Support::Import => Hint::advice(SCHEMA),
-    }
-}
-
 fn refusals_text(refused: &[RefusedLine]) -> String {
-    let mut text: String = refused
-        .iter()
-        .take(MAX_LISTED)
-        .map(|refusal| format!("line {}: {}\n", refusal.line, refusal.reason))
-        .collect();
+    let listed = refused.iter().take(MAX_LISTED);
+    let mut text: String =
+        listed.map(|refusal| format!("line {}: {}\n", refusal.line, refusal.reason)).collect();
     if refused.len() > MAX_LISTED {
         text += &format!("and {} more\n", refused.len() - MAX_LISTED);
     }

@@ -1,28 +1,32 @@
-//! `index`: selects the scopes, shows the progress bar and prints the report.
+//! `index`: selects the scopes, shows the progress bar and prints the report. Also makes and updates
+//! tables after other commands (see `tables`).
 
-use ack_service::scope::ScopeError;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use indicatif::{ProgressState, ProgressStyle};
 
 use super::args::{EncoderName, IndexArgs};
+use super::command::command;
+use super::error::CliError;
 use super::output::{write_err, write_json, write_out};
-use super::progress;
 use super::render::{count, grouped, verb};
-use super::signals;
-use crate::cli::command::command;
-use crate::cli::error::CliError;
+use super::{progress, signals};
+use ack_connect::quoted;
 use ack_contextual::Contextual;
 use ack_lance::build::{BuildError, EncoderChoice, Options, Progress, Report, Target, build};
 use ack_lance::extent::Extent;
 use ack_service::Error;
 use ack_service::config::{Config, Setting};
 use ack_service::scope::resolve::{check_usable, find};
-use ack_service::scope::{Registry, Scope};
+use ack_service::scope::{Registry, Scope, ScopeError};
+use ack_store::open::FileState;
 
-/// How many scopes a message names.
 const MAX_NAMED: usize = 10;
+/// A scope with fewer memories gets no table by itself: looking at all of them takes no time, and a
+/// machine may have thousands of such scopes, one for each project.
+const MIN_MEMORIES: u64 = 10;
 
 pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), CliError> {
     let registry = Registry::new(config);
@@ -37,16 +41,11 @@ pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), CliError
         (None, true) => found.into_iter().filter(|scope| scope.remote.is_none()).collect(),
         (None, false) if found.len() == 1 => found,
         _ => {
-            return Err(CliError::Request(Error::InvalidArgument {
-                argument: match (&args.scope, &config.pinned) {
-                    (None, Some(_)) => "--pin".to_owned(),
-                    _ => "--scope".to_owned(),
-                },
-                value: if args.all { "given together with --all" } else { "missing" }.to_owned(),
-                allowed: format!("--all, or one scope by its name: {}", some_names(&found)),
-                nearest: Vec::new(),
-                example: Some(command("index --all")),
-            }));
+            let is_pinned = args.scope.is_none() && config.pinned.is_some();
+            let argument = if is_pinned { "--pin" } else { "--scope" };
+            let value = if args.all { "given together with --all" } else { "missing" };
+            let allowed = format!("--all, or one scope by its name: {}", some_names(&found));
+            return Err(CliError::invalid(argument, value, allowed).with_example("index --all"));
         }
     };
     let encoder = match args.encoder {
@@ -56,7 +55,13 @@ pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), CliError
     };
     let options = Options { dry_run: args.dry_run, rebuild: args.rebuild, encoder };
     if !args.dry_run {
-        say_how_to_continue(args.rebuild);
+        let again = match args.rebuild {
+            true => "Run `index` again, without `--rebuild`",
+            false => "Run the same command again",
+        };
+        say_if_interrupted(format!(
+            "\nInterrupted. {again}: it continues after the last completed step.\n"
+        ));
     }
     let mut failed = None;
     let mut reports = Vec::new();
@@ -84,7 +89,6 @@ pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), CliError
     failed.map_or(Ok(()), Err)
 }
 
-/// The names of the first few scopes.
 fn some_names(found: &[Arc<Scope>]) -> String {
     let names = found.iter().map(|scope| scope.name.as_str());
     let mut names: Vec<&str> = names.take(MAX_NAMED).collect();
@@ -95,19 +99,58 @@ fn some_names(found: &[Arc<Scope>]) -> String {
 }
 
 /// Makes Ctrl-C say that the work is not lost.
-fn say_how_to_continue(is_rebuild: bool) {
-    let note = if is_rebuild {
-        "\nInterrupted. Run `index` again, without `--rebuild`: it continues after the last completed step.\n"
-    } else {
-        "\nInterrupted. Run the same command again: it continues after the last completed step.\n"
-    };
+fn say_if_interrupted(note: String) {
     signals::on_interrupt(move || {
-        write_err(note);
+        write_err(&note);
         signals::end_by_interrupt();
     });
 }
 
-/// The error for a scope that does not exist.
+pub fn states(config: &Config) -> HashMap<String, FileState> {
+    let scopes = Registry::new(config).discover().scopes;
+    let state = |scope: &Arc<Scope>| Some((scope.name.clone(), scope.store.file_state().ok()?));
+    scopes.iter().filter_map(state).collect()
+}
+
+/// Makes or updates the table of each scope whose store is not in the state that is known.
+pub fn refresh(config: &Config, known: &HashMap<String, FileState>) {
+    let registry = Registry::new(config);
+    let options = Options { dry_run: false, rebuild: false, encoder: EncoderChoice::Usual };
+    for scope in registry.discover().scopes {
+        let Ok(state) = scope.store.file_state() else {
+            continue;
+        };
+        if known.get(&scope.name) == Some(&state) || !is_worth_a_table(&scope) {
+            continue;
+        }
+        say_if_interrupted(format!(
+            "\nInterrupted while making a vector table. Searches find everything without it, and \
+             `{}` goes on with it.\n",
+            command("index --all")
+        ));
+        if let Err(error) = index_scope(&scope, config.resident.value as usize, options) {
+            write_err(&format!(
+                "note: {error}; searches find everything without a vector table, and `{}` tries \
+                 again\n",
+                command(&format!("index --scope {}", quoted(&scope.name))),
+            ));
+        }
+    }
+    registry.close();
+}
+
+/// Whether a scope has a table, which has to follow its store, or enough memories for one. The table
+/// of a scope in a bucket comes from the bucket.
+fn is_worth_a_table(scope: &Scope) -> bool {
+    if scope.remote.is_some() || scope.problem.is_some() {
+        return false;
+    }
+    let count = || scope.store.snapshot(|snapshot| snapshot.counts_by_id());
+    scope.lance_folder().exists()
+        || count()
+            .is_ok_and(|counts| counts.approved + counts.promoted + counts.staging >= MIN_MEMORIES)
+}
+
 fn missing(
     config: &Config,
     args: &IndexArgs,
@@ -126,7 +169,7 @@ fn missing(
 }
 
 /// Brings the vector table of a scope up to date, with a progress bar.
-pub fn index_scope(scope: &Scope, resident: usize, options: Options) -> Result<Report, CliError> {
+fn index_scope(scope: &Scope, resident: usize, options: Options) -> Result<Report, CliError> {
     check_usable(scope)?;
     if scope.remote.is_some() {
         let message =
@@ -160,7 +203,6 @@ pub fn index_scope(scope: &Scope, resident: usize, options: Options) -> Result<R
     })
 }
 
-/// The small transformer inside the binary.
 fn contextual() -> Result<&'static Contextual, CliError> {
     let damaged = || Error::Internal {
         operation: "index".to_owned(),
@@ -175,10 +217,8 @@ fn report_text(report: &Report, dry_run: bool) -> String {
     } else {
         (verb(report.added as u64, "was", "were"), "rebuilt")
     };
-    let rebuilt = match &report.rebuild_reason {
-        Some(why) => format!("; {was_rebuilt}: {why}"),
-        None => String::new(),
-    };
+    let why = report.rebuild_reason.as_ref();
+    let rebuilt = why.map_or_else(String::new, |why| format!("; {was_rebuilt}: {why}"));
     let encoder = if report.contextual { "; contextual vectors" } else { "" };
     format!(
         "{}: {} {done} added, {} removed, {} {} unchanged{encoder}{rebuilt}\n",
@@ -190,7 +230,6 @@ fn report_text(report: &Report, dry_run: bool) -> String {
     )
 }
 
-/// Rows per second, without a fraction.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ack_api::{Also, QueryRequest};
 use jiff::Timestamp;
@@ -17,13 +17,12 @@ use ack_sys::{files, text_file};
 const EXPIRY_SECONDS: i64 = 24 * 3_600;
 const MAX_BYTES: u64 = 1 << 20;
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct LastQuery {
-    /// The time, in seconds since 1970.
+    /// In seconds since 1970.
     pub at: i64,
     pub request: QueryRequest,
     pub long: bool,
-    /// Where the next page begins.
     pub next: Option<String>,
     /// The results shown on all pages so far.
     pub hits: Vec<Also>,
@@ -38,7 +37,9 @@ pub struct LastQueryStore {
 impl LastQueryStore {
     /// The place for this terminal; `None` without a terminal or a home folder.
     pub fn of(config: &Config) -> Option<Self> {
-        let terminal = terminal_device()?;
+        // The terminal of this command, even if its output goes elsewhere.
+        let streams: [&dyn AsFd; 3] = [&std::io::stdout(), &std::io::stderr(), &std::io::stdin()];
+        let terminal = streams.into_iter().find_map(|stream| ttyname(stream.as_fd()).ok())?;
         let folders = directories::ProjectDirs::from("", "", "ack-memory")?;
         let folder = folders.cache_dir().join("last-query");
         let root = config.db.as_ref().unwrap_or(&config.root);
@@ -49,40 +50,26 @@ impl LastQueryStore {
     }
 
     pub fn last(&self, now: Timestamp) -> Option<LastQuery> {
-        let metadata = fs::symlink_metadata(&self.path).ok()?;
-        if !metadata.is_file() || metadata.len() > MAX_BYTES {
-            return None;
-        }
-        let recall: LastQuery = serde_json::from_slice(&fs::read(&self.path).ok()?).ok()?;
+        let content =
+            files::read(&self.path, MAX_BYTES).ok().filter(|_| !self.path.is_symlink())?;
+        let recall: LastQuery = serde_json::from_slice(&content).ok()?;
         (0..EXPIRY_SECONDS).contains(&(now.as_second() - recall.at)).then_some(recall)
     }
 
     /// Stores a query and removes expired ones. Returns whether it was stored.
     pub fn keep(&self, recall: &LastQuery) -> bool {
-        let Some(folder) = self.path.parent() else {
-            return false;
-        };
-        let result = files::make_private(folder)
-            .and_then(|()| Ok(serde_json::to_string(recall)?))
-            .and_then(|text| text_file::replace(&self.path, &text))
+        let folder = self.path.parent().unwrap_or(&self.path);
+        let text = serde_json::to_string(recall).unwrap_or_default();
+        let is_kept = files::make_private(folder)
+            .and_then(|()| text_file::replace(&self.path, &text))
             .is_ok();
-        remove_expired(folder, recall.at);
-        result
-    }
-}
-
-fn remove_expired(folder: &Path, now: i64) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let changed = entry.metadata().and_then(|metadata| metadata.modified());
-        let changed = changed.ok().and_then(|time| Timestamp::try_from(time).ok());
-        if changed.is_some_and(|changed| now - changed.as_second() > EXPIRY_SECONDS) {
-            let _ = fs::remove_file(entry.path());
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let changed = entry.metadata().and_then(|metadata| metadata.modified());
+            let changed = changed.ok().and_then(|time| Timestamp::try_from(time).ok());
+            if changed.is_some_and(|changed| recall.at - changed.as_second() > EXPIRY_SECONDS) {
+                let _ = fs::remove_file(entry.path());
+            }
         }
+        is_kept
     }
-}
-
-/// The terminal of this command, even if its output goes elsewhere.
-fn terminal_device() -> Option<PathBuf> {
-    let of = |stream: &dyn AsFd| ttyname(stream.as_fd()).ok();
-    of(&std::io::stdout()).or_else(|| of(&std::io::stderr())).or_else(|| of(&std::io::stdin()))
 }

@@ -1,12 +1,17 @@
-//! Writes to the terminal: text that is safe to print, and JSON.
+//! Writes to the terminal: answers and errors, as JSON or as text that is safe to print.
 
 use std::io::Write;
 
-use ack_api::text;
+use ack_api::{ContextResponse, Diagnostic, NoteKind, text};
 use serde::Serialize;
-use serde_json::Value;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 
+use super::args::Global;
 use super::error::CliError;
+use super::screen::Screen;
+use super::{command, render};
+use ack_service::Error;
 
 /// Writes to standard output. A closed pipe (`| head`) is not an error.
 pub(super) fn write_out(text: &str) -> Result<(), CliError> {
@@ -43,4 +48,57 @@ pub(super) fn write_json<A: Serialize>(answer: &A) -> Result<(), CliError> {
     let mut safe = serde_json::to_value(answer).unwrap_or_default();
     text::clean_json(&mut safe);
     write_out(&(serde_json::to_string_pretty(&safe).unwrap_or_default() + "\n"))
+}
+
+/// Prints an answer: the tools' JSON, or text for people.
+pub(super) fn print<A: Serialize + DeserializeOwned>(
+    answer: &A,
+    global: &Global,
+    render: impl FnOnce(&A, &Screen) -> String,
+) -> Result<(), CliError> {
+    if global.json {
+        return write_json(answer);
+    }
+    write_out(&render(&make_printable(answer, global)?, &Screen::of_output()))
+}
+
+/// An answer with texts that are safe to print. With `--quiet`, most notes are left out.
+pub(super) fn make_printable<A: Serialize + DeserializeOwned>(
+    answer: &A,
+    global: &Global,
+) -> Result<A, CliError> {
+    let mut safe = serde_json::to_value(answer).unwrap_or_default();
+    let notes = safe.get_mut("notes").and_then(Value::as_array_mut);
+    if let Some(notes) = notes.filter(|_| global.quiet) {
+        // Keep the notes that distinguish near matches from real ones.
+        let nearest = [NoteKind::NoWordMatches, NoteKind::NothingCertain].map(|kind| json!(kind));
+        notes.retain(|note| note.get("kind").is_some_and(|kind| nearest.contains(kind)));
+    }
+    text::clean_json(&mut safe);
+    let safe = serde_json::from_value(safe).map_err(|error| Error::Internal {
+        operation: "the answer".to_owned(),
+        message: error.to_string(),
+    })?;
+    Ok(safe)
+}
+
+/// An answer without the tags that have a meaning for hosts, because it is inserted into
+/// conversations unchanged.
+pub(super) fn untagged(answer: ContextResponse) -> ContextResponse {
+    let mut value = serde_json::to_value(&answer).unwrap_or_default();
+    text::untag(&mut value);
+    serde_json::from_value(value).unwrap_or(answer)
+}
+
+/// Writes an error to standard error, with a hint that names this program as it was started.
+pub(super) fn report(error: &CliError, json: bool) {
+    let body = error.body_for(&command::SHELL);
+    let text = if json {
+        serde_json::to_string_pretty(&body).unwrap_or_default() + "\n"
+    } else {
+        let screen = Screen::of_errors();
+        render::error(&body, &screen) + &error.candidates(&screen)
+    };
+    // The text is styled already, and quoted words in it are safe.
+    let _ = anstream::stderr().lock().write_all(text.as_bytes());
 }

@@ -39,14 +39,11 @@ impl Program {
             ProgramOrigin::Runner(runner) => &[runner, PIPX],
             ProgramOrigin::UnknownCache => &[],
         };
-        let on_path =
-            runners.iter().find_map(|runner| Some((program_on_path(runner.program)?, *runner)));
-        match on_path {
-            Some((path, runner)) => {
-                Ok(Self { path, name: Some(runner.program), runner: Some(runner) })
-            }
-            None => Err(ConnectError::Cache { path: running }),
-        }
+        let on_path = |runner: &Runner| {
+            let path = program_on_path(runner.program)?;
+            Some(Self { path, name: Some(runner.program), runner: Some(*runner) })
+        };
+        runners.iter().find_map(on_path).ok_or(ConnectError::Cache { path: running })
     }
 }
 
@@ -67,9 +64,8 @@ pub fn program_on_path(name: &str) -> Option<PathBuf> {
 }
 
 fn programs_on_path(name: &str) -> impl Iterator<Item = PathBuf> {
-    let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
     let folders = std::env::var_os("PATH").unwrap_or_default();
     let paths: Vec<PathBuf> =
-        std::env::split_paths(&folders).map(|folder| folder.join(&name)).collect();
+        std::env::split_paths(&folders).map(|folder| folder.join(name)).collect();
     paths.into_iter().filter(|path| path.is_absolute() && path.is_file())
 }

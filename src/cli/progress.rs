@@ -9,12 +9,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::args::Global;
 
-/// How long work may take before a message appears.
 const MESSAGE_DELAY: Duration = Duration::from_millis(500);
 /// Whether to show nothing, because of `--quiet` or `--verbose`.
 static IS_SILENT: AtomicBool = AtomicBool::new(false);
 
-/// Reads the flags that silence progress messages.
 pub fn set_silence(global: &Global) {
     IS_SILENT.store(global.quiet || global.verbose, Ordering::Relaxed);
 }

@@ -3,16 +3,15 @@
 //! What was typed before it appeared is dropped, and what is typed behind an answer does not reach
 //! the shell.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::sys::termios::{FlushArg, tcflush};
 
+use super::output::write_err;
 use super::render::{PLAIN, block};
 use super::screen::Screen;
-use ack_api::text;
 
-/// Whether a question waits for its answer.
 static IS_ASKING: AtomicBool = AtomicBool::new(false);
 /// Whether this process reads what is typed at the terminal.
 static READS: AtomicBool = AtomicBool::new(false);
@@ -20,11 +19,10 @@ static READS: AtomicBool = AtomicBool::new(false);
 /// Ends the line of a question that is left with Ctrl+C.
 pub fn end_line() {
     if IS_ASKING.load(Ordering::Relaxed) {
-        write_error("\n");
+        write_err("\n");
     }
 }
 
-/// From now on, this process reads what is typed.
 pub fn begin_reading() {
     READS.store(true, Ordering::Relaxed);
 }
@@ -36,7 +34,6 @@ pub fn leave_nothing() {
     }
 }
 
-/// Whether there is a user who can see and answer a question.
 pub fn is_possible() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
@@ -64,14 +61,14 @@ fn ask(question: &str, answers: &[(char, &str)], default: char) -> Option<char> 
 }
 
 fn read_answer(question: &str, answers: &[(char, &str)], default: char) -> Option<char> {
-    let prompt = format!("{} [{}] ", text::safe(question), letters(answers, default));
-    write_error(&prompt);
+    let prompt = format!("{question} [{}] ", letters(answers, default));
+    write_err(&prompt);
     loop {
         let mut typed = String::new();
         // What is not UTF-8 is no answer.
         match std::io::stdin().read_line(&mut typed) {
             Ok(0) => {
-                write_error("\n");
+                write_err("\n");
                 return None;
             }
             Ok(_) if typed.trim().is_empty() => return Some(default),
@@ -84,7 +81,7 @@ fn read_answer(question: &str, answers: &[(char, &str)], default: char) -> Optio
         if letter.is_some() {
             return letter;
         }
-        write_error(&format!("    {}\n{prompt}", allowed(answers, default)));
+        write_err(&format!("    {}\n{prompt}", allowed(answers, default)));
     }
 }
 
@@ -96,21 +93,12 @@ fn answer(answers: &[(char, &str)], typed: &str) -> Option<char> {
     answers.iter().find(is_meant).map(|(letter, _)| *letter)
 }
 
-fn write_error(text: &str) {
-    let mut error = anstream::stderr().lock();
-    let _ = error.write_all(text.as_bytes());
-    let _ = error.flush();
-}
-
 /// `R/t/s`: the default in upper case, unless upper case has a meaning of its own.
 fn letters(answers: &[(char, &str)], default: char) -> String {
     let has_capitals = answers.iter().any(|(letter, _)| letter.is_uppercase());
-    let shown = answers.iter().map(|(letter, _)| {
-        if *letter == default && !has_capitals {
-            letter.to_ascii_uppercase().to_string()
-        } else {
-            letter.to_string()
-        }
+    let shown = answers.iter().map(|(letter, _)| match *letter {
+        letter if letter == default && !has_capitals => letter.to_ascii_uppercase().to_string(),
+        letter => letter.to_string(),
     });
     shown.collect::<Vec<_>>().join("/")
 }
@@ -127,27 +115,4 @@ fn allowed(answers: &[(char, &str)], default: char) -> String {
 /// Indented text for people, wrapped if standard error is a terminal.
 pub fn wrapped(indent: &str, text: &str) -> String {
     block(&Screen::of_errors(), text, (indent, indent), PLAIN)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_letter_or_a_word_is_an_answer() {
-        let answers = [('r', "review first"), ('t', "trust"), ('s', "skip")];
-        for (typed, expected) in [
-            ("r", Some('r')),
-            ("trust", Some('t')),
-            ("review first", Some('r')),
-            ("skip", Some('s')),
-            ("tr", None),
-            ("x", None),
-        ] {
-            assert_eq!(answer(&answers, typed), expected, "{typed}");
-        }
-        assert_eq!(letters(&answers, 'r'), "R/t/s");
-        let shown = "r or Enter: review first, t: trust, s: skip";
-        assert_eq!(allowed(&answers, 'r'), shown);
-    }
 }

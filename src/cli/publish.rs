@@ -16,21 +16,27 @@ use serde_json::json;
 use super::args::PublishArgs;
 use super::command::command;
 use super::output::{json_with, write_json, write_plain};
+use super::prompt;
+use super::render::{count, verb};
 use super::scopes::{add, set};
-use super::{prompt, render};
 use crate::cli::error::CliError;
 use ack_connect::{quoted, quoted_path};
 use ack_desk::publish::{self, HeldItem, PublishError, PublishItem, PublishOptions, PublishPlan};
-use ack_service::config::{Config, FULL_BUILD};
+use ack_service::config::Config;
 use ack_service::scope::Registry;
 use ack_service::scope::resolve::check_usable;
 
-const HAS_BUCKETS: bool = cfg!(feature = "bucket");
 const MAX_LISTED: usize = 20;
 
 pub fn run(config: &Config, args: &PublishArgs, json: bool) -> Result<(), CliError> {
-    if let Some(address) = args.to.as_ref().filter(|_| !HAS_BUCKETS) {
-        return Err(light_build(address));
+    #[cfg(not(feature = "bucket"))]
+    if let Some(address) = &args.to {
+        let address = ack_api::text::line(address, 200);
+        let message =
+            format!("this is the light build, which cannot publish to a bucket ({address})");
+        let build = ack_service::config::FULL_BUILD;
+        let hint = format!("{build}; this one publishes to a folder: `--to-folder DIR`");
+        return Err(CliError::usage("--to", message).with_hint(hint));
     }
     let scopes = Registry::new(config).discover().scopes;
     let scope = &set::find_scope(&scopes, &args.scope)?;
@@ -41,25 +47,20 @@ pub fn run(config: &Config, args: &PublishArgs, json: bool) -> Result<(), CliErr
     }
     let folder = args.to_folder.as_deref().unwrap_or(Path::new("."));
     let folder = add::absolute(config, folder)?;
-    let options = PublishOptions {
-        skip_held: args.skip_held,
-        overwrite: args.overwrite,
-        only_promoted: args.only_promoted,
-        today: utc_day(Timestamp::now()),
-    };
+    let PublishArgs { skip_held, overwrite, only_promoted, .. } = *args;
+    let today = utc_day(Timestamp::now());
+    let options = PublishOptions { skip_held, overwrite, only_promoted, today };
     let plan = publish::plan(scope, &folder, options)?;
     if !json {
         write_plain(&plan_text(&plan))?;
     }
-    let question = "Write these files?";
-    let writes = !plan.is_empty() && !args.dry_run && confirms(args, json, question);
+    let writes = !plan.is_empty() && !args.dry_run && confirms(args, json, "Write these files?");
     if writes {
         plan.write()?;
     }
     let commands = if plan.is_empty() { Vec::new() } else { git_commands(&plan) };
     if json {
-        let done = json!({ "written": writes, "commands": commands });
-        return write_json(&json_with(&plan, done));
+        return write_json(&json_with(&plan, json!({ "written": writes, "commands": commands })));
     }
     if !writes {
         let why = if plan.is_empty() {
@@ -75,24 +76,13 @@ pub fn run(config: &Config, args: &PublishArgs, json: bool) -> Result<(), CliErr
     write_plain(&format!("written; next, run:\n{next}"))
 }
 
-/// The error of the light build, which publishes only to folders.
-fn light_build(address: &str) -> CliError {
-    let address = ack_api::text::line(address, 200);
-    let message = format!("this is the light build, which cannot publish to a bucket ({address})");
-    let hint = format!("{FULL_BUILD}; this one publishes to a folder: `--to-folder DIR`");
-    CliError::usage("--to", message).with_hint(hint)
-}
-
-/// Whether to continue: the flag or the user says so.
 fn confirms(args: &PublishArgs, json: bool, question: &str) -> bool {
     args.yes || !json && prompt::is_possible() && prompt::confirm(question)
 }
 
 fn plan_text(plan: &PublishPlan) -> String {
     let lines = |items: &[PublishItem], why: &str| {
-        let lines = items.iter();
-        let lines = lines.map(|item| format!("{} ({}){why}", item.path.display(), item.id));
-        lines.collect()
+        items.iter().map(|item| format!("{} ({}){why}", item.path.display(), item.id)).collect()
     };
     let edited = "; edited in the folder, and its memory changed too: --overwrite replaces it";
     let mut out = format!("scope {} to {}\n", plan.scope, plan.folder.display());
@@ -106,10 +96,7 @@ fn plan_text(plan: &PublishPlan) -> String {
         [("hold", &plan.held), ("look", &plan.warnings)],
         plan.unchanged,
     );
-    if plan.is_empty() {
-        out += &also_waiting_text(&plan.scope, plan.also_waiting);
-    }
-    out + &none_approved_text(&plan.scope, plan.waiting)
+    out + &waiting_text(&plan.scope, plan.is_empty(), plan.also_waiting, plan.waiting)
 }
 
 /// What is added, changed, removed and left, what is held back or should be looked at, and the
@@ -134,29 +121,34 @@ fn changes_text(
     )
 }
 
-/// That other memories wait for review, and the next step.
-fn also_waiting_text(scope: &str, waiting: usize) -> String {
+/// What waits for review, and the next step: `also_waiting` memories beside a plan that is empty, or
+/// `waiting` ones if none is approved.
+fn waiting_text(
+    scope: &str,
+    is_empty: bool,
+    also_waiting: usize,
+    waiting: Option<usize>,
+) -> String {
     let review = command(&format!("review --scope {}", quoted(scope)));
-    match waiting {
-        0 => String::new(),
-        1 => format!("1 memory waits for review: `{review}`\n"),
-        _ => format!("{} wait for review: `{review}`\n", render::count(waiting as u64, "memory")),
+    let waits = |number: usize| verb(number as u64, "waits", "wait");
+    let mut out = String::new();
+    if is_empty && also_waiting > 0 {
+        let memories = count(also_waiting as u64, "memory");
+        out += &format!("{memories} {} for review: `{review}`\n", waits(also_waiting));
     }
-}
-
-/// That a scope has nothing to publish, and the next step. `waiting`: how many memories wait for
-/// review, if none is approved.
-fn none_approved_text(scope: &str, waiting: Option<usize>) -> String {
-    let waits = match waiting {
-        None => return String::new(),
-        Some(0) => "and none waits for review\n".to_owned(),
-        Some(waiting) => format!(
-            "{waiting} {} for review; to review them, run:\n  {}\n",
-            if waiting == 1 { "waits" } else { "wait" },
-            command(&format!("review --scope {}", quoted(scope)))
-        ),
-    };
-    format!("no memory of scope {scope} is approved, {waits}")
+    match waiting {
+        None => out,
+        Some(0) => {
+            out + &format!("no memory of scope {scope} is approved, and none waits for review\n")
+        }
+        Some(number) => {
+            let waits = waits(number);
+            out + &format!(
+                "no memory of scope {scope} is approved, {number} {waits} for review; to review \
+                 them, run:\n  {review}\n"
+            )
+        }
+    }
 }
 
 fn listed_lines<T>(items: &[T], line: impl Fn(&T) -> String) -> String {
@@ -175,9 +167,10 @@ fn git_commands(plan: &PublishPlan) -> Vec<String> {
         return vec![format!("git init {}", quoted_path(&plan.folder))];
     };
     let top = &repository.work_tree;
-    let inside = plan.folder.strip_prefix(top).ok();
-    let inside = inside.filter(|path| !path.as_os_str().is_empty());
-    let inside = inside.unwrap_or(Path::new("."));
+    let inside = match plan.folder.strip_prefix(top) {
+        Ok(inside) if !inside.as_os_str().is_empty() => inside,
+        _ => Path::new("."),
+    };
     let message = format!(
         "memory: {} added, {} changed, {} withdrawn",
         plan.added.len(),
@@ -185,10 +178,9 @@ fn git_commands(plan: &PublishPlan) -> Vec<String> {
         plan.withdrawn.len()
     );
     let git = format!("git -C {}", quoted_path(top));
-    let branch = repository.branch.as_deref();
     let mut commands = Vec::new();
     // The default branch takes changes through pull requests.
-    if branch.is_none_or(|branch| DEFAULT_BRANCHES.contains(&branch)) {
+    if repository.branch.as_deref().is_none_or(|branch| DEFAULT_BRANCHES.contains(&branch)) {
         let free = free_branch(&repository, &plan.scope);
         commands.push(format!("{git} switch -c {}", quoted(&free)));
     }
@@ -204,13 +196,12 @@ fn git_commands(plan: &PublishPlan) -> Vec<String> {
 /// it, because the files that were just written are in its way.
 fn free_branch(repository: &Repository, scope: &str) -> String {
     let name = format!("memory-{scope}");
-    let is_taken = |branch: &str| {
+    let is_taken = |branch: &String| {
         let mut kinds = ["heads", "remotes/origin"].iter();
         kinds.any(|kind| references::read(repository, &format!("refs/{kind}/{branch}")).is_some())
     };
     let numbered = (2..).map(|number| format!("{name}-{number}"));
-    let mut names = once(name.clone()).chain(numbered);
-    names.find(|branch| !is_taken(branch)).unwrap_or(name)
+    once(name.clone()).chain(numbered).find(|branch| !is_taken(branch)).unwrap_or(name)
 }
 
 impl From<PublishError> for CliError {

@@ -1,24 +1,25 @@
 //! `query`: a page of memories, and the next one.
 
-use crate::cli::command::{SHELL, command};
-use ack_api::Resolve as _;
 use std::collections::HashMap;
+use std::iter::once;
 use std::process::ExitCode;
 
 use jiff::Timestamp;
 
-use super::answer::make_printable;
+use super::CloseOnDrop;
 use super::args::{Global, QueryArgs};
+use super::command::{SHELL, command};
 use super::error::CliError;
 use super::last_query::{LastQuery, LastQueryStore};
-use super::output::{write_err, write_json, write_out};
+use super::output::{make_printable, write_err, write_json, write_out};
 use super::render::{Listing, QueryWords, grouped};
 use super::screen::Screen;
-use super::service::CloseOnDrop;
 use super::settings::config;
 use super::{progress, render};
 use ack_api::memory::StatusFilter;
-use ack_api::{Also, Detail, MatchTags, Note, NoteKind, Order, QueryRequest, QueryResponse};
+use ack_api::{
+    Also, Detail, MatchTags, Note, NoteKind, Order, QueryRequest, QueryResponse, Resolve as _,
+};
 use ack_connect::quoted;
 use ack_desk::matching::{waiting_for, waiting_named};
 use ack_service::Service;
@@ -57,10 +58,7 @@ pub fn run(global: &Global, args: QueryArgs) -> Result<ExitCode, CliError> {
     // A near match does not count as found.
     let lacks_words = |note: &Note| note.kind == NoteKind::NoWordMatches;
     let is_found = !answer.results.is_empty() && !answer.notes.iter().any(lacks_words);
-    let code = match exit_code && !is_found {
-        true => ExitCode::FAILURE,
-        false => ExitCode::SUCCESS,
-    };
+    let code = ExitCode::from(u8::from(exit_code && !is_found));
     let is_terminal = memory.is_some();
     let remembered = memory.is_some_and(|memory| memory.keep(&recall));
     if global.json {
@@ -68,23 +66,20 @@ pub fn run(global: &Global, args: QueryArgs) -> Result<ExitCode, CliError> {
         return Ok(code);
     }
     let screen = Screen::of_output();
-    let names_unreviewed = screen.width.is_some() && !global.quiet;
+    let at_terminal = screen.width.is_some() && !global.quiet;
+    let unreviewed = at_terminal.then(|| unreviewed(service.0, &request, &answer));
     let listing = Listing {
-        unreviewed: match names_unreviewed {
-            true => unreviewed(service.0, &request, &answer),
-            false => None,
-        },
+        unreviewed: unreviewed.flatten(),
         screen: &screen,
         marks: QueryWords::of(request.query.as_deref().unwrap_or_default()),
         long: recall.long,
         first,
         short: short_ids(service.0, &answer, request.scope.as_deref()),
-        numbers: numbers(&answer, first),
+        numbers: answer.results.iter().map(|hit| hit.id.clone()).zip(first..).collect(),
         is_recallable: remembered,
         quiet: global.quiet,
     };
-    let text = render::query(&make_printable(&answer, global)?, &listing);
-    write_out(&text)?;
+    write_out(&render::query(&make_printable(&answer, global)?, &listing))?;
     if is_terminal && !remembered && !answer.results.is_empty() && !global.quiet {
         write_err(
             "note: your cache folder cannot be written, so `get 1` and `query --next` do not know \
@@ -99,11 +94,9 @@ pub fn run(global: &Global, args: QueryArgs) -> Result<ExitCode, CliError> {
 fn unreviewed(service: &Service, request: &QueryRequest, answer: &QueryResponse) -> Option<String> {
     let question = request.query.as_deref()?;
     let tags = request.tags.as_deref().unwrap_or_default();
-    let is_narrower = request.files.is_some()
-        || request.since.is_some()
-        || request.until.is_some()
-        || request.session.is_some()
-        || request.like.is_some()
+    let texts = [&request.since, &request.until, &request.session, &request.like];
+    let is_narrower = texts.into_iter().any(Option::is_some)
+        || request.files.is_some()
         || request.status.is_some()
         || request.kind.as_ref().is_some_and(|kind| kind.contains(','))
         || tags.len() > 1;
@@ -111,10 +104,9 @@ fn unreviewed(service: &Service, request: &QueryRequest, answer: &QueryResponse)
         return None;
     }
     // The answer knows whether any matches; an id may name one that it does not match.
-    let hidden = answer.hidden.as_ref();
-    let found = match hidden.is_some_and(|hidden| hidden.by_status > 0) {
-        true => waiting_for(service, request),
-        false => waiting_named(service, question, request.scope.as_deref()),
+    let found = match answer.hidden {
+        Some(hidden) if hidden.by_status > 0 => waiting_for(service, request),
+        _ => waiting_named(service, question, request.scope.as_deref()),
     };
     let found = found.ok()?.len();
     let filters = [
@@ -130,18 +122,12 @@ fn unreviewed(service: &Service, request: &QueryRequest, answer: &QueryResponse)
 
 /// `58 unreviewed match: `ack-memory review --for QUESTION``.
 pub fn unreviewed_text(found: usize, question: &str, filters: &str) -> Option<String> {
-    let found = u64::try_from(found).ok().filter(|found| *found > 0)?;
     let review = command(&format!("review --for {}{filters}", quoted(question)));
-    Some(match found {
-        1 => format!("1 unreviewed memory matches: `{review}`"),
-        found => format!("{} unreviewed match: `{review}`", grouped(found)),
-    })
-}
-
-fn numbers(answer: &QueryResponse, first: usize) -> HashMap<String, usize> {
-    let results = answer.results.iter().enumerate();
-    let results = results.map(|(place, hit)| (hit.id.clone(), first + place));
-    results.collect()
+    match found {
+        0 => None,
+        1 => Some(format!("1 unreviewed memory matches: `{review}`")),
+        found => Some(format!("{} unreviewed match: `{review}`", grouped(found as u64))),
+    }
 }
 
 fn next_page_of(last: Option<LastQuery>, request: &LastQuery) -> Result<LastQuery, CliError> {
@@ -163,16 +149,16 @@ fn full_id(typed: &str, service: &Service) -> String {
     }
 }
 
-/// Short forms of the ids of an answer; empty on an error.
 fn short_ids(
     service: &Service,
     answer: &QueryResponse,
     scope: Option<&str>,
 ) -> HashMap<String, String> {
-    let newer = answer.results.iter().filter_map(|hit| hit.superseded_by.as_deref());
-    let contradicting = answer.results.iter().flat_map(|hit| &hit.contradicts);
-    let newer = newer.chain(contradicting.map(|other| other.id.as_str()));
-    let ids: Vec<&str> = answer.results.iter().map(|hit| hit.id.as_str()).chain(newer).collect();
+    let ids = answer.results.iter().flat_map(|hit| {
+        let contradicting = hit.contradicts.iter().map(|other| &other.id);
+        once(&hit.id).chain(&hit.superseded_by).chain(contradicting)
+    });
+    let ids: Vec<&str> = ids.map(String::as_str).collect();
     if ids.is_empty() {
         return HashMap::new();
     }

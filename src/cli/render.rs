@@ -32,7 +32,6 @@ pub const WARN: Style = AnsiColor::Yellow.on_default();
 pub const BAD: Style = AnsiColor::Red.on_default();
 pub const GOOD: Style = AnsiColor::Green.on_default();
 
-/// The label of a memory that no one has approved.
 fn unreviewed(status: Status) -> &'static str {
     match status {
         Status::Approved | Status::Promoted => "",
@@ -44,20 +43,24 @@ fn unreviewed(status: Status) -> &'static str {
 pub fn notes(notes: &[Note], screen: &Screen) -> String {
     let mut out = String::new();
     for (message, scopes) in Note::by_message(notes) {
-        let about = match scopes.is_empty() {
-            true => String::new(),
-            false => format!("{}: ", scopes.join(", ")),
-        };
-        let text = format!("note: {about}{}", message);
-        out += &block(screen, &text, ("", "  "), WARN);
+        let about = if scopes.is_empty() { String::new() } else { scopes.join(", ") + ": " };
+        out += &block(screen, &format!("note: {about}{message}"), ("", "  "), WARN);
     }
     out
 }
 
+/// The first few of a list, and how many more there are: `a, b and 3 more`.
+pub fn first_of(all: &[impl AsRef<str>], most: usize) -> String {
+    let shown: Vec<&str> = all.iter().take(most).map(AsRef::as_ref).collect();
+    match all.len() - shown.len() {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
 pub fn labelled(indent: &str, label: &str, text: &str, style: Style, screen: &Screen) -> String {
     let (text, rest) = (format!("{label} {text}"), format!("{indent}  "));
-    let lines = block(screen, &text, (indent, &rest), PLAIN);
-    lines.replacen(label, &paint(style, label), 1)
+    block(screen, &text, (indent, &rest), PLAIN).replacen(label, &paint(style, label), 1)
 }
 
 pub fn error(body: &ErrorBody, screen: &Screen) -> String {
@@ -66,20 +69,14 @@ pub fn error(body: &ErrorBody, screen: &Screen) -> String {
     let mut out = line("error:", message, BAD);
     // Errors in settings files already contain the nearest value in the message, and a wrong number
     // is not a typo.
-    let is_number = |value: &String| value.parse::<i64>().is_ok();
-    let is_mentioned =
-        message.contains("did you mean") || body.value.as_ref().is_some_and(is_number);
-    if !body.nearest.is_empty() && !is_mentioned {
+    let is_number = body.value.as_ref().is_some_and(|value| value.parse::<i64>().is_ok());
+    if !body.nearest.is_empty() && !is_number && !message.contains("did you mean") {
         let nearest = format!("did you mean {}?", body.nearest.join(", "));
         out += &line("nearest:", &nearest, NAME);
     }
     // Example arguments are JSON, for an agent.
-    let example = body.example.as_ref();
-    if let Some(example) = example.filter(|example| !example.starts_with('{')) {
-        out += &line("example:", example, NAME);
-    }
-    if let Some(hint) = &body.hint {
-        out += &line("hint:", hint, NAME);
-    }
+    let example = body.example.iter().filter(|example| !example.starts_with('{'));
+    out.extend(example.map(|example| line("example:", example, NAME)));
+    out.extend(body.hint.iter().map(|hint| line("hint:", hint, NAME)));
     out
 }

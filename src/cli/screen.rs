@@ -13,7 +13,6 @@ use super::render::grouped;
 /// The maximum text width in columns, because longer lines are hard to read.
 const MAX_WIDTH: usize = 100;
 const MIN_WIDTH: usize = 20;
-/// How many entries of a list a terminal shows.
 const MAX_LISTED: usize = 20;
 
 /// How many entries of a list are not shown, and how to see them; empty if all are.

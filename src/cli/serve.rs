@@ -14,9 +14,9 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde_json::json;
 
 use super::args::{Global, ServeArgs};
-use super::output::{write_err, write_out};
+use super::output::{report, write_err, write_out};
 use super::settings::{explain, inputs, load};
-use super::{command, error_report, signals};
+use super::{command, signals};
 use crate::cli::error::CliError;
 use crate::mcp::http::tokens::TokenFile;
 use crate::mcp::http::{HEALTH, PATH, ServeError, ServerExtras, listen};
@@ -33,11 +33,12 @@ const TOKEN_FILE: &str = "http-token";
 const TOKEN_BYTES: usize = 32;
 const MAX_TOKEN_FILE_BYTES: u64 = 4_096;
 
-enum TokenSource {
-    Nowhere,
-    Tokens(PathBuf),
-    Environment,
-    File { path: PathBuf, new: bool },
+/// Where the token comes from, for people.
+struct TokenSource {
+    note: String,
+    /// What a shell puts into a request's header.
+    in_shell: Option<String>,
+    file: Option<PathBuf>,
 }
 
 pub fn run(args: &ServeArgs, global: &Global) -> Result<ExitCode, CliError> {
@@ -58,12 +59,12 @@ fn serve_in_trouble(
     args: &ServeArgs,
     global: &Global,
 ) -> Result<ExitCode, CliError> {
-    error_report::report(error, global.json);
+    report(error, global.json);
     let mut config = Config::without_file(inputs(global)?)?;
     config.offline = global.offline;
     config.command = command::command;
-    let offer =
-        Offer { toolset: Toolset::of(args.surface.unwrap_or_default()), upstreams: Vec::new() };
+    let toolset = Toolset::of(args.surface.unwrap_or_default());
+    let offer = Offer { toolset, upstreams: Vec::new() };
     let is_fixed = Arc::new(AtomicBool::new(false));
     let started = Arc::clone(&is_fixed);
     let (args, global) = (args.clone(), global.clone());
@@ -76,27 +77,28 @@ fn serve_in_trouble(
         Ok((service, offer))
     };
     let service = Service::new(config).leak();
-    let ended = crate::mcp::serve_stdio(service, offer, report(), Some(Box::new(start)));
+    let ended = crate::mcp::serve_stdio(service, offer, upstream_report(), Some(Box::new(start)));
     match ended.map_err(CliError::io("serve on", "standard input and output"))? {
         Some(signal) => signals::end(signal),
         None if is_fixed.load(Ordering::Relaxed) => Ok(ExitCode::SUCCESS),
-        None => Ok(ExitCode::from(if error.is_usage() { 2 } else { 1 })),
+        None => Ok(ExitCode::from(error.exit_code())),
     }
 }
 
 /// Writes messages about upstream servers to standard error.
-fn report() -> Report {
+fn upstream_report() -> Report {
     Arc::new(|line: &str| write_err(&format!("{}\n", text::line(line, 1_000))))
 }
 
 fn settings(args: &ServeArgs, global: &Global) -> Result<(Config, Offer), CliError> {
     let config = load(global)?;
     let mut offer = Offer::load(&config, args.surface, &|name| std::env::var_os(name))?;
-    let skipped = if global.offline { offer.without_network() } else { Vec::new() };
-    for name in skipped {
-        write_err(&format!(
-            "--offline: the upstream server `{name}` is reached over HTTP and is left out\n"
-        ));
+    if global.offline {
+        for name in offer.without_network() {
+            write_err(&format!(
+                "--offline: the upstream server `{name}` is reached over HTTP and is left out\n"
+            ));
+        }
     }
     Ok((config, offer))
 }
@@ -115,7 +117,7 @@ fn serve(config: Config, offer: Offer, args: &ServeArgs, global: &Global) -> Res
         }
         let service = Service::new(config).leak();
         std::thread::spawn(move || service.ask_buckets());
-        let result = crate::mcp::serve_stdio(service, offer, report(), None);
+        let result = crate::mcp::serve_stdio(service, offer, upstream_report(), None);
         service.close();
         let ended = result.map_err(CliError::io("serve on", "standard input and output"))?;
         return ended.map_or(Ok(()), |signal| signals::end(signal));
@@ -124,9 +126,9 @@ fn serve(config: Config, offer: Offer, args: &ServeArgs, global: &Global) -> Res
         return Err(ServeError::Open(address).into());
     }
     let (token, token_source) = token(args)?;
-    let tokens = args.tokens.as_deref().map(TokenFile::open).transpose();
-    let tokens = tokens.map_err(ServeError::from)?;
-    let extras = ServerExtras { tokens, warm: args.warm, report: report() };
+    let tokens =
+        args.tokens.as_deref().map(TokenFile::open).transpose().map_err(ServeError::from)?;
+    let extras = ServerExtras { tokens, warm: args.warm, report: upstream_report() };
     let listener = listen(address, &args.allow_host, token, extras)?;
     announce(&format!("http://{}", listener.address()), &token_source, global.json)?;
     let ip = listener.address().ip();
@@ -153,37 +155,18 @@ fn serve(config: Config, offer: Offer, args: &ServeArgs, global: &Global) -> Res
 /// and logs keep what they show.
 fn announce(base: &str, token_source: &TokenSource, json: bool) -> Result<(), CliError> {
     let url = format!("{base}{PATH}");
+    let TokenSource { note, in_shell, file } = token_source;
     if json {
-        let file = match token_source {
-            TokenSource::File { path, .. } => Some(path.display().to_string()),
-            _ => None,
-        };
+        let file = file.as_ref().map(|path| path.display().to_string());
         let ready = json!({ "url": url, "health": format!("{base}{HEALTH}"), "token_file": file });
         return write_out(&format!("{ready}\n"));
     }
     write_out(&format!("{url}\n"))?;
-    let (message, token) = match token_source {
-        TokenSource::Nowhere => (
-            "no token is needed: every program on this machine can read the memories".to_owned(),
-            None,
-        ),
-        TokenSource::Tokens(path) => (
-            format!("tokens: those of the clients in {}", path.display()),
-            Some("TOKEN".to_owned()),
-        ),
-        TokenSource::Environment => (format!("token: {ENV_TOKEN}"), Some(format!("${ENV_TOKEN}"))),
-        TokenSource::File { path, new } => {
-            let note = if *new { " (created just now, readable only by you)" } else { "" };
-            (
-                format!("token: in {}{note}", path.display()),
-                Some(format!("$(cat '{}')", path.display())),
-            )
-        }
-    };
-    let header = token
+    let header = in_shell
+        .as_ref()
         .map_or_else(String::new, |token| format!(" --header \"Authorization: Bearer {token}\""));
     write_err(&format!(
-        "serving MCP at {url}; Ctrl-C ends it\n{message}\nconnect: claude mcp add --transport http ack-memory {url}{header}\n"
+        "serving MCP at {url}; Ctrl-C ends it\n{note}\nconnect: claude mcp add --transport http ack-memory {url}{header}\n"
     ));
     Ok(())
 }
@@ -192,25 +175,33 @@ fn announce(base: &str, token_source: &TokenSource, json: bool) -> Result<(), Cl
 /// it is created if missing.
 fn token(args: &ServeArgs) -> Result<(Option<Token>, TokenSource), CliError> {
     if args.no_token {
-        return Ok((None, TokenSource::Nowhere));
+        let note = "no token is needed: every program on this machine can read the memories";
+        return Ok((None, TokenSource { note: note.to_owned(), in_shell: None, file: None }));
     }
     if let Some(path) = &args.tokens {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-        return Ok((None, TokenSource::Tokens(path)));
+        let note = format!("tokens: those of the clients in {}", path.display());
+        let in_shell = Some("TOKEN".to_owned());
+        return Ok((None, TokenSource { note, in_shell, file: None }));
     }
-    if let Some(path) = &args.token_file {
-        let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-        return Ok((Some(read(&path)?), TokenSource::File { path, new: false }));
-    }
-    if let Some(value) = std::env::var_os(ENV_TOKEN).filter(|value| !value.is_empty()) {
+    let (path, is_new) = if let Some(path) = &args.token_file {
+        (std::path::absolute(path).unwrap_or_else(|_| path.clone()), false)
+    } else if let Some(value) = std::env::var_os(ENV_TOKEN).filter(|value| !value.is_empty()) {
         let token = Token::new(&value.to_string_lossy())
             .map_err(|reason| ServeError::Token { place: format!("`{ENV_TOKEN}`"), reason })?;
-        return Ok((Some(token), TokenSource::Environment));
-    }
-    let folders = directories::ProjectDirs::from("", "", "ack-memory").ok_or(ServeError::NoHome)?;
-    let path = folders.config_dir().join(TOKEN_FILE);
-    let new = create_token_file(&path)?;
-    Ok((Some(read(&path)?), TokenSource::File { path, new }))
+        let (note, in_shell) = (format!("token: {ENV_TOKEN}"), Some(format!("${ENV_TOKEN}")));
+        return Ok((Some(token), TokenSource { note, in_shell, file: None }));
+    } else {
+        let folders = directories::ProjectDirs::from("", "", "ack-memory");
+        let path = folders.ok_or(ServeError::NoHome)?.config_dir().join(TOKEN_FILE);
+        let is_new = create_token_file(&path)?;
+        (path, is_new)
+    };
+    let (token, shown) = (read(&path)?, path.display());
+    let created = if is_new { " (created just now, readable only by you)" } else { "" };
+    let note = format!("token: in {shown}{created}");
+    let in_shell = Some(format!("$(cat '{shown}')"));
+    Ok((Some(token), TokenSource { note, in_shell, file: Some(path) }))
 }
 
 /// Reads a token from a file, and warns if others may read it too.
@@ -227,9 +218,8 @@ fn read(path: &Path) -> Result<Token, CliError> {
     }
     let mut text = String::new();
     file.take(MAX_TOKEN_FILE_BYTES).read_to_string(&mut text).map_err(&io)?;
-    let token = Token::new(&text)
-        .map_err(|reason| ServeError::Token { place: format!("`{}`", path.display()), reason })?;
-    Ok(token)
+    let place = || format!("`{}`", path.display());
+    Ok(Token::new(&text).map_err(|reason| ServeError::Token { place: place(), reason })?)
 }
 
 /// Creates the file with a new token, readable only by its owner, if there is none. Returns whether

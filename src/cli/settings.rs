@@ -4,17 +4,17 @@ use std::path::{Path, PathBuf};
 
 use ack_api::{Hint, text};
 use directories::BaseDirs;
+use serde::Serialize;
 
 use super::args::Global;
+use super::command;
 use super::error::CliError;
 use super::output::write_err;
-use super::{command, doctor};
 use ack_service::config::{
     Config, ENV_CURSOR_PROJECT, ENV_DB, ENV_PROJECT, ENV_ROOT, ENV_SCOPE, ENV_WORKSPACE, Inputs,
     Setting,
 };
 
-/// The inputs: flags, environment, home, working directory.
 pub(super) fn inputs(global: &Global) -> Result<Inputs, CliError> {
     if global.unreviewed.is_some() && global.db.is_none() {
         let message = "`--unreviewed` needs `--db FILE`";
@@ -87,10 +87,51 @@ pub(super) fn config(global: &Global) -> Result<Config, CliError> {
 /// Prints the settings that decide which scopes are searched. Standard output is for answers.
 pub(super) fn explain(config: &Config) {
     let line = |line: &str| write_err(&format!("ack-memory: {}\n", text::line(line, 1_000)));
-    for setting in doctor::settings(config) {
+    for setting in shown(config) {
         line(&format!("{} {} ({})", setting.name, setting.value, setting.source));
     }
     if config.pinned.is_none() {
         line("not pinned to a scope");
     }
+}
+
+#[derive(Serialize)]
+pub(super) struct ShownSetting {
+    pub name: &'static str,
+    pub value: String,
+    pub source: String,
+}
+
+pub(super) fn shown(config: &Config) -> Vec<ShownSetting> {
+    let mut settings = Vec::new();
+    let mut add = |name, value: String, source: String| {
+        settings.push(ShownSetting { name, value, source });
+    };
+    let path = |setting: &Setting<PathBuf>| setting.value.display().to_string();
+    add("root", path(&config.root), config.root.source.to_string());
+    let file = config.file.as_ref().map(|file| file.display().to_string());
+    add("config.toml", file.unwrap_or_else(|| "none".to_owned()), "root".to_owned());
+    if let Some(db) = &config.db {
+        add("db", path(db), db.source.to_string());
+    }
+    for (name, setting) in [
+        ("pin", &config.pinned),
+        ("scope", &config.current_scope),
+        ("default_scope", &config.default_scope),
+    ] {
+        if let Some(setting) = setting {
+            add(name, setting.value.clone(), setting.source.to_string());
+        }
+    }
+    add("project", path(&config.project), config.project.source.to_string());
+    for (name, limit) in [
+        ("limits.tokens", &config.tokens),
+        ("limits.resident", &config.resident),
+        ("limits.seconds", &config.seconds),
+    ] {
+        add(name, limit.value.to_string(), limit.source.to_string());
+    }
+    let max_status = &config.max_status;
+    add("max_status", max_status.value.as_str().to_owned(), max_status.source.to_string());
+    settings
 }

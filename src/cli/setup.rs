@@ -10,15 +10,16 @@ use serde_json::{Value, json};
 use super::args::{EntryArgs, SetupArgs};
 use super::command::{SHELL, command};
 use super::connect::{ConnectPlan, carry_out, installed, places, unreviewed};
-use super::output::{write_err, write_json, write_plain};
+use super::output::{json_with, write_err, write_json, write_plain};
 use super::render::{count, lines};
+use super::scopes::add;
 use super::scopes::found_store::{self, Answer, TrustedCounts, free_name, store_json, store_line};
 use super::scopes::team::Team;
 use super::screen::Screen;
 use super::{prompt, user};
 use crate::cli::error::CliError;
 use ack_api::memory::StatusFilter;
-use ack_api::{Diagnostic, QueryRequest, hint};
+use ack_api::{Diagnostic, MemoryHit, QueryRequest, hint};
 use ack_connect::file::FileAction;
 use ack_connect::recogniser::{FoundStore, Support};
 use ack_connect::unreviewed::Unreviewed;
@@ -29,15 +30,12 @@ use ack_service::{Error, Service};
 use ack_sys::files::with_tilde;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Maximum titles to search for a word to try.
 const MAX_TITLES: i64 = 20;
 const MIN_WORD_LETTERS: usize = 5;
 /// A word that more than one in so many memories has says little about them.
 const MIN_SHARE: u64 = 20;
-/// How many words of a title are tried.
 const MAX_WORDS: usize = 8;
 
-/// How questions are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerMode {
     Ask,
@@ -45,18 +43,17 @@ pub enum AnswerMode {
     Show,
 }
 
-/// One run: prints as it goes, or prints JSON at the end.
+/// One run, which prints as it goes, or prints JSON at the end.
 struct Setup<'a> {
     config: &'a Config,
     mode: AnswerMode,
     json: bool,
     /// The answer about all stores that follow.
     about_all: Option<Answer>,
-    /// The failures so far. They do not stop the run.
+    /// They do not stop the run.
     failed: Vec<CliError>,
     /// What else puts memories into the clients' sessions.
     others: Vec<(Client, Unreviewed)>,
-    /// The team whose repository this is.
     team: Option<Team>,
 }
 
@@ -89,16 +86,14 @@ pub fn run(config: &Config, mode: AnswerMode, json: bool) -> Result<(), CliError
     let unreviewed = setup.unreviewed()?;
     let clients = setup.clients()?;
     let query = setup.query()?;
-    let failed = setup.failed;
     if json {
-        let failed: Vec<_> = failed.iter().map(Diagnostic::body).collect();
-        let answer = json!({
+        let failed: Vec<_> = setup.failed.iter().map(Diagnostic::body).collect();
+        return write_json(&json!({
             "stores": stores, "clients": clients, "unreviewed": unreviewed, "query": query,
             "failed": failed,
-        });
-        return write_json(&answer);
+        }));
     }
-    failed.into_iter().next().map_or(Ok(()), Err)
+    setup.failed.into_iter().next().map_or(Ok(()), Err)
 }
 
 impl Setup<'_> {
@@ -107,8 +102,9 @@ impl Setup<'_> {
             return Ok(());
         }
         let indent: String = text.chars().take_while(|letter| *letter == ' ').collect();
-        let lines = text.lines().map(|line| wrapped(&indent, line));
-        write_plain(&lines.collect::<String>())
+        let (screen, rest) = (Screen::of_output(), format!("{indent}  "));
+        let wrapped = text.lines().map(|line| lines(&screen, line.trim_start(), &indent, &rest));
+        write_plain(&wrapped.map(|lines| lines.join("\n") + "\n").collect::<String>())
     }
 
     /// Prints a text followed by a command. A long one continues on the next line, as in a shell.
@@ -117,16 +113,13 @@ impl Setup<'_> {
             return Ok(());
         }
         let mut screen = Screen::of_output();
-        if command.contains('\'') {
-            // A quoted word cannot be broken.
-            screen.width = None;
-        }
-        let narrower =
-            Screen { width: screen.width.map(|width| width.saturating_sub(2)), ..screen };
+        // A quoted word cannot be broken.
+        let width = screen.width.filter(|_| !command.contains('\''));
+        screen.width = width.map(|width| width.saturating_sub(2));
         let line = format!("{}{command}", text.trim_start());
         let indent = " ".repeat(text.len() - text.trim_start().len());
         let rest = format!("{indent}  ");
-        write_plain(&(lines(&narrower, &line, &indent, &rest).join(" \\\n") + "\n"))
+        write_plain(&(lines(&screen, &line, &indent, &rest).join(" \\\n") + "\n"))
     }
 
     fn scopes(&self) -> Vec<Arc<Scope>> {
@@ -145,27 +138,27 @@ impl Setup<'_> {
         for store in &found {
             shown.add("", &store.path);
         }
-        let is_shown = |scope: &&Arc<Scope>| shown.with_store(scope.store.path()).is_some();
-        let others = scopes.iter().filter(|scope| !is_shown(scope));
+        let others = scopes.iter().filter(|scope| shown.with_store(scope.store.path()).is_none());
         let others = others.map(|scope| {
             let path = with_tilde(scope.store.path(), home);
             format!("  scope `{}`, {path}: there already\n", scope.name)
         });
         self.say(&Screen::of_output().fold(others.collect(), "scopes | less"))?;
         for store in &found {
-            let mut store_entry = store_json(store, &known);
-            if store.kind.support() == Support::Served {
-                let (action, command) = self.store(store, &mut known)?;
-                if let Some(store_entry) = store_entry.as_object_mut() {
-                    store_entry.insert("action".to_owned(), json!(action));
-                    store_entry.insert("command".to_owned(), json!(command));
+            let mut entry = store_json(store, &known);
+            match store.kind.support() {
+                Support::Served => {
+                    let (action, command) = self.store(store, &mut known)?;
+                    entry = json_with(&entry, json!({ "action": action, "command": command }));
                 }
-            } else if store.kind.support() == Support::Import {
-                self.say(&format!("  {}\n", store_line(store, home)))?;
-                let advice = hint::render(&[store.advice()], &SHELL).unwrap_or_default();
-                self.say(&format!("    to use it: {advice}\n"))?;
+                Support::Import => {
+                    self.say(&format!("  {}\n", store_line(store, home)))?;
+                    let advice = hint::render(&[store.advice()], &SHELL).unwrap_or_default();
+                    self.say(&format!("    to use it: {advice}\n"))?;
+                }
+                Support::Reference => {}
             }
-            entries.push(store_entry);
+            entries.push(entry);
         }
         if entries.is_empty() && scopes.is_empty() {
             self.say("  none found\n")?;
@@ -194,8 +187,7 @@ impl Setup<'_> {
             self.say("    left out\n")?;
             return Ok(("left_out", None));
         }
-        let program = found.kind.title();
-        if self.others.iter().any(|(_, other)| other.is_of(program)) {
+        if self.others.iter().any(|(_, other)| other.is_of(found.kind.title())) {
             self.say("    it also shows them to agents itself, unreviewed: see below\n")?;
         }
         let team = self.team.clone().filter(|team| team.has(found));
@@ -203,10 +195,11 @@ impl Setup<'_> {
         let name = free_name(found, known, team);
         let answer = match (self.mode, team) {
             (AnswerMode::Ask, _) => self.ask(found, team)?,
-            (AnswerMode::Defaults | AnswerMode::Show, None) => Answer::Review,
+            (_, None) => Answer::Review,
             // Nobody joins without having been asked.
-            (AnswerMode::Defaults | AnswerMode::Show, Some(_)) => {
-                let command = found_store::command(found, &name, Answer::Join, team);
+            (_, Some(_)) => {
+                let joining = found_store::add_args(found, &name, Answer::Join, team);
+                let command = found_store::command(&joining);
                 self.say_command("    to join: ", &command)?;
                 return Ok(("not_joined", Some(command)));
             }
@@ -214,7 +207,8 @@ impl Setup<'_> {
         if answer == Answer::Skip {
             return Ok(("skipped", None));
         }
-        let command = found_store::command(found, &name, answer, team);
+        let args = found_store::add_args(found, &name, answer, team);
+        let command = found_store::command(&args);
         if self.mode == AnswerMode::Show {
             self.say_command("    would run: ", &command)?;
             if found.approved.is_none() && !self.json {
@@ -224,15 +218,14 @@ impl Setup<'_> {
             known.add(&name, &found.path);
             return Ok(("would_add", Some(command)));
         }
-        match found_store::add(self.config, known, found, &name, answer, team) {
+        let planned = add::plan(self.config, known, &args);
+        match planned.and_then(|planned| planned.write()) {
             Ok(()) => {
+                known.add(&name, &found.path);
                 self.say_command("    added: ", &command)?;
                 Ok(("added", Some(command)))
             }
-            Err(error) => {
-                self.fail(error)?;
-                Ok(("failed", Some(command)))
-            }
+            Err(error) => Ok((self.fail(error)?, Some(command))),
         }
     }
 
@@ -245,16 +238,12 @@ impl Setup<'_> {
         match self.about_all {
             // It has a review status of its own, which says what agents see.
             Some(Answer::Trust) if found.approved.is_some() => return Ok(Answer::Review),
-            Some(answer) => {
-                if answer == Answer::Trust {
-                    let counts = TrustedCounts::of(found)?;
-                    self.say(&format!(
-                        "    {}\n",
-                        counts.phrases("trusted", "held back").join(" ")
-                    ))?;
-                }
-                return Ok(answer);
+            Some(Answer::Trust) => {
+                let counts = TrustedCounts::of(found)?.phrases("trusted", "held back").join(" ");
+                self.say(&format!("    {counts}\n"))?;
+                return Ok(Answer::Trust);
             }
+            Some(answer) => return Ok(answer),
             None => {}
         }
         let asked = found_store::ask(found, self.config.home.as_deref())?;
@@ -264,8 +253,7 @@ impl Setup<'_> {
     }
 
     fn clients(&mut self) -> Result<Vec<Value>, CliError> {
-        self.say("\n")?;
-        self.say("Clients\n")?;
+        self.say("\nClients\n")?;
         let mut entries = Vec::new();
         for client in installed(self.config)? {
             let command = command(&format!("connect {} --yes", client.name()));
@@ -274,8 +262,7 @@ impl Setup<'_> {
                 Ok(planned) => self.client(client, &planned, &command)?,
                 Err(error) => {
                     self.say(&format!("  {}\n", client.name()))?;
-                    self.fail(error)?;
-                    "failed"
+                    self.fail(error)?
                 }
             };
             entries.push(json!({ "client": client.name(), "action": action, "command": command }));
@@ -292,8 +279,7 @@ impl Setup<'_> {
     fn unreviewed(&mut self) -> Result<Vec<Value>, CliError> {
         let others = std::mem::take(&mut self.others);
         if !others.is_empty() {
-            self.say("\n")?;
-            self.say("Also in their sessions, without review\n")?;
+            self.say("\nAlso in their sessions, without review\n")?;
         }
         let mut entries = Vec::new();
         for (client, other) in others {
@@ -323,18 +309,14 @@ impl Setup<'_> {
         let change = match other.switch_off(client, &places(self.config)?) {
             Ok(Some(change)) => change,
             Ok(None) => return Ok("left_on"),
-            Err(error) => {
-                self.fail(error.into())?;
-                return Ok("failed");
-            }
+            Err(error) => return self.fail(error.into()),
         };
         write_plain(&change.shown())?;
         if !prompt::confirm("    switch it off?") {
             return Ok("left_on");
         }
         if let Err(error) = carry_out(&[change]) {
-            self.fail(error)?;
-            return Ok("failed");
+            return self.fail(error);
         }
         self.say("    switched off, from the next session on\n")?;
         let back = command(&format!("disconnect {}", client.name()));
@@ -354,9 +336,8 @@ impl Setup<'_> {
             return Ok("there");
         }
         let home = self.config.home.as_deref();
-        let files: Vec<String> =
-            planned.changes.iter().map(|change| with_tilde(&change.path, home)).collect();
-        self.say(&format!("  {name}: {}\n", files.join(", ")))?;
+        let files = planned.changes.iter().map(|change| with_tilde(&change.path, home));
+        self.say(&format!("  {name}: {}\n", files.collect::<Vec<_>>().join(", ")))?;
         if !self.json {
             for warning in &planned.warnings {
                 write_err(&prompt::wrapped("    ", warning));
@@ -370,8 +351,7 @@ impl Setup<'_> {
             return Ok("skipped");
         }
         if let Err(error) = carry_out(&planned.changes) {
-            self.fail(error)?;
-            return Ok("failed");
+            return self.fail(error);
         }
         self.say_command("    connected: ", command)?;
         if let Some(step) = &planned.next_step {
@@ -380,7 +360,6 @@ impl Setup<'_> {
         Ok("connected")
     }
 
-    /// Asks whether to connect a client, and shows the change on request.
     fn confirm_connect(&self, planned: &ConnectPlan) -> Result<bool, CliError> {
         loop {
             let keys = [('y', "yes"), ('n', "no"), ('d', "the difference")];
@@ -404,73 +383,65 @@ impl Setup<'_> {
         if self.scopes().is_empty() {
             return Ok(Value::Null);
         }
-        self.say("\n")?;
-        self.say("A first query\n")?;
+        self.say("\nA first query\n")?;
         let service = Service::new(self.config.clone());
         let tried = first_hit(&service);
         service.close();
         let hit = match tried {
-            Ok(hit) => hit,
+            Ok(Some(hit)) => hit,
+            Ok(None) => {
+                self.say("  the stores hold no memories yet\n")?;
+                return Ok(Value::Null);
+            }
             Err(error) => {
                 self.fail(error.into())?;
                 return Ok(Value::Null);
             }
         };
-        let Some(hit) = hit else {
-            self.say("  the stores hold no memories yet\n")?;
-            return Ok(Value::Null);
-        };
         let all = if hit.approved { "" } else { " --all" };
         let command = command(&format!("query {}{all}", hit.word));
-        let found = count(hit.total, "memory");
+        let (found, scope) = (count(hit.total, "memory"), &hit.best.scope);
         self.say_command("  ", &command)?;
-        let best = format!("the best in scope `{}`: {}", hit.scope, hit.title);
-        self.say(&format!("    {found}, {best}\n"))?;
+        self.say(&format!("    {found}, the best in scope `{scope}`: {}\n", hit.best.title))?;
         if !hit.approved {
             self.say("    None is approved yet, so agents get none of them here.\n")?;
             self.say("    To review them, heap by heap:\n")?;
             self.say_command("    ", &self::command("review"))?;
-            let scope = quoted(&hit.scope);
-            let trust = self::command(&format!("scopes set {scope} unreviewed=approved"));
+            let trust = format!("scopes set {} unreviewed=approved", quoted(scope));
             self.say("    To trust all but what is flagged:\n")?;
-            self.say_command("    ", &trust)?;
+            self.say_command("    ", &self::command(&trust))?;
         }
         let ask = format!("What do our memories say about {}?", hit.word);
         let when = if hit.approved { "Now" } else { "Then" };
-        self.say("\n")?;
-        self.say(&format!("{when} ask your agent, in a new session: \"{ask}\"\n"))?;
+        self.say(&format!("\n{when} ask your agent, in a new session: \"{ask}\"\n"))?;
         Ok(json!({ "command": command, "total": hit.total, "approved": hit.approved, "ask": ask }))
     }
 
-    /// Prints and records an error. The run continues.
-    fn fail(&mut self, error: CliError) -> Result<(), CliError> {
+    /// Prints and records an error. Returns what was done.
+    fn fail(&mut self, error: CliError) -> Result<&'static str, CliError> {
         let body = error.body_for(&SHELL);
         self.say(&format!("    failed: {}\n", body.message))?;
         if let Some(hint) = body.hint {
-            self.say(&format!("    {}\n", hint))?;
+            self.say(&format!("    {hint}\n"))?;
         }
         self.failed.push(error);
-        Ok(())
+        Ok("failed")
     }
 }
 
-/// What else puts memories into the sessions of the installed clients.
 fn others(config: &Config) -> Result<Vec<(Client, Unreviewed)>, CliError> {
     let places = places(config)?;
     let mut others = Vec::new();
     for client in installed(config)? {
-        let found = unreviewed(config, client, &places).into_iter();
-        others.extend(found.map(|other| (client, other)));
+        others.extend(unreviewed(config, client, &places).into_iter().map(|other| (client, other)));
     }
     Ok(others)
 }
 
-/// A word with at least one result.
 struct Hit {
     word: String,
     total: u64,
-    scope: String,
-    title: String,
+    best: MemoryHit,
     approved: bool,
 }
 
@@ -478,24 +449,31 @@ struct Hit {
 /// any, else among all.
 fn first_hit(service: &Service) -> Result<Option<Hit>, Error> {
     for status in [StatusFilter::Approved, StatusFilter::All] {
-        let newest = service.query_memories(&QueryRequest {
-            status: Some(status),
-            limit: Some(MAX_TITLES),
-            ..QueryRequest::default()
-        })?;
+        let ask = |query, limit| {
+            let status = Some(status);
+            let request = QueryRequest { query, status, limit: Some(limit), ..Default::default() };
+            service.query_memories(&request)
+        };
+        let newest = ask(None, MAX_TITLES)?;
+        let most = (newest.total / MIN_SHARE).max(1);
         for result in &newest.results {
-            let words = result.title.unicode_words();
             let length = |word: &&str| word.chars().count();
+            let words = result.title.unicode_words();
             let words = words.filter(|word| length(word) >= MIN_WORD_LETTERS);
             let mut words: Vec<&str> = words.take(MAX_WORDS).collect();
             words.sort_by_key(|word| Reverse(length(word)));
-            let most = (newest.total / MIN_SHARE).max(1);
             let mut frequent = None;
-            for word in words {
-                match hit(service, &word.to_lowercase(), status)? {
-                    Some(hit) if hit.total <= most => return Ok(Some(hit)),
-                    found => frequent = frequent.or(found),
+            for word in words.into_iter().map(str::to_lowercase) {
+                let answer = ask(Some(word.clone()), 1)?;
+                let Some(best) = answer.results.into_iter().next() else {
+                    continue;
+                };
+                let approved = status == StatusFilter::Approved;
+                let hit = Hit { word, total: answer.total, best, approved };
+                if hit.total <= most {
+                    return Ok(Some(hit));
                 }
+                frequent = frequent.or(Some(hit));
             }
             if frequent.is_some() {
                 return Ok(frequent);
@@ -503,28 +481,4 @@ fn first_hit(service: &Service) -> Result<Option<Hit>, Error> {
         }
     }
     Ok(None)
-}
-
-/// What a query of one word finds, if anything.
-fn hit(service: &Service, word: &str, status: StatusFilter) -> Result<Option<Hit>, Error> {
-    let answer = service.query_memories(&QueryRequest {
-        query: Some(word.to_owned()),
-        status: Some(status),
-        limit: Some(1),
-        ..QueryRequest::default()
-    })?;
-    Ok(answer.results.first().map(|best| Hit {
-        word: word.to_owned(),
-        total: answer.total,
-        scope: best.scope.clone(),
-        title: best.title.clone(),
-        approved: status == StatusFilter::Approved,
-    }))
-}
-
-/// A line for people, wrapped at the width of the terminal. What follows is indented further.
-fn wrapped(indent: &str, line: &str) -> String {
-    let rest = format!("{indent}  ");
-    let lines = lines(&Screen::of_output(), line.trim_start(), indent, &rest);
-    lines.join("\n") + "\n"
 }

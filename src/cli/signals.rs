@@ -12,7 +12,6 @@ use ack_store::copies;
 /// Whether Ctrl-C is for a child process that this process waits for.
 static INTERRUPTS_LEFT: AtomicBool = AtomicBool::new(false);
 
-/// What Ctrl-C does instead of ending the process.
 static ON_INTERRUPT: Mutex<Option<Box<dyn Fn() + Send>>> = Mutex::new(None);
 
 /// Makes the next Ctrl-C call `act` instead of ending the process. The one after that ends it
@@ -21,7 +20,6 @@ pub fn on_interrupt(act: impl Fn() + Send + 'static) {
     *ON_INTERRUPT.lock() = Some(Box::new(act));
 }
 
-/// What is done before a signal ends the process.
 static AT_EXIT: Mutex<Option<Box<dyn Fn() + Send>>> = Mutex::new(None);
 
 /// Makes the signals that end the process call `act` first: a closed terminal, a request to end,
@@ -30,7 +28,6 @@ pub fn at_exit(act: impl Fn() + Send + 'static) {
     *AT_EXIT.lock() = Some(Box::new(act));
 }
 
-/// Ends the process as Ctrl-C does.
 #[cfg(feature = "table")]
 pub fn end_by_interrupt() -> ! {
     exiting();
@@ -39,15 +36,9 @@ pub fn end_by_interrupt() -> ! {
 
 fn exiting() {
     prompt::end_line();
-    let act = AT_EXIT.lock();
-    if let Some(act) = act.as_ref() {
+    if let Some(act) = AT_EXIT.lock().as_ref() {
         act();
     }
-}
-
-fn interrupted() -> bool {
-    let mut act = ON_INTERRUPT.lock();
-    act.take().map(|act| act()).is_some()
 }
 
 /// Leaves Ctrl-C and Ctrl-\ to a child process, or takes them back.
@@ -72,13 +63,14 @@ pub fn watch() {
             let is_for_child = INTERRUPTS_LEFT.load(Ordering::Relaxed);
             match signal {
                 Signal::SIGINT | Signal::SIGQUIT if is_for_child => {}
-                Signal::SIGINT if interrupted() => {}
-                Signal::SIGQUIT => {
-                    exiting();
-                    quit(&set);
-                }
+                Signal::SIGINT if ON_INTERRUPT.lock().take().map(|act| act()).is_some() => {}
                 signal => {
                     exiting();
+                    copies::shut_down();
+                    if signal == Signal::SIGQUIT {
+                        // As Ctrl-\ does by default, so that the system can write a core dump.
+                        let _ = set.thread_unblock().and_then(|()| raise(signal));
+                    }
                     end(signal as i32);
                 }
             }
@@ -88,13 +80,6 @@ pub fn watch() {
         // Without the thread, signals end the process as usual.
         let _ = set.thread_unblock();
     }
-}
-
-/// Ends the process as Ctrl-\ does by default, so that the system can write a core dump.
-fn quit(set: &SigSet) -> ! {
-    copies::shut_down();
-    let _ = set.thread_unblock().and_then(|()| raise(Signal::SIGQUIT));
-    end(Signal::SIGQUIT as i32)
 }
 
 /// Ends the process with the status that a shell expects after a signal.

@@ -1,15 +1,15 @@
 //! `token`: creates a token for a client of `serve --http --tokens`. Prints the token once and
 //! stores only its hash in the file.
 
-use crate::cli::command::command;
 use std::io::ErrorKind;
 use std::path::Path;
 
 use ack_api::time::utc_day;
 use jiff::Timestamp;
-use toml_edit::DocumentMut;
+use toml_edit::{DocumentMut, Item};
 
 use super::args::TokenArgs;
+use super::command::command;
 use super::output::{write_err, write_out};
 use super::serve::new_token;
 use crate::cli::error::CliError;
@@ -17,8 +17,7 @@ use crate::mcp::http::ServeError;
 use crate::mcp::http::tokens::{self, ClientEntry, TokensError};
 use ack_service::config::Config;
 use ack_service::scope::Registry;
-use ack_sys::files;
-use ack_sys::text_file;
+use ack_sys::{files, text_file};
 
 const MAX_BYTES: u64 = 1 << 20;
 
@@ -36,24 +35,28 @@ pub fn run(args: &TokenArgs, config: Option<&Config>) -> Result<(), CliError> {
         scopes: (!args.scopes.is_empty()).then(|| args.scopes.iter().cloned().collect()),
         last_day: args.last_day.map(|day| day.to_string()),
     };
-    let text = toml::to_string(&entry).unwrap_or_default();
-    let table = text.parse().unwrap_or_else(|_| DocumentMut::new());
-    let table = table.as_table().clone();
-    let Some(file) = &args.file else {
-        let mut document = DocumentMut::new();
-        document.insert(&args.name, toml_edit::Item::Table(table));
-        write_err(&format!("add this to the token file:\n\n{document}\n"));
-        return show(args, &token, config);
-    };
-    add(file, &args.name, table, args.replace)?;
-    write_err(&format!("`{}` is in {}, with the hash of its token\n", args.name, file.display()));
-    show(args, &token, config)
-}
-
-/// Prints the token to standard output, and what to do with it to standard error.
-fn show(args: &TokenArgs, token: &str, config: Option<&Config>) -> Result<(), CliError> {
     let name = &args.name;
-    for scope in missing(&args.scopes, config) {
+    let text = toml::to_string(&entry).unwrap_or_default();
+    let table: DocumentMut = text.parse().unwrap_or_default();
+    let table = Item::Table(table.as_table().clone());
+    match &args.file {
+        None => {
+            let mut document = DocumentMut::new();
+            document.insert(name, table);
+            write_err(&format!("add this to the token file:\n\n{document}\n"));
+        }
+        Some(file) => {
+            add(file, name, table, args.replace)?;
+            let file = file.display();
+            write_err(&format!("`{name}` is in {file}, with the hash of its token\n"));
+        }
+    }
+    let config = config.filter(|_| !args.scopes.is_empty());
+    let known = config.map(|config| Registry::new(config).discover().scopes);
+    let is_missing = |name: &&String| {
+        known.as_ref().is_some_and(|known| known.iter().all(|scope| scope.name != **name))
+    };
+    for scope in args.scopes.iter().filter(is_missing) {
         write_err(&format!(
             "there is no scope `{scope}` here; `{name}` sees it once there is one \
              (`{}` lists the scopes)\n",
@@ -67,22 +70,8 @@ fn show(args: &TokenArgs, token: &str, config: Option<&Config>) -> Result<(), Cl
     write_out(&format!("{token}\n"))
 }
 
-fn missing<'a>(names: &'a [String], config: Option<&Config>) -> Vec<&'a str> {
-    let Some(config) = config.filter(|_| !names.is_empty()) else {
-        return Vec::new();
-    };
-    let scopes = Registry::new(config).discover().scopes;
-    let is_missing = |name: &&str| !scopes.iter().any(|scope| scope.name == *name);
-    names.iter().map(String::as_str).filter(is_missing).collect()
-}
-
 /// Adds a client's table to a file, atomically.
-fn add(
-    path: &Path,
-    name: &str,
-    table: toml_edit::Table,
-    may_replace: bool,
-) -> Result<(), CliError> {
+fn add(path: &Path, name: &str, table: Item, may_replace: bool) -> Result<(), CliError> {
     let io = CliError::io("write the tokens to", path);
     let text = match files::read_text(path, MAX_BYTES) {
         Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
@@ -103,6 +92,6 @@ fn add(
         let hint = "choose another name, or give this client a new token with --replace";
         return Err(CliError::usage("name", message).with_hint(hint));
     }
-    document.insert(name, toml_edit::Item::Table(table));
+    document.insert(name, table);
     text_file::replace(path, &document.to_string()).map_err(&io)
 }

@@ -1,8 +1,6 @@
 //! This user: the name, and where the stores and clients are (the home folder, the system's
 //! folders, environment variables).
 
-use std::ffi::OsString;
-
 use ack_api::text;
 use ack_worktree::repository::git_user_name;
 use nix::unistd::{User, geteuid};
@@ -30,7 +28,7 @@ pub fn stores(config: &Config) -> Vec<FoundStore> {
             .then_some(project),
         root: config.root.value.clone(),
         home,
-        variable: &variable,
+        variable: &|name| std::env::var_os(name),
     };
     super::progress::with_message("looking for stores", || survey(&places))
 }
@@ -38,29 +36,24 @@ pub fn stores(config: &Config) -> Vec<FoundStore> {
 /// The name of the user, as git knows it, else as the system does: colleagues who read the
 /// decisions know it from commits.
 pub fn user_name(config: &Config) -> String {
-    let of_git = name_variable("GIT_AUTHOR_NAME").or_else(|| {
-        let name = git_user_name(&config.project.value, config.home.as_deref())?;
-        Some(text::line(&name, MAX_NAME_CHARS)).filter(|name| !name.is_empty())
-    });
+    let of_git = name_variable("GIT_AUTHOR_NAME")
+        .or_else(|| line(&git_user_name(&config.project.value, config.home.as_deref())?));
     of_git.unwrap_or_else(system_user_name)
 }
 
 /// The name that the system has for the user. Programs that run in containers or by a timer often
 /// have no variable for it; then it comes from the user database.
 pub fn system_user_name() -> String {
-    let known = || {
-        let user = User::from_uid(geteuid()).ok().flatten()?;
-        Some(text::line(&user.name, MAX_NAME_CHARS)).filter(|name| !name.is_empty())
-    };
+    let known = || line(&User::from_uid(geteuid()).ok().flatten()?.name);
     let named = ["USER", "LOGNAME"].into_iter().find_map(name_variable);
     named.or_else(known).unwrap_or_else(|| "unknown".to_owned())
 }
 
 fn name_variable(name: &str) -> Option<String> {
-    let value = text::line(&variable(name)?.to_string_lossy(), MAX_NAME_CHARS);
-    (!value.is_empty()).then_some(value)
+    line(&std::env::var_os(name)?.to_string_lossy())
 }
 
-fn variable(name: &str) -> Option<OsString> {
-    std::env::var_os(name)
+/// A name in one line, if there is one.
+fn line(name: &str) -> Option<String> {
+    Some(text::line(name, MAX_NAME_CHARS)).filter(|name| !name.is_empty())
 }

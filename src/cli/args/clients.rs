@@ -64,11 +64,8 @@ pub struct TokenArgs {
 }
 
 fn client_name(text: &str) -> Result<String, String> {
-    if is_name(text) {
-        Ok(text.to_owned())
-    } else {
-        Err("use letters, digits, `-`, `_` and `.`, at most 64".to_owned())
-    }
+    let name = Some(text.to_owned()).filter(|name| is_name(name));
+    name.ok_or_else(|| "use letters, digits, `-`, `_` and `.`, at most 64".to_owned())
 }
 
 /// Parses `7767`, `127.0.0.1:7767`, `[::1]:7767` or `localhost:7767`.
@@ -133,8 +130,7 @@ impl EntryArgs {
             (Hook::PRE_TOOL_USE, self.edit_hook),
             (Hook::TOOL_FAILURE, self.failure_hook || after_failures),
         ];
-        let asked = asked.into_iter().filter(|(_, is_asked)| *is_asked);
-        asked.map(|(hook, _)| hook).collect()
+        asked.into_iter().filter(|(_, is_asked)| *is_asked).map(|(hook, _)| hook).collect()
     }
 }
 
@@ -143,7 +139,6 @@ pub struct ConnectArgs {
     /// The clients [default: all that are installed]
     #[arg(value_name = "CLIENT", value_parser = client())]
     pub clients: Vec<Client>,
-    /// What is written
     #[command(flatten)]
     pub entry: EntryArgs,
     /// Replace an entry named `ack-memory` that runs another program or connects to a server
@@ -172,8 +167,7 @@ pub struct DisconnectArgs {
 
 fn client() -> impl TypedValueParser<Value = Client> {
     PossibleValuesParser::new(Client::ALL.iter().map(|client| client.name())).try_map(|name| {
-        let mut clients = Client::ALL.iter().copied();
-        clients.find(|client| client.name() == name).ok_or("no such client")
+        Client::ALL.iter().copied().find(|client| client.name() == name).ok_or("no such client")
     })
 }
 
@@ -183,7 +177,6 @@ fn set() -> impl TypedValueParser<Value = ToolsetPreset> {
 
 /// Parses the last day of a token.
 fn last_day(text: &str) -> Result<Date, String> {
-    let is_day = text.len() == "2027-01-31".len();
-    let day = text.parse().ok().filter(|_| is_day);
+    let day = text.parse().ok().filter(|_| text.len() == "2027-01-31".len());
     day.ok_or_else(|| "write a day such as 2027-01-31".to_owned())
 }

@@ -47,7 +47,6 @@ pub struct ChosenArgs {
     /// Do not ask for confirmation when memories are selected by options
     #[arg(long, short = 'y')]
     pub yes: bool,
-    /// The arguments that all such commands share.
     #[command(flatten)]
     pub decide: DecideArgs,
 }
@@ -57,7 +56,6 @@ pub struct StageArgs {
     /// Defer until this day: a date, tomorrow, or a time from now (7d, 2w, 3m)
     #[arg(long, value_name = "DAY", value_parser = super::day::parse_later_day)]
     pub until: Option<String>,
-    /// Which memories.
     #[command(flatten)]
     pub chosen: ChosenArgs,
 }
@@ -76,7 +74,6 @@ pub struct ReplaceArgs {
     /// `--by` and `--merge` in one, as in `merge ID --into ID`
     #[arg(long, value_name = "ID", hide = true, conflicts_with = "by")]
     pub into: Option<String>,
-    /// The arguments that all such commands share.
     #[command(flatten)]
     pub decide: DecideArgs,
 }
@@ -110,7 +107,6 @@ pub struct AddMemoryArgs {
 pub struct EditArgs {
     /// An id, or a unique prefix of one
     pub id: String,
-    /// The arguments that all such commands share.
     #[command(flatten)]
     pub decide: DecideArgs,
 }
@@ -120,7 +116,6 @@ pub struct ApproveArgs {
     /// They matter beyond their project
     #[arg(long)]
     pub promote: bool,
-    /// Which memories.
     #[command(flatten)]
     pub chosen: ChosenArgs,
 }

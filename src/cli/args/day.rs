@@ -18,18 +18,13 @@ pub(super) fn day(text: &str) -> Result<String, String> {
 /// Parses a day for `--until` of `stage`: a date, `tomorrow`, or a time from now. Returns it as
 /// `YYYY-MM-DD`.
 pub(in crate::cli) fn parse_later_day(text: &str) -> Result<String, String> {
-    let today = utc_day(Timestamp::now());
-    parse_later(text, today).ok_or_else(|| not_a_later_day(text.trim()))
-}
-
-/// Why a text is not a day to come.
-fn not_a_later_day(text: &str) -> String {
-    match text.parse::<Date>() {
+    let text = text.trim();
+    parse_later(text, utc_day(Timestamp::now())).ok_or_else(|| match text.parse::<Date>() {
         Ok(_) if is_date(text) => {
             format!("{text} is in the past; give a later date, or `tomorrow`, `7d`, `2w`, `3m`")
         }
         _ => "give a future date such as 2027-02-28, or `tomorrow`, `7d`, `2w`, `3m`".to_owned(),
-    }
+    })
 }
 
 fn parse_later(text: &str, today: Date) -> Option<String> {
@@ -58,10 +53,8 @@ fn read(text: &str, today: Date) -> Option<String> {
     (day.year() > 0).then(|| day.to_string())
 }
 
-/// Parses a time span: a number and a unit.
 fn span(text: &str) -> Option<Span> {
-    let end = text.find(|c: char| !c.is_ascii_digit())?;
-    let (number, unit) = text.split_at_checked(end)?;
+    let (number, unit) = text.split_at_checked(text.find(|c: char| !c.is_ascii_digit())?)?;
     let number: i64 = number.parse().ok().filter(|number| *number < 10_000)?;
     Some(match unit.trim() {
         "d" | "day" | "days" => number.days(),
@@ -73,12 +66,11 @@ fn span(text: &str) -> Option<Span> {
 }
 
 fn is_date(text: &str) -> bool {
-    let numbers: Vec<usize> = text
-        .split('-')
-        .filter(|part| part.bytes().all(|byte| byte.is_ascii_digit()))
-        .map(str::len)
-        .collect();
-    numbers == [4, 2, 2] && text.len() == 10
+    let is_fitting = |(at, byte): (usize, u8)| match at {
+        4 | 7 => byte == b'-',
+        _ => byte.is_ascii_digit(),
+    };
+    text.len() == 10 && text.bytes().enumerate().all(is_fitting)
 }
 
 #[cfg(test)]

@@ -46,34 +46,22 @@ pub fn command() -> Command {
     ))
 }
 
-/// Adds examples to the page of a command, given as `scopes set`. A build may lack the command.
+/// Adds examples to the page of a command, given as `scopes set`.
 fn with_examples(command: Command, name: &str, text: String) -> Command {
     let (first, rest) = name.split_once(' ').unwrap_or((name, ""));
-    if command.find_subcommand(first).is_none() {
-        return command;
-    }
     command.mut_subcommand(first, |inner| match rest {
         "" => inner.after_help(text),
         rest => with_examples(inner, rest, text),
     })
 }
 
-/// The commands by group. Commands without a group come last.
 fn grouped_commands(command: &Command) -> String {
-    let shown: Vec<&Command> = command.get_subcommands().filter(|one| !one.is_hide_set()).collect();
-    let grouped = |name: &str| GROUPS.iter().any(|(_, names)| names.contains(&name));
-    let more: Vec<&str> =
-        shown.iter().map(|one| one.get_name()).filter(|name| !grouped(name)).collect();
     let mut out = String::new();
-    for (title, names) in GROUPS.iter().copied().chain([("Others", more.as_slice())]) {
-        if names.is_empty() {
-            continue;
-        }
+    for (title, names) in GROUPS {
         let _ = writeln!(out, "{title}:");
-        for name in names {
-            let Some(one) = shown.iter().find(|one| one.get_name() == *name) else {
-                continue;
-            };
+        for (name, one) in
+            names.iter().filter_map(|name| Some((name, command.find_subcommand(name)?)))
+        {
             let about = one.get_about().map(ToString::to_string).unwrap_or_default();
             // One line each. The command's own page has the full text.
             let short = about.split(['(', ';', ':']).next().unwrap_or_default().trim();
@@ -107,6 +95,9 @@ mod tests {
     fn every_group_and_example_names_commands_that_exist() {
         let command = command();
         let names = GROUPS.iter().flat_map(|(_, names)| names.iter());
+        for shown in command.get_subcommands().filter(|one| !one.is_hide_set()) {
+            assert!(names.clone().any(|name| *name == shown.get_name()), "{shown}");
+        }
         for name in names.copied().chain(examples().map(|(name, _)| name)) {
             let mut words = name.split(' ');
             let found = words.try_fold(&command, |inner, word| inner.find_subcommand(word));

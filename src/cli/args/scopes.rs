@@ -47,7 +47,7 @@ pub struct RemoveArgs {
     pub yes: bool,
 }
 
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub struct AddArgs {
     /// Name of the new scope
     pub name: String,

@@ -1,8 +1,21 @@
-//! The commands for stores: `import`, `index`, `eval`, `demo`.
+//! The commands for stores: `setup`, `import`, `index`, `eval`, `demo`.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+
+#[derive(Debug, Clone, Args)]
+pub struct SetupArgs {
+    /// Do not ask: add stores for review and connect installed clients
+    #[arg(long, short = 'y')]
+    pub yes: bool,
+    /// Show what would be done, without doing it
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Do not make or update the vector tables
+    #[arg(long)]
+    pub no_index: bool,
+}
 
 #[derive(Debug, Clone, Args)]
 pub struct EvalArgs {

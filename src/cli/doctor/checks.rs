@@ -1,28 +1,38 @@
 //! The findings of `doctor`: one line each, with the command that fixes it.
 
-use crate::cli::command::{SHELL, command};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::iter::once;
 use std::path::Path;
 use std::sync::Arc;
 
 use serde::Serialize;
+use serde_json::{Value, json};
 
-use super::{DoctorReport, OfferReport, ScopeReport};
-use crate::cli::render::{BAD, DIM, GOOD, PLAIN, WARN, block, count, day, grouped, paint};
+use super::ScopeReport;
+use crate::cli::command::{SHELL, command};
+use crate::cli::render::{
+    BAD, DIM, GOOD, PLAIN, WARN, block, count, day, first_of, grouped, paint,
+};
 use crate::cli::scopes::remove;
 use crate::cli::screen::{Screen, folded};
+use crate::cli::user;
+use crate::offer::Offer;
+use crate::toolset::Toolset;
 use ack_api::decision::DECISION_LOG;
 use ack_api::memory::{fold_name, nearest};
 use ack_api::number::verb;
-use ack_api::text;
-use ack_api::{Diagnostic, HealthState, Message, ScopeInfo, Skipped};
+use ack_api::{Diagnostic, HealthState, Message, ScopeInfo, Skipped, text};
 use ack_connect::quoted;
-use ack_connect::recogniser::{FoundStore, Support};
+use ack_connect::recogniser::Support;
 use ack_desk::curate::log;
+use ack_gateway::server::{Health, probe};
+use ack_gateway::settings::Upstream;
 use ack_service::config::{Config, FULL_BUILD, MaxStatus, Part, Setting, SettingsError};
+use ack_service::scope::resolve::Current;
 use ack_service::scope::{KnownScopes, Scope, ScopeError};
 use ack_service::scopes::damaged_line;
-pub use ack_sys::files::with_tilde;
+use ack_store::decisions::Decisions;
+use ack_sys::files::with_tilde;
 
 /// How many memories of a damaged line of a decision log are named.
 const MAX_NAMED: usize = 5;
@@ -63,8 +73,8 @@ impl DoctorFinding {
         }
     }
 
-    fn at(mut self, place: &str) -> Self {
-        self.place = Some(place.to_owned());
+    fn at(mut self, place: String) -> Self {
+        self.place = Some(place);
         self
     }
 
@@ -78,57 +88,106 @@ impl DoctorFinding {
     }
 }
 
-/// The project, if it has a scope.
-fn here(report: &DoctorReport<'_>) -> Option<DoctorFinding> {
-    let scope = report.current_scope.as_ref()?;
-    let by = report.current_rule.as_ref();
-    let by = by.map_or_else(String::new, |rule| format!(", found by {rule}"));
-    let folder = with_tilde(&report.config.project.value, report.config.home.as_deref());
+pub fn project(config: &Config, current: &Current) -> Option<DoctorFinding> {
+    let scope = &current.scope.as_ref()?.name;
+    let by = current.rule.as_ref().map_or_else(String::new, |rule| format!(", found by {rule}"));
+    let folder = with_tilde(&config.project.value, config.home.as_deref());
     let finding = DoctorFinding::new(Level::Note, "project", format!("scope {scope}{by}"));
-    Some(finding.at(&folder))
+    Some(finding.at(folder))
 }
 
-/// The findings about the project, `config.toml` and what `serve` offers.
-pub fn settings(report: &DoctorReport<'_>) -> Vec<DoctorFinding> {
-    let broken = report.broken_settings.as_ref().map(|message| {
-        DoctorFinding::new(Level::Error, "config.toml", message.clone()).run("config edit")
-    });
-    let mut found: Vec<DoctorFinding> = broken.into_iter().collect();
-    found.extend(here(report));
-    found.extend(default_scope(report));
-    found.extend(report.offer.iter().flat_map(OfferReport::findings));
-    found
-}
-
-fn default_scope(report: &DoctorReport<'_>) -> Option<DoctorFinding> {
-    let name = &report.config.default_scope.as_ref()?.value;
-    let folded = fold_name(name);
-    let names = report.scopes.iter().map(|scope| scope.info.name.as_str());
-    if names.clone().any(|known| fold_name(known) == folded) {
+pub fn default_scope(config: &Config, scopes: &[ScopeReport<'_>]) -> Option<DoctorFinding> {
+    let name = &config.default_scope.as_ref()?.value;
+    let names = scopes.iter().map(|scope| scope.info.name.as_str());
+    if names.clone().any(|known| fold_name(known) == fold_name(name)) {
         return None;
     }
-    let near = nearest(name, names, 1)
-        .first()
-        .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+    let near = nearest(name, names, 1);
+    let near = near.first().map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
     let message = format!("`default_scope` is `{name}`, which does not exist{near}");
     Some(DoctorFinding::new(Level::Warning, "config.toml", message).run("config edit"))
 }
 
-pub fn scopes(report: &DoctorReport<'_>, screen: &Screen) -> Vec<DoctorFinding> {
+/// The tools if they are not the usual four, the upstream servers, and what is wrong with them; also
+/// as JSON. With `connect`, connects to the upstream servers.
+pub fn offer(config: &Config, connect: bool, offline: bool) -> (Vec<DoctorFinding>, Value) {
+    let mut offer = match Offer::load(config, None, &|name| std::env::var_os(name)) {
+        Ok(offer) => offer,
+        Err(error) => {
+            let problem = error.body_for(&SHELL);
+            let message = format!("answers every call with an error: {}", problem.message);
+            let finding = DoctorFinding::new(Level::Error, "serve", message).run("config edit");
+            return (vec![finding], json!({ "problem": problem }));
+        }
+    };
+    let skipped = if offline { offer.without_network() } else { Vec::new() };
     let mut found = Vec::new();
-    for scope in &report.scopes {
-        found.extend(one_scope(scope, report.config, screen));
+    let set = offer.toolset.set.name();
+    let tools: Vec<&str> = offer.toolset.tools().iter().map(|tool| tool.name.as_str()).collect();
+    if offer.toolset != Toolset::default() {
+        let message = format!("{set}: {}", tools.join(", "));
+        found.push(DoctorFinding::new(Level::Note, "tools", message));
     }
+    for name in &skipped {
+        let message = "an upstream server over HTTP, left out (--offline)";
+        found.push(DoctorFinding::new(Level::Note, name, message));
+    }
+    let as_configured = |upstream: &Upstream| Health {
+        name: upstream.name.clone(),
+        reached: upstream.connection.to_string(),
+        down: None,
+        tools: upstream.tools.iter().map(|tool| tool.name.clone()).collect(),
+        problems: Vec::new(),
+    };
+    let upstreams = if connect && !offer.upstreams.is_empty() {
+        probe(offer.upstreams)
+    } else {
+        offer.upstreams.iter().map(as_configured).collect()
+    };
+    let mut entries = Vec::new();
+    for Health { name, reached, down, tools, problems } in &upstreams {
+        let offered: Vec<&str> = once(reached).chain(tools).map(String::as_str).collect();
+        let offered = offered.join(", ");
+        if !connect {
+            found.push(DoctorFinding::new(Level::Note, name, offered).run("doctor --upstreams"));
+            entries.push(json!({ "name": name, "reached": reached, "tools": tools }));
+            continue;
+        }
+        let level = if down.is_some() { Level::Error } else { Level::Ok };
+        found.push(DoctorFinding::new(level, name, offered));
+        let problems: Vec<&String> = down.iter().chain(problems).collect();
+        found.extend(problems.iter().map(|it| DoctorFinding::new(Level::Warning, "", *it)));
+        entries.push(json!({
+            "name": name, "reached": reached, "tools": tools,
+            "available": down.is_none(), "problems": problems,
+        }));
+    }
+    (found, json!({ "surface": set, "tools": tools, "upstreams": entries }))
+}
+
+pub fn scopes(
+    config: &Config,
+    scopes: &[ScopeReport<'_>],
+    passed_over: &[Skipped],
+) -> Vec<DoctorFinding> {
+    let mut found: Vec<DoctorFinding> =
+        scopes.iter().flat_map(|scope| one_scope(scope, config)).collect();
     let waits = |scope: &ScopeReport<'_>| scope.info.counts.is_some_and(|it| it.staging > 0);
-    if report.scopes.iter().any(waits) {
-        found.push(agent_access(report.config));
+    if scopes.iter().any(waits) {
+        let Setting { value, source } = &config.max_status;
+        let may = match value {
+            MaxStatus::Approved => "see only approved memories",
+            MaxStatus::All => "may ask for unreviewed memories",
+        };
+        let message = format!("{may} (max_status = {}, {source})", value.as_str());
+        found.push(DoctorFinding::new(Level::Note, "agents", message));
     }
-    for Skipped { scope, reason } in &report.passed_over {
+    for Skipped { scope, reason } in passed_over {
         let message = format!("passed over: {reason}");
         found.push(DoctorFinding::new(Level::Warning, scope, message));
     }
-    if report.scopes.is_empty() {
-        found.push(match ScopeError::no_scopes(report.config) {
+    if scopes.is_empty() {
+        found.push(match ScopeError::no_scopes(config) {
             error @ ScopeError::Unreadable { .. } => {
                 DoctorFinding::new(Level::Error, "scopes", error.to_string())
             }
@@ -137,7 +196,7 @@ pub fn scopes(report: &DoctorReport<'_>, screen: &Screen) -> Vec<DoctorFinding> 
                 DoctorFinding::new(Level::Warning, "scopes", message).run("setup")
             }
             _ => {
-                let message = format!("none under {}", report.config.root.value.display());
+                let message = format!("none under {}", config.root.value.display());
                 DoctorFinding::new(Level::Warning, "scopes", message).run("setup").run("demo")
             }
         });
@@ -145,18 +204,7 @@ pub fn scopes(report: &DoctorReport<'_>, screen: &Screen) -> Vec<DoctorFinding> 
     found
 }
 
-/// Whether agents may ask for memories that wait for review.
-fn agent_access(config: &Config) -> DoctorFinding {
-    let Setting { value, source } = &config.max_status;
-    let may = match value {
-        MaxStatus::Approved => "see only approved memories",
-        MaxStatus::All => "may ask for unreviewed memories",
-    };
-    let setting = format!("max_status = {}, {source}", value.as_str());
-    DoctorFinding::new(Level::Note, "agents", format!("{may} ({setting})"))
-}
-
-fn one_scope(report: &ScopeReport<'_>, config: &Config, screen: &Screen) -> Vec<DoctorFinding> {
+fn one_scope(report: &ScopeReport<'_>, config: &Config) -> Vec<DoctorFinding> {
     let ScopeReport { scope, info, .. } = report;
     let home = config.home.as_deref();
     if let Some(problem) = &scope.problem {
@@ -170,14 +218,13 @@ fn one_scope(report: &ScopeReport<'_>, config: &Config, screen: &Screen) -> Vec<
         HealthState::Unavailable => return vec![unavailable(report, config, place)],
         HealthState::NotRead => {
             let message = "not read: this process is pinned to another scope";
-            return vec![DoctorFinding::new(Level::Note, &scope.name, message).at(&place)];
+            return vec![DoctorFinding::new(Level::Note, &scope.name, message).at(place)];
         }
         HealthState::Ok | HealthState::Degraded => {}
     }
     let counts = info.counts.unwrap_or_default();
     let served = counts.approved + counts.promoted;
-    let message = in_numbers(info, screen);
-    let mut found = vec![DoctorFinding::new(Level::Ok, &scope.name, message).at(&place)];
+    let mut found = vec![DoctorFinding::new(Level::Ok, &scope.name, in_numbers(info)).at(place)];
     if served == 0 && counts.staging > 0 {
         found.push(nothing_served(scope));
     }
@@ -185,41 +232,35 @@ fn one_scope(report: &ScopeReport<'_>, config: &Config, screen: &Screen) -> Vec<
         // Not everybody who reads a scope decides about it.
         found.push(DoctorFinding::new(Level::Note, "", problem.render(&SHELL)));
     }
-    found.extend(foreign_decisions(scope));
-    let lines = lost_decisions(scope);
+    let decisions = scope.store.decisions().unwrap_or_default();
+    found.extend(foreign_decisions(scope, &decisions));
+    let lost = lost_decisions(&decisions);
     for problem in info.health.problems.iter().map(Message::text) {
+        // What its owner chose is not wrong.
+        let is_chosen = problem.contains(CHOSEN);
         // A line above already says that rows count as unreviewed.
-        if served == 0 && problem.contains(CHOSEN) {
+        if served == 0 && is_chosen {
             continue;
         }
-        // What its owner chose is not wrong.
-        let level = match problem.contains(CHOSEN) {
-            true => Level::Note,
-            false => Level::Warning,
-        };
+        let level = if is_chosen { Level::Note } else { Level::Warning };
         let mut finding = DoctorFinding::new(level, "", problem);
-        if let Some((_, about)) = lines.iter().find(|(line, _)| line == problem) {
-            finding = finding.advise(about);
-        }
+        finding.advice.extend(lost.get(problem).cloned());
         found.push(finding);
     }
-    found.extend(remaining_text(scope));
+    found.extend(remaining_text(scope, &decisions));
     found
 }
 
-/// A scope that cannot be read.
 fn unavailable(report: &ScopeReport<'_>, config: &Config, place: String) -> DoctorFinding {
     let ScopeReport { scope, info, .. } = report;
     // A problem ends with the next step.
-    let problems = info.health.problems.iter();
-    let mut lines = problems.flat_map(|problem| problem.text().split("; "));
+    let mut lines = info.health.problems.iter().flat_map(|problem| problem.text().split("; "));
     let first = lines.next().unwrap_or("cannot be read");
     let named = first.contains(&*scope.store.path().to_string_lossy());
     let mut finding = DoctorFinding::new(Level::Error, &scope.name, first);
     finding.place = (!named).then_some(place);
     finding.advice = lines.map(str::to_owned).collect();
-    let mut advice = finding.advice.iter();
-    let is_mentioned = advice.any(|line| line.contains("scopes remove"));
+    let is_mentioned = finding.advice.iter().any(|line| line.contains("scopes remove"));
     // What is in a bucket is only away for a while.
     if !is_mentioned && scope.remote.is_none() && remove::is_possible(config, scope) {
         finding = finding.run(&format!("scopes remove {}", quoted(&scope.name)));
@@ -227,17 +268,15 @@ fn unavailable(report: &ScopeReport<'_>, config: &Config, place: String) -> Doct
     finding
 }
 
-/// How many memories a scope has, and how many wait.
-fn in_numbers(info: &ScopeInfo, screen: &Screen) -> String {
+fn in_numbers(info: &ScopeInfo) -> String {
     let counts = info.counts.unwrap_or_default();
     let (served, waiting) = (counts.approved + counts.promoted, counts.waiting());
     let rest = counts.rest_in_words();
-    let pending = info.pending.as_ref();
-    let oldest = pending.and_then(|pending| pending.oldest.as_ref());
-    let mut since = oldest
-        .map_or_else(String::new, |oldest| format!(", the oldest from {}", day(oldest, screen)));
-    if let Some(pace) = pending.and_then(|pending| pending.pace.as_ref()) {
-        since.push_str(&format!("; {pace}"));
+    let mut since = String::new();
+    if let Some(pending) = &info.pending {
+        let oldest = pending.oldest.iter().map(|oldest| day(oldest, &Screen::of_output()));
+        since.extend(oldest.map(|oldest| format!(", the oldest from {oldest}")));
+        since.extend(pending.pace.iter().map(|pace| format!("; {pace}")));
     }
     match (served, waiting) {
         (0, 0) if counts.staging == 0 => "no memories yet".to_owned(),
@@ -249,7 +288,6 @@ fn in_numbers(info: &ScopeInfo, screen: &Screen) -> String {
     }
 }
 
-/// A scope of which agents see nothing.
 fn nothing_served(scope: &Scope) -> DoctorFinding {
     let name = quoted(&scope.name);
     // A store with a status of its own cannot be trusted as a whole.
@@ -268,10 +306,9 @@ fn nothing_served(scope: &Scope) -> DoctorFinding {
 
 /// Where text may remain of memories that the store no longer has: edits in the decision log, and
 /// old versions in the bucket that the scope is published to.
-fn remaining_text(scope: &Scope) -> Vec<DoctorFinding> {
+fn remaining_text(scope: &Scope, decisions: &Decisions) -> Vec<DoctorFinding> {
     let mut found = Vec::new();
     let name = quoted(&scope.name);
-    let decisions = scope.store.decisions().unwrap_or_default();
     let is_edited = |id: &&str| decisions.about(id).iter().any(|it| it.edit.is_some());
     let mut edited: HashSet<&str> = decisions.ids().into_iter().filter(is_edited).collect();
     if !edited.is_empty()
@@ -301,14 +338,10 @@ fn remaining_text(scope: &Scope) -> Vec<DoctorFinding> {
 }
 
 /// Decisions that ack-memory did not write here. A colleague's are among them after `git pull`.
-fn foreign_decisions(scope: &Scope) -> Option<DoctorFinding> {
-    let decisions = scope.store.decisions().unwrap_or_default();
+fn foreign_decisions(scope: &Scope, decisions: &Decisions) -> Option<DoctorFinding> {
+    let foreign = decisions.foreign() as u64;
     // A signature says more.
-    let foreign = match scope.manifest.signers {
-        Some(_) => 0,
-        None => decisions.foreign() as u64,
-    };
-    (foreign > 0).then(|| {
+    (foreign > 0 && scope.manifest.signers.is_none()).then(|| {
         let message = format!(
             "{} of {DECISION_LOG} {} not written by ack-memory on this machine",
             count(foreign, "line"),
@@ -319,35 +352,28 @@ fn foreign_decisions(scope: &Scope) -> Option<DoctorFinding> {
     })
 }
 
-/// The lines of the decision log that cannot be read: for each, the message in the scope's health,
-/// and advice that names the memories. Health does not name them, because agents see it.
-fn lost_decisions(scope: &Scope) -> Vec<(String, String)> {
-    let decisions = scope.store.decisions().unwrap_or_default();
+/// The lines of the decision log that cannot be read: for each message in the scope's health, advice
+/// that names the memories. Health does not name them, because agents see it.
+fn lost_decisions(decisions: &Decisions) -> HashMap<String, String> {
     let lines = decisions.damaged().iter().map(|damaged| {
-        let shown = damaged.ids.iter().take(MAX_NAMED);
-        let shown: Vec<String> = shown.map(|id| text::line(id, 80)).collect();
-        let more = match damaged.ids.len().saturating_sub(shown.len()) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        let about = match shown.is_empty() {
+        let ids: Vec<String> = damaged.ids.iter().map(|id| text::line(id, 80)).collect();
+        let about = match ids.is_empty() {
             true => "it names no memory, so whatever it decided is lost".to_owned(),
-            false => format!("it is about {}{more}: decide again", shown.join(", ")),
+            false => format!("it is about {}: decide again", first_of(&ids, MAX_NAMED)),
         };
         (damaged_line(damaged), about)
     });
     lines.collect()
 }
 
-/// A manifest that is invalid, so its store is unknown.
 fn broken_manifest(scope: &Scope, problem: &SettingsError, home: Option<&Path>) -> DoctorFinding {
     let file = with_tilde(&scope.folder.join("scope.toml"), home);
-    let message = match problem {
-        SettingsError::LightBuild { .. } => problem.reason(),
-        _ => format!("its scope.toml cannot be used: {}", problem.reason()),
-    };
+    let mut message = format!("its scope.toml cannot be used: {}", problem.reason());
     let advice = match problem {
-        SettingsError::LightBuild { .. } => FULL_BUILD.to_owned(),
+        SettingsError::LightBuild { .. } => {
+            message = problem.reason();
+            FULL_BUILD.to_owned()
+        }
         SettingsError::Invalid { part: Part::Line(line), .. } => {
             format!("correct line {line} of {file}")
         }
@@ -360,27 +386,20 @@ fn broken_manifest(scope: &Scope, problem: &SettingsError, home: Option<&Path>) 
     DoctorFinding::new(Level::Error, &scope.name, message).advise(advice)
 }
 
-/// The stores on this machine that are not scopes yet.
-pub fn unserved_stores(
-    stores: &[FoundStore],
-    scopes: &[Arc<Scope>],
-    config: &Config,
-) -> Vec<DoctorFinding> {
+pub fn unserved_stores(config: &Config, scopes: &[Arc<Scope>]) -> Vec<DoctorFinding> {
     let known = KnownScopes::new(scopes);
-    stores
-        .iter()
-        .filter(|found| found.kind.support() != Support::Reference)
-        .filter(|found| known.with_store(&found.path).is_none())
-        .map(|found| {
-            let place = with_tilde(&found.path, config.home.as_deref());
-            let message = format!("{}: {}", found.kind.title(), found.count());
-            let finding = DoctorFinding::new(Level::Note, "found", message).at(&place);
-            match found.kind.support() {
-                Support::Served => finding.run("setup"),
-                _ => finding,
-            }
-        })
-        .collect()
+    let mut found = Vec::new();
+    for store in user::stores(config) {
+        let support = store.kind.support();
+        if support == Support::Reference || known.with_store(&store.path).is_some() {
+            continue;
+        }
+        let place = with_tilde(&store.path, config.home.as_deref());
+        let message = format!("{}: {}", store.kind.title(), store.count());
+        let finding = DoctorFinding::new(Level::Note, "found", message).at(place);
+        found.push(if support == Support::Served { finding.run("setup") } else { finding });
+    }
+    found
 }
 
 /// The findings as lines: all that is wrong, and of the rest as much as a terminal shows of a list.
@@ -417,9 +436,9 @@ fn finding_text(finding: &DoctorFinding, width: usize, screen: &Screen) -> Strin
         Level::Note => ("-", DIM),
     };
     let first = format!("{sign} {:<width$}  ", finding.subject);
-    let place = finding.place.as_ref();
-    let place = place.map_or_else(String::new, |place| format!("  {place}"));
-    let text = block(screen, &format!("{}{place}", finding.message), (&first, &indent), PLAIN);
+    let mut text = finding.message.clone();
+    text.extend(finding.place.iter().map(|place| format!("  {place}")));
+    let text = block(screen, &text, (&first, &indent), PLAIN);
     let mut out = text.replacen(sign, &paint(style, sign), 1);
     let (arrow, rest) = (format!("{indent}→ "), format!("{indent}  "));
     for advice in &finding.advice {
@@ -431,11 +450,10 @@ fn finding_text(finding: &DoctorFinding, width: usize, screen: &Screen) -> Strin
 /// `1 error, 2 warnings`.
 pub fn summary(findings: &[DoctorFinding]) -> String {
     let number = |level| findings.iter().filter(|one| one.level == level).count() as u64;
-    let parts = [(number(Level::Error), "error"), (number(Level::Warning), "warning")];
-    let parts = parts.into_iter().filter(|(number, _)| *number > 0);
-    let parts: Vec<String> = parts.map(|(number, noun)| count(number, noun)).collect();
-    match parts.is_empty() {
-        true => "nothing is wrong".to_owned(),
-        false => parts.join(", "),
+    match (number(Level::Error), number(Level::Warning)) {
+        (0, 0) => "nothing is wrong".to_owned(),
+        (errors, 0) => count(errors, "error"),
+        (0, warnings) => count(warnings, "warning"),
+        (errors, warnings) => format!("{}, {}", count(errors, "error"), count(warnings, "warning")),
     }
 }

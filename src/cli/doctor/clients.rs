@@ -2,33 +2,31 @@
 
 use std::path::{Path, PathBuf};
 
-use super::checks::{DoctorFinding, Level, with_tilde};
+use super::checks::{DoctorFinding, Level};
 use crate::cli::command::command;
 use crate::cli::connect::{installed, places, unreviewed};
+use crate::cli::program::program_on_path;
 use ack_connect::ours::write_rule;
 use ack_connect::status::{HookState, ProgramEntry, Start, Status, status};
 use ack_connect::{Client, ClientPlaces};
 use ack_service::config::{Config, ENV_DB, ENV_ROOT};
 use ack_service::scope::known::is_same;
-use ack_sys::files::expand_home;
+use ack_sys::files::{expand_home, with_tilde};
 
 pub fn clients(config: &Config) -> Vec<DoctorFinding> {
     let Ok(places) = places(config) else {
         return Vec::new();
     };
-    present(config, &places)
-        .iter()
-        .flat_map(|(client, status)| one_client(*client, status, &places, config))
-        .collect()
-}
-
-fn present(config: &Config, places: &ClientPlaces) -> Vec<(Client, Status)> {
     let installed = installed(config).unwrap_or_default();
-    Client::ALL
-        .iter()
-        .filter_map(|client| Some((*client, status(*client, places)?)))
-        .filter(|(client, status)| installed.contains(client) || status.starts.is_some())
-        .collect()
+    let mut found = Vec::new();
+    for client in Client::ALL.iter().copied() {
+        let status = status(client, &places);
+        let is_there = |it: &Status| it.starts.is_some() || installed.contains(&client);
+        if let Some(status) = status.filter(is_there) {
+            found.extend(one_client(client, &status, &places, config));
+        }
+    }
+    found
 }
 
 fn one_client(
@@ -41,28 +39,27 @@ fn one_client(
     let home = config.home.as_deref();
     let problem = |(path, reason): &(PathBuf, String)| {
         let message = format!("its file {}: {reason}", with_tilde(path, home));
-        DoctorFinding::new(Level::Error, &title, message)
+        DoctorFinding::new(Level::Error, "", message)
             .advise(format!("fix that file; the documentation of {title} describes it"))
     };
     let mut found: Vec<DoctorFinding> = status.problems.iter().map(problem).collect();
     // Nothing is known about an entry in a file that cannot be read.
     if status.problems.iter().all(|(path, _)| *path != status.file) {
-        found.insert(0, connection(client, &title, status, config));
+        found.insert(0, connection(client, status, config));
         found.extend(hook_that_never_runs(client, &title, status));
-        found.extend(unprotected(client, &title, status, config));
+        found.extend(unprotected(client, status, config));
     }
-    found.extend(unreviewed(config, client, places).into_iter().map(|other| {
-        let mut finding = DoctorFinding::new(Level::Warning, &title, other.described());
+    for other in unreviewed(config, client, places) {
+        let mut finding = DoctorFinding::new(Level::Warning, "", other.described());
         if other.can_switch_off() {
-            let setup = command("setup");
-            finding.advise(format!("`{setup}` offers to switch it off"))
+            finding.advice.push(format!("`{}` offers to switch it off", command("setup")));
         } else {
             finding.advice.extend(other.advice);
-            finding
         }
-    }));
-    for one in found.iter_mut().skip(1) {
-        one.subject.clear();
+        found.push(finding);
+    }
+    if let Some(first) = found.first_mut() {
+        first.subject = title;
     }
     found
 }
@@ -89,21 +86,14 @@ fn hook_that_never_runs(client: Client, title: &str, status: &Status) -> Option<
         ),
     };
     // What its owner switched off is not wrong.
-    let level = match status.hook? {
-        HookState::SwitchedOff => Level::Note,
-        _ => Level::Warning,
-    };
-    Some(DoctorFinding::new(level, title, message).advise(advice))
+    let is_wanted = status.hook == Some(HookState::SwitchedOff);
+    let level = if is_wanted { Level::Note } else { Level::Warning };
+    Some(DoctorFinding::new(level, "", message).advise(advice))
 }
 
 /// A connected client whose own tools may write below the root that it serves, although the client
 /// has rules against that.
-fn unprotected(
-    client: Client,
-    title: &str,
-    status: &Status,
-    config: &Config,
-) -> Option<DoctorFinding> {
+fn unprotected(client: Client, status: &Status, config: &Config) -> Option<DoctorFinding> {
     let (denied, home) = (status.denied.as_ref()?, config.home.as_deref()?);
     let Some(Start::Program(entry)) = &status.starts else {
         return None;
@@ -115,78 +105,61 @@ fn unprotected(
     }
     let root = with_tilde(&served.path, Some(home));
     let message = format!("no rule keeps its file tools from writing below {root}");
-    let finding = DoctorFinding::new(Level::Warning, title, message);
+    let finding = DoctorFinding::new(Level::Warning, "", message);
     Some(finding.run(&format!("connect {}", client.name())))
 }
 
-fn connection(client: Client, title: &str, status: &Status, config: &Config) -> DoctorFinding {
-    let connect = &format!("connect {}", client.name());
+fn connection(client: Client, status: &Status, config: &Config) -> DoctorFinding {
     let hook = match status.hook {
         Some(HookState::On) => ", session hook on",
         Some(HookState::Missing) => ", session hook off",
         // The next finding says more.
         Some(HookState::Untrusted | HookState::SwitchedOff | HookState::Overruled) | None => "",
     };
-    let entry = match &status.starts {
-        None => {
-            return DoctorFinding::new(Level::Note, title, "installed, not connected").run(connect);
-        }
-        Some(Start::Address(address)) => {
-            return DoctorFinding::new(Level::Ok, title, format!("connected to {address}{hook}"));
-        }
+    let (level, message) = match &status.starts {
+        None => (Level::Note, "installed, not connected".to_owned()),
+        Some(Start::Address(address)) => (Level::Ok, format!("connected to {address}{hook}")),
         Some(Start::Unknown) => {
-            let message = format!("its entry in {} has no command", status.file.display());
-            return DoctorFinding::new(Level::Warning, title, message).run(connect);
+            (Level::Warning, format!("its entry in {} has no command", status.file.display()))
         }
-        Some(Start::Program(entry)) => entry,
+        Some(Start::Program(entry)) => program(entry, hook, config),
     };
+    let finding = DoctorFinding::new(level, "", message);
+    if level == Level::Ok { finding } else { finding.run(&format!("connect {}", client.name())) }
+}
+
+/// What a client's entry starts, and how the memories that it serves differ from those of a
+/// configuration.
+fn program(entry: &ProgramEntry, hook: &str, config: &Config) -> (Level, String) {
     let program = &entry.program;
-    let Some(path) = resolve_program(program) else {
-        let message = format!("connected, but {} does not exist", program.display());
-        return DoctorFinding::new(Level::Error, title, message).run(connect);
+    let path = match program.components().count() {
+        1 => program_on_path(&program.to_string_lossy()),
+        _ => Some(program.clone()).filter(|path| path.is_file()),
     };
+    let Some(path) = path else {
+        return (Level::Error, format!("connected, but {} does not exist", program.display()));
+    };
+    let is_this_program = std::env::current_exe().is_ok_and(|running| is_same(&running, &path));
     // A package runner starts whichever version it finds.
-    if entry.runner().is_none() && !is_this_program(&path) {
+    if entry.runner().is_none() && !is_this_program {
         let message = format!("connected{hook}; starts another binary, {}", path.display());
-        return DoctorFinding::new(Level::Warning, title, message).run(connect);
+        return (Level::Warning, message);
     }
-    match difference(entry, config) {
-        Some(Difference::Place(other)) => {
-            let message = format!("connected{hook}, but {other}");
-            DoctorFinding::new(Level::Warning, title, message).run(connect)
-        }
-        Some(Difference::Scope(other)) => {
-            DoctorFinding::new(Level::Ok, title, format!("connected{hook}; {other}"))
-        }
-        None => DoctorFinding::new(Level::Ok, title, format!("connected{hook}")),
-    }
-}
-
-/// How the memories that an entry serves differ from those of a configuration.
-enum Difference {
-    /// They are elsewhere.
-    Place(String),
-    /// One of the two is for a single scope, as its owner chose.
-    Scope(String),
-}
-
-/// The difference; `None` if they are the same.
-fn difference(entry: &ProgramEntry, config: &Config) -> Option<Difference> {
-    let home = config.home.as_deref();
-    let served = served_by(entry, config);
+    let (served, home) = (served_by(entry, config), config.home.as_deref());
     let path = config.db.as_ref().unwrap_or(&config.root).value.as_path();
     if served.is_database != config.db.is_some() || !is_same(&served.path, path) {
         let (theirs, ours) = (with_tilde(&served.path, home), with_tilde(path, home));
-        return Some(Difference::Place(format!("it serves {theirs}, not {ours}")));
+        return (Level::Warning, format!("connected{hook}, but it serves {theirs}, not {ours}"));
     }
     let pin = config.pinned.as_ref().map(|pin| pin.value.as_str());
-    let other = match (served.pin.as_deref(), pin) {
-        (theirs, ours) if theirs == ours => return None,
-        (Some(theirs), None) => format!("it serves only the scope `{theirs}`"),
-        (Some(theirs), Some(ours)) => format!("it serves the scope `{theirs}`, not `{ours}`"),
-        (None, ours) => format!("it serves every scope, not only `{}`", ours?),
+    let scope = match (served.pin.as_deref(), pin) {
+        (theirs, ours) if theirs == ours => String::new(),
+        (Some(theirs), None) => format!("; it serves only the scope `{theirs}`"),
+        (Some(theirs), Some(ours)) => format!("; it serves the scope `{theirs}`, not `{ours}`"),
+        (None, ours) => format!("; it serves every scope, not only `{}`", ours.unwrap_or_default()),
     };
-    Some(Difference::Scope(other))
+    // What differs is one scope, as its owner chose.
+    (Level::Ok, format!("connected{hook}{scope}"))
 }
 
 struct Served {
@@ -197,26 +170,24 @@ struct Served {
 
 fn served_by(entry: &ProgramEntry, config: &Config) -> Served {
     let home = config.home.as_deref();
-    let flag = |flag: &str| entry.flag(flag).map(str::to_owned);
-    let set = |variable: &str| entry.variables.get(variable).cloned();
     // A client that names no place passes on the variables of the shell it was started from.
-    let names_a_place = flag("--root").is_some() || flag("--db").is_some();
+    let names_a_place = entry.flag("--root").is_some() || entry.flag("--db").is_some();
     let inherited = |variable: &str| {
         let value = std::env::var_os(variable).filter(|_| !names_a_place)?;
         value.into_string().ok().filter(|value| !value.is_empty())
     };
-    let flag_or_variable = |name: &str, variable: &str| {
-        flag(name).or_else(|| set(variable)).or_else(|| inherited(variable))
+    let place = |flag: &str, variable: &str| {
+        let named = entry.flag(flag).map(str::to_owned);
+        let named = named.or_else(|| entry.variables.get(variable).cloned());
+        let named = named.or_else(|| inherited(variable))?;
+        Some(expand_home(Path::new(&named), home))
     };
-    let path = |value: String| expand_home(Path::new(&value), home);
-    let database = flag_or_variable("--db", ENV_DB).map(path);
+    let database = place("--db", ENV_DB);
     let usual = || home.map(|home| home.join(".ack-mem")).unwrap_or_default();
     Served {
         is_database: database.is_some(),
-        path: database
-            .or_else(|| flag_or_variable("--root", ENV_ROOT).map(path))
-            .unwrap_or_else(usual),
-        pin: flag("--pin"),
+        path: database.or_else(|| place("--root", ENV_ROOT)).unwrap_or_else(usual),
+        pin: entry.flag("--pin").map(str::to_owned),
     }
 }
 
@@ -227,18 +198,4 @@ fn title(name: &str) -> String {
         first.to_uppercase() + rest
     });
     words.collect::<Vec<_>>().join(" ")
-}
-
-/// The path of a program that is given by a path or found by its name.
-fn resolve_program(program: &Path) -> Option<PathBuf> {
-    if program.components().count() > 1 {
-        return program.is_file().then(|| program.to_owned());
-    }
-    let folders = std::env::var_os("PATH")?;
-    std::env::split_paths(&folders).map(|folder| folder.join(program)).find(|path| path.is_file())
-}
-
-fn is_this_program(path: &Path) -> bool {
-    let real = |path: &Path| path.canonicalize().ok();
-    std::env::current_exe().is_ok_and(|running| real(&running) == real(path))
 }

@@ -13,7 +13,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::{MAX_LISTED, also_waiting_text, changes_text, confirms, none_approved_text};
+use super::{MAX_LISTED, changes_text, confirms, waiting_text};
 use crate::cli::args::{BucketArgs, PublishArgs};
 use crate::cli::command::command;
 use crate::cli::error::CliError;
@@ -25,7 +25,6 @@ use ack_desk::publish::bucket::{BucketOptions, BucketPlan, BucketPublishError, P
 use ack_service::config::Config;
 use ack_service::scope::Scope;
 
-/// The variables that name the server if no flag or setting does.
 const ENDPOINT_VARIABLES: [&str; 2] = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"];
 const MAX_VERSIONS: usize = 50;
 
@@ -59,7 +58,6 @@ pub fn run(
     }
 }
 
-/// The scope's settings, overridden by the command line.
 fn settings(scope: &Scope, args: &BucketArgs) -> Result<RemoteSettings, CliError> {
     let mut settings = scope.manifest.remote.clone().unwrap_or_default();
     if let Some(endpoint) = &args.endpoint {
@@ -109,8 +107,7 @@ impl BucketRequest<'_> {
         let writes = !nothing && !self.args.dry_run && confirms(self.args, self.json, &question);
         let mut head = None;
         if let Some((built, _)) = built.filter(|_| writes) {
-            let show = &mut |step| show(&bar, step);
-            let result = self.publication.publish(&planned, built, show);
+            let result = self.publication.publish(&planned, built, &mut |step| show(&bar, step));
             bar.finish_and_clear();
             head = Some(result?);
         }
@@ -148,16 +145,13 @@ impl BucketRequest<'_> {
             quoted(&self.args.scope),
             quoted(self.args.to.as_deref().unwrap_or_default())
         );
-        // Memories that were withdrawn by hand only come back if they are named.
-        for id in restore {
-            undo += &format!(" --restore {}", quoted(id));
-        }
         let BucketArgs { endpoint, region, .. } = &self.args.bucket;
-        let given = [("--endpoint", endpoint), ("--region", region)];
-        for (flag, value) in given {
-            if let Some(value) = value {
-                undo += &format!(" {flag} {}", quoted(value));
-            }
+        // Memories that were withdrawn by hand only come back if they are named.
+        let restore = restore.iter().map(|id| ("--restore", id));
+        let endpoint = endpoint.iter().map(|url| ("--endpoint", url));
+        let region = region.iter().map(|region| ("--region", region));
+        for (flag, value) in restore.chain(endpoint).chain(region) {
+            undo += &format!(" {flag} {}", quoted(value));
         }
         command(&undo)
     }
@@ -266,10 +260,7 @@ fn plan_text(planned: &BucketPlan, cost: Option<UploadCost>) -> String {
         [("hold", &planned.held), ("look", &planned.warnings)],
         plan.unchanged,
     );
-    if plan.is_empty() {
-        out += &also_waiting_text(&planned.scope, planned.also_waiting);
-    }
-    out += &none_approved_text(&planned.scope, planned.waiting);
+    out += &waiting_text(&planned.scope, plan.is_empty(), planned.also_waiting, planned.waiting);
     if let Some(cost) = cost {
         out += &format!(
             "uploads {} in {} requests; the version has {}, and each reader fetches what is new\n",
@@ -312,17 +303,13 @@ fn line(summary: &VersionSummary) -> String {
 }
 
 fn pruned_text(pruned: &PrunePlan) -> String {
-    let versions: Vec<String> =
-        pruned.versions.iter().take(MAX_LISTED).map(|number| format!("v-{number}")).collect();
-    let removed = match versions.len() {
-        0 => String::new(),
-        listed => {
-            let more = match pruned.versions.len() - listed {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            format!("; rollback to {}{more} is no longer possible", versions.join(", "))
-        }
+    let versions = pruned.versions.iter().map(|number| format!("v-{number}"));
+    let versions: Vec<String> = versions.collect();
+    let removed = if versions.is_empty() {
+        String::new()
+    } else {
+        let some = render::first_of(&versions, MAX_LISTED);
+        format!("; rollback to {some} is no longer possible")
     };
     let unlisted = pruned.unlisted.as_ref().map_or_else(String::new, |reason| {
         format!(

@@ -1,6 +1,5 @@
 //! Times as people say them. `--json` has the exact times.
 
-use jiff::Timestamp;
 use jiff::civil::Date;
 
 use crate::cli::screen::Screen;
@@ -39,12 +38,9 @@ pub fn age(time: &str, screen: &Screen) -> String {
 /// A time with its age: `2026-05-20 11:03 (6 months ago)`, in the local zone.
 pub fn exact_time(time: &str, screen: &Screen) -> String {
     let age = age(time, screen);
-    let local = |instant: Timestamp| {
-        instant.to_zoned(screen.zone.clone()).strftime("%Y-%m-%d %H:%M").to_string()
-    };
-    let text = match time.len() {
-        10 => time.to_owned(),
-        _ => time::parse(time).map_or_else(|| time.to_owned(), local),
+    let text = match time::parse(time).filter(|_| time.len() != 10) {
+        Some(at) => at.to_zoned(screen.zone.clone()).strftime("%Y-%m-%d %H:%M").to_string(),
+        None => time.to_owned(),
     };
     if age == text || age == time { text } else { format!("{text} ({age})") }
 }

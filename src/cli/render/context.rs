@@ -3,10 +3,9 @@
 use std::fmt::Write;
 
 use super::age::{age, day};
-use super::count;
 use super::layout::{block, paint};
-use super::query::{Listing, hit};
-use super::{BOLD, DIM, NAME, PLAIN, notes};
+use super::query::{Listing, field, hit};
+use super::{BOLD, DIM, NAME, PLAIN, count, notes, verb};
 use crate::cli::screen::Screen;
 use ack_api::{ContextResponse, SessionEntry};
 
@@ -25,16 +24,10 @@ pub fn context(answer: &ContextResponse, listing: &Listing<'_>) -> String {
     ] {
         if !memories.is_empty() {
             let _ = writeln!(out, "\n{}", paint(BOLD, title));
-            for (number, memory) in memories.iter().enumerate() {
-                if number > 0 {
-                    out.push('\n');
-                }
-                out += &hit(memory, None, listing);
-                if let Some(why) = &memory.why {
-                    let text = format!("because: {why}");
-                    out += &block(screen, &text, ("  ", "    "), DIM);
-                }
-            }
+            let shown = memories.iter().map(|memory| {
+                hit(memory, None, listing) + &field("because", memory.why.clone(), "  ", screen)
+            });
+            out += &shown.collect::<Vec<_>>().join("\n");
         }
     }
     let mut sessions = answer.recent_sessions.iter().filter(|entry| entry.has_content()).peekable();
@@ -45,22 +38,17 @@ pub fn context(answer: &ContextResponse, listing: &Listing<'_>) -> String {
         }
     }
     if let Some(pending) = &answer.pending {
-        let mut text = count(pending.count, "memory");
-        text += match pending.count {
-            1 => " waits for review",
-            _ => " wait for review",
-        };
-        if let Some(oldest) = &pending.oldest {
-            let _ = write!(text, ", the oldest from {}", age(oldest, screen));
-        }
+        let waits = verb(pending.count, "waits", "wait");
+        let mut text = format!("{} {waits} for review", count(pending.count, "memory"));
+        let oldest = pending.oldest.iter();
+        text.extend(oldest.map(|oldest| format!(", the oldest from {}", age(oldest, screen))));
         let _ = writeln!(out, "\n{}", paint(DIM, text));
     }
     out + &notes(&answer.notes, screen)
 }
 
 fn session(entry: &SessionEntry, screen: &Screen) -> String {
-    let at = entry.started_at.as_ref().map(|at| day(at, screen));
-    let at = at.or_else(|| entry.date.clone());
+    let at = entry.started_at.as_ref().map(|at| day(at, screen)).or_else(|| entry.date.clone());
     let mut text = format!(
         "{}  {}",
         at.as_deref().unwrap_or("-"),
@@ -70,9 +58,8 @@ fn session(entry: &SessionEntry, screen: &Screen) -> String {
         text.push_str(" (as recorded, not reviewed)");
     }
     let mut out = block(screen, &text, ("  ", "    "), PLAIN);
-    if let Some(overview) = &entry.overview {
-        out += &block(screen, overview, ("    ", "    "), DIM);
-    }
+    let overview = entry.overview.iter();
+    out.extend(overview.map(|overview| block(screen, overview, ("    ", "    "), DIM)));
     if let Some(summary) = &entry.summary {
         let _ = writeln!(out, "    {} {}", paint(DIM, "summary"), paint(NAME, summary));
     }

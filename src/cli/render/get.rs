@@ -4,14 +4,12 @@ use std::fmt::Write;
 
 use super::age::{day, exact_time};
 use super::layout::{block, paint};
-use super::query::{Listing, hit};
-use super::{BAD, DIM, NAME, PLAIN, notes};
+use super::query::{Listing, field, hit};
+use super::{BAD, NAME, PLAIN, notes};
 use crate::cli::screen::Screen;
 use ack_api::{GetResponse, HistoryEntry, LinkEntry, MemoryDetail, RelatedEntry, Timeline, Within};
 
-/// The indentation below a memory's title.
 const INDENT: &str = "  ";
-/// The indentation of a list below it.
 const LIST_INDENT: &str = "    ";
 
 pub fn get(answer: &GetResponse, screen: &Screen) -> String {
@@ -31,48 +29,36 @@ pub fn get(answer: &GetResponse, screen: &Screen) -> String {
 fn memory(detail: &MemoryDetail, listing: &Listing<'_>) -> String {
     let screen = listing.screen;
     let mut out = hit(&detail.memory, None, listing);
-    let mut line = |name: &str, value: Option<String>| {
-        if let Some(value) = value {
-            let text = format!("{name}: {value}");
-            out += &block(screen, &text, (INDENT, LIST_INDENT), DIM);
-        }
-    };
+    let mut line = |name: &str, value| out += &field(name, value, INDENT, screen);
     let session = detail.session_id.clone().filter(|id| Some(id) != detail.memory.session.as_ref());
     line("id of its session", session);
     line("date", detail.date.clone());
     if let Some(context) = &detail.session_context {
-        let by = match context.unreviewed {
-            true => ", not reviewed",
-            false => "",
-        };
+        let by = if context.unreviewed { ", not reviewed" } else { "" };
         line(&format!("session title{by}"), context.title.clone());
         line(&format!("session overview{by}"), context.overview.clone());
     }
-    let by = match &detail.reviewed_by {
-        Some(by) => format!(" by {by}"),
-        None => String::new(),
-    };
+    let by = detail.reviewed_by.as_ref().map_or_else(String::new, |by| format!(" by {by}"));
     let reviewed = detail.reviewed_at.as_ref().map(|at| exact_time(at, screen));
     line("reviewed", reviewed.map(|at| format!("{at}{by}")));
     line("updated", detail.updated_at.as_ref().map(|at| exact_time(at, screen)));
-    if let Some(neighbours) = &detail.timeline {
-        out += &timeline(neighbours, screen);
-    }
-    if !detail.related.is_empty() {
-        out += &related(&detail.related, screen);
-    }
-    if !detail.links.is_empty() {
-        out += &links(&detail.links, &detail.memory.id, screen);
-    }
+    out.extend(detail.timeline.as_ref().map(|it| timeline(it, screen)));
+    out += &related(&detail.related, screen);
+    out += &links(&detail.links, &detail.memory.id, screen);
     if !detail.history.is_empty() {
         out += &history(&detail.history, screen);
     }
     out
 }
 
+/// Lines below their title; nothing if there are none.
+fn list(title: &str, lines: impl Iterator<Item = String>) -> String {
+    let lines: String = lines.collect();
+    if lines.is_empty() { lines } else { format!("{INDENT}{title}:\n{lines}") }
+}
+
 fn item(text: &str, screen: &Screen) -> String {
-    let rest = format!("{LIST_INDENT}  ");
-    block(screen, text, (LIST_INDENT, &rest), PLAIN)
+    block(screen, text, (LIST_INDENT, &format!("{LIST_INDENT}  ")), PLAIN)
 }
 
 fn timeline(timeline: &Timeline, screen: &Screen) -> String {
@@ -85,52 +71,41 @@ fn timeline(timeline: &Timeline, screen: &Screen) -> String {
     let before = timeline.before.iter().map(|entry| ("before", entry));
     let after = timeline.after.iter().map(|entry| ("after ", entry));
     for (side, entry) in before.chain(after) {
-        let at = entry.created_at.as_ref();
-        let at = at.map_or_else(|| "-".to_owned(), |at| day(at, screen));
-        let kind = entry.kind.as_deref().unwrap_or("-");
-        let title = &entry.title;
+        let at = entry.created_at.as_ref().map_or_else(|| "-".to_owned(), |at| day(at, screen));
+        let (id, kind, title) = (&entry.id, entry.kind.as_deref().unwrap_or("-"), &entry.title);
         let status = super::unreviewed(entry.status);
-        out += &item(&format!("{side} {at} {} {kind}: {title}{status}", entry.id), screen);
+        out += &item(&format!("{side} {at} {id} {kind}: {title}{status}"), screen);
     }
     out
 }
 
 fn related(related: &[RelatedEntry], screen: &Screen) -> String {
-    let mut out = format!("{INDENT}near in meaning:\n");
-    for entry in related {
-        let RelatedEntry { id, scope, title, similarity, status } = entry;
+    let lines = related.iter().map(|RelatedEntry { id, scope, title, similarity, status }| {
         let status = super::unreviewed(*status);
-        out += &item(&format!("{similarity:.2} {id} ({scope}) {title}{status}"), screen);
-    }
-    out
+        item(&format!("{similarity:.2} {id} ({scope}) {title}{status}"), screen)
+    });
+    list("near in meaning", lines)
 }
 
 fn links(links: &[LinkEntry], own: &str, screen: &Screen) -> String {
-    let mut out = format!("{INDENT}links:\n");
-    for link in links {
+    let lines = links.iter().map(|link| {
         let mut text = format!("{} {} {}", link.from_id, link.kind, link.to_id);
         let is_title = |title: &&String| **title != link.from_id && **title != link.to_id;
-        if let Some(title) = link.title.as_ref().filter(is_title) {
-            let _ = write!(text, " {title}");
-        }
+        text.extend(link.title.iter().filter(is_title).map(|title| format!(" {title}")));
         // Details of a link, other than its target.
         let mut details = Vec::new();
         if link.depth > 1 {
             details.push(format!("{} steps from {own}", link.depth));
         }
         details.extend(link.source.as_ref().map(|source| format!("by {source}")));
-        let confidence = link.confidence;
-        details.extend(confidence.map(|share| format!("confidence {share:.2}")));
+        details.extend(link.confidence.map(|share| format!("confidence {share:.2}")));
         if !details.is_empty() {
             let _ = write!(text, " ({})", details.join(", "));
         }
-        let line = item(&text, screen);
-        out += &[&link.from_id, &link.to_id]
-            .into_iter()
-            .filter(|id| *id != own)
-            .fold(line, |line, id| line.replace(id.as_str(), &paint(NAME, id)));
-    }
-    out
+        let others = [&link.from_id, &link.to_id].into_iter().filter(|id| *id != own);
+        others.fold(item(&text, screen), |line, id| line.replace(id.as_str(), &paint(NAME, id)))
+    });
+    list("links", lines)
 }
 
 /// The decisions about a memory, oldest first.
@@ -147,18 +122,14 @@ pub fn history(history: &[HistoryEntry], screen: &Screen) -> String {
             (None, Some(after)) => format!(" → {after}"),
             (None, None) => String::new(),
         };
-        let by = entry.actor.as_ref();
-        let by = by.map_or_else(String::new, |actor| format!(" by {actor}"));
-        let into = entry.into.as_ref();
-        let into = into.map_or_else(String::new, |into| match entry.action.as_str() {
-            "supersede" => format!(", replaced by {into}"),
-            _ => format!(", into {into}"),
-        });
-        let reason = entry.reason.as_ref();
-        let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
         let at = entry.created_at.as_ref();
         let at = at.map_or_else(|| "-".to_owned(), |at| exact_time(at, screen));
-        out += &item(&format!("{at} {action}{change}{by}{into}{reason}"), screen);
+        let mut text = format!("{at} {action}{change}");
+        text.extend(entry.actor.iter().map(|actor| format!(" by {actor}")));
+        let becomes = if entry.action == "supersede" { "replaced by" } else { "into" };
+        text.extend(entry.into.iter().map(|into| format!(", {becomes} {into}")));
+        text.extend(entry.reason.iter().map(|reason| format!(": {reason}")));
+        out += &item(&text, screen);
     }
     out
 }

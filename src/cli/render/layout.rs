@@ -65,8 +65,7 @@ pub struct QueryWords(HashSet<String>);
 
 impl QueryWords {
     pub fn of(query: &str) -> Self {
-        let terms = QueryTerms::parse(query).terms.into_iter();
-        Self(terms.map(|term| term.key).collect())
+        Self(QueryTerms::parse(query).terms.into_iter().map(|term| term.key).collect())
     }
 
     pub fn count(&self, text: &str) -> usize {
@@ -80,7 +79,6 @@ impl QueryWords {
         found.len()
     }
 
-    /// The positions of the words in a line.
     fn ranges(&self, line: &str) -> Vec<Range<usize>> {
         let mut ranges = Vec::new();
         if self.0.is_empty() {
@@ -93,7 +91,7 @@ impl QueryWords {
                 Some(found) => ranges.push(start + found.start..start + found.end),
                 None => {
                     let words = chunk.split(|c: char| !c.is_alphanumeric() && c != '\'');
-                    let marked = words.filter(|word| !word.is_empty() && self.holds(word));
+                    let marked = words.filter(|word| self.count(word) > 0);
                     ranges.extend(marked.map(|word| offset(word)..offset(word) + word.len()));
                 }
             }
@@ -116,32 +114,17 @@ impl QueryWords {
         found
     }
 
-    fn holds(&self, word: &str) -> bool {
-        let mut holds = false;
-        tokenize(word, TextRole::Document, &mut |token| {
-            holds |= self.0.contains(term_key(token.kind, &token.text).as_ref());
-        });
-        holds
-    }
-
-    /// A styled line, with the words underlined.
     pub fn paint(&self, style: Style, line: &str) -> String {
-        let mut out = String::new();
-        let mut painted = 0;
-        let plain = |until: usize, out: &mut String, painted: &mut usize| {
-            let part = line.get(*painted..until).unwrap_or_default();
-            if !part.is_empty() {
-                out.push_str(&paint(style, part));
-            }
-            *painted = until;
-        };
-        for range in self.ranges(line) {
-            plain(range.start, &mut out, &mut painted);
-            let word = line.get(range.clone()).unwrap_or_default();
-            out.push_str(&paint(style.underline(), word));
+        let (mut out, mut painted) = (String::new(), 0);
+        let end = line.len()..line.len();
+        for range in self.ranges(line).into_iter().chain([end]) {
+            let between = painted..range.start;
             painted = range.end;
+            for (style, part) in [(style, between), (style.underline(), range)] {
+                let part = line.get(part).filter(|part| !part.is_empty());
+                out.extend(part.map(|part| paint(style, part)));
+            }
         }
-        plain(line.len(), &mut out, &mut painted);
         out
     }
 }
@@ -201,13 +184,9 @@ pub fn marked_block(
     let mut out = String::new();
     for (number, line) in lines(screen, text, first, rest).into_iter().enumerate() {
         let indent = if number == 0 { first } else { rest };
-        let (indent, body) = match line.strip_prefix(indent) {
-            Some(body) => (indent, body),
-            None => ("", line.as_str()),
-        };
-        out.push_str(indent);
-        out.push_str(&marks.paint(style, body));
-        out.push('\n');
+        let indent = if line.starts_with(indent) { indent } else { "" };
+        let body = line.strip_prefix(indent).unwrap_or_default();
+        out += &format!("{indent}{}\n", marks.paint(style, body));
     }
     out
 }

@@ -66,30 +66,21 @@ pub fn query(answer: &QueryResponse, listing: &Listing<'_>) -> String {
     };
     let notes_left = answer.notes.iter().filter(is_counted).cloned();
     let (first, rest): (Vec<Note>, Vec<Note>) = notes_left.partition(is_first);
-    let mut out = String::new();
-    for note in first {
-        let text = note.message.text();
-        out += &block(screen, text, ("", ""), WARN);
-    }
-    out += &head(answer, listing);
+    let warnings = first.iter().map(|note| block(screen, note.message.text(), ("", ""), WARN));
+    let mut out = warnings.collect::<String>() + &head(answer, listing);
     for (place, result) in answer.results.iter().enumerate() {
-        let number = listing.first + place;
-        let _ = write!(out, "\n{}", hit(result, Some(number), listing));
+        let _ = write!(out, "\n{}", hit(result, Some(listing.first + place), listing));
     }
-    let hidden = answer.hidden.as_ref();
     let is_empty = answer.results.is_empty();
-    let hidden = hidden.map(|hidden| Hidden {
-        // A line of its own says how many are unreviewed.
-        by_status: match listing.unreviewed {
-            None => hidden.by_status,
-            Some(_) => 0,
-        },
-        ..*hidden
-    });
-    let hidden = hidden.filter(|hidden| *hidden != Hidden::default());
-    let hidden = hidden.map(|hidden| hidden_text(&hidden, answer.searched.status, is_empty));
-    let hidden = listing.unreviewed.iter().chain(&hidden);
-    let hidden: String = hidden.map(|text| dim(text, screen)).collect();
+    let mut hidden: String = listing.unreviewed.iter().map(|text| dim(text, screen)).collect();
+    let mut counts = answer.hidden.unwrap_or_default();
+    if listing.unreviewed.is_some() {
+        // The line above says how many are unreviewed.
+        counts.by_status = 0;
+    }
+    if counts != Hidden::default() {
+        hidden += &dim(&hidden_text(counts, answer.searched.status, is_empty), screen);
+    }
     if is_empty && !hidden.is_empty() && !listing.quiet {
         // What waits for review helps more than any suggestion.
         let _ = write!(out, "\n{hidden}");
@@ -104,10 +95,8 @@ pub fn query(answer: &QueryResponse, listing: &Listing<'_>) -> String {
             out += &block(screen, text, ("  ", "  "), PLAIN);
         }
     }
-    if let Some(expected) = &answer.expected {
-        out.push('\n');
-        out += &expected_text(expected, listing);
-    }
+    let expected = answer.expected.iter();
+    out.extend(expected.map(|expected| format!("\n{}", expected_text(expected, listing))));
     let mut foot = next_steps(answer, listing);
     if !is_empty {
         foot += &hidden;
@@ -124,12 +113,9 @@ fn dim(text: &str, screen: &Screen) -> String {
 
 /// `10 of 13 in kiosk-web, ledger-api`.
 fn head(answer: &QueryResponse, listing: &Listing<'_>) -> String {
-    let result_count = answer.results.len();
-    let total = match answer.total_is_lower_bound {
-        true => format!("{} or more", grouped(answer.total)),
-        false => grouped(answer.total),
-    };
-    let folded = answer.folded();
+    let (result_count, folded) = (answer.results.len(), answer.folded());
+    let more = if answer.total_is_lower_bound { " or more" } else { "" };
+    let total = grouped(answer.total) + more;
     let counted = if result_count == 0 {
         "nothing found".to_owned()
     } else if listing.first > 1 && result_count == 1 {
@@ -143,18 +129,9 @@ fn head(answer: &QueryResponse, listing: &Listing<'_>) -> String {
     } else {
         count(answer.total, "memory")
     };
-    let scopes_text = searched(&answer.searched, listing.long);
-    let text = format!("{counted} {scopes_text}");
-    let mut lines = super::layout::lines(listing.screen, &text, "", "").into_iter();
-    let mut out = String::new();
-    if let Some(first) = lines.next() {
-        let scopes_text = first.strip_prefix(&counted).unwrap_or_default();
-        let _ = writeln!(out, "{}{}", paint(BOLD, &counted), paint(DIM, scopes_text));
-    }
-    for line in lines {
-        let _ = writeln!(out, "{}", paint(DIM, line));
-    }
-    out
+    let text = format!("{counted} {}", searched(&answer.searched, listing.long));
+    let out = dim(&text, listing.screen);
+    out.replacen(&format!("{DIM}{counted}"), &format!("{}{DIM}", paint(BOLD, &counted)), 1)
 }
 
 /// Which scopes were searched; with `long`, also which were not.
@@ -206,13 +183,10 @@ fn next_steps(answer: &QueryResponse, listing: &Listing<'_>) -> String {
 }
 
 /// What is hidden; if there is nothing else to see, also who decides about it.
-fn hidden_text(hidden: &Hidden, status: StatusFilter, is_empty: bool) -> String {
+fn hidden_text(hidden: Hidden, status: StatusFilter, is_empty: bool) -> String {
     let mut parts = Vec::new();
     if hidden.by_status > 0 {
-        let what = match status {
-            StatusFilter::Staging => "approved",
-            StatusFilter::Approved | StatusFilter::All => "unreviewed",
-        };
+        let what = if status == StatusFilter::Staging { "approved" } else { "unreviewed" };
         let decide = match status {
             StatusFilter::Approved if is_empty => format!(", `{}` decides", command("review")),
             _ => String::new(),
@@ -232,22 +206,14 @@ fn hidden_text(hidden: &Hidden, status: StatusFilter, is_empty: bool) -> String 
 pub(super) fn hit(hit: &MemoryHit, number: Option<usize>, listing: &Listing<'_>) -> String {
     let number = number.map_or_else(String::new, |number| format!("{number:>2}  "));
     let indent = " ".repeat(number.len().max(2));
-    let first = number.as_str();
-    let style = match hit.superseded_by {
-        Some(_) => DIM,
-        None => BOLD,
-    };
+    let style = if hit.superseded_by.is_some() { DIM } else { BOLD };
     let Listing { screen, marks, .. } = listing;
-    let mut out = marked_block(screen, &hit.title, (first, &indent), style, marks);
+    let mut out = marked_block(screen, &hit.title, (&number, &indent), style, marks);
     out += &meta(hit, &indent, listing);
-    out += &if listing.long {
-        full_text(hit, &indent, listing)
-    } else {
-        best_fact(hit, &indent, listing)
-    };
-    if let Some(explanation) = &hit.explanation {
-        out += &explanation_text(explanation, hit.why.as_deref(), &indent, screen);
-    }
+    let text = if listing.long { full_text } else { best_fact };
+    out += &text(hit, &indent, listing);
+    let explained = hit.explanation.iter();
+    out.extend(explained.map(|it| explanation_text(it, hit.why.as_deref(), &indent, screen)));
     out
 }
 
@@ -272,11 +238,10 @@ fn meta(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
     }
     let parts: Vec<String> = parts.iter().map(|part| unbroken(screen, indent, part)).collect();
     let out = breakable(&block(screen, &parts.join("  "), (indent, indent), DIM));
-    let out = out.replacen(&format!("{DIM}{id}"), &(paint(NAME, id) + &DIM.to_string()), 1);
+    let out = out.replacen(&format!("{DIM}{id}"), &format!("{}{DIM}", paint(NAME, id)), 1);
     let newer = hit.superseded_by.as_ref();
     let newer = newer.map(|newer| format!("superseded by {}", listing.short_id(newer)));
-    let others = hit.contradicts.iter();
-    let others = others.map(|other| contradiction(other, listing));
+    let others = hit.contradicts.iter().map(|other| contradiction(other, listing));
     let stale = hit.stale.as_ref().map(|why| format!("stale: {why}"));
     let doubts = newer.into_iter().chain(others).chain(stale);
     let doubts: Vec<String> = doubts.map(|doubt| unbroken(screen, indent, &doubt)).collect();
@@ -313,31 +278,22 @@ fn best_fact(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
 fn full_text(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
     let Listing { screen, marks, .. } = listing;
     let mut out = String::new();
-    if let Some(subtitle) = &hit.subtitle {
-        out += &marked_block(screen, subtitle, (indent, indent), PLAIN, marks);
-    }
-    if let Some(excerpt) = &hit.excerpt {
-        out += &marked_block(screen, excerpt, (indent, indent), PLAIN, marks);
+    for text in hit.subtitle.iter().chain(&hit.excerpt) {
+        out += &marked_block(screen, text, (indent, indent), PLAIN, marks);
     }
     for fact in &hit.facts {
         let (first, rest) = (format!("{indent}- "), format!("{indent}  "));
         out += &marked_block(screen, fact, (&first, &rest), PLAIN, marks);
     }
     if hit.more_facts > 0 {
-        let _ =
-            writeln!(out, "{indent}{}", paint(DIM, format!("+{}", count(hit.more_facts, "fact"))));
+        let more = format!("+{}", count(hit.more_facts, "fact"));
+        let _ = writeln!(out, "{indent}{}", paint(DIM, more));
     }
     if let Some(narrative) = &hit.narrative {
         let narrative = marked_block(screen, narrative, (indent, indent), PLAIN, marks);
         out += &format!("\n{narrative}\n");
     }
-    let mut line = |name: &str, value: Option<String>| {
-        if let Some(value) = value {
-            let text = format!("{name}: {value}");
-            let rest = format!("{indent}  ");
-            out += &block(screen, &text, (indent, &rest), DIM);
-        }
-    };
+    let mut line = |name, value| out += &field(name, value, indent, screen);
     let list = |values: &[String]| (!values.is_empty()).then(|| values.join(", "));
     line("tags", list(&hit.concepts));
     line("files", list(&hit.files));
@@ -353,6 +309,12 @@ fn full_text(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
     }
     line("also noted as", list(&also));
     out
+}
+
+/// A line about a memory, if there is something to say.
+pub(super) fn field(name: &str, value: Option<String>, indent: &str, screen: &Screen) -> String {
+    let text = value.map(|value| format!("{name}: {value}")).unwrap_or_default();
+    block(screen, &text, (indent, &format!("{indent}  ")), DIM)
 }
 
 /// How a result was ranked: the sum of each leg's score.
@@ -373,8 +335,9 @@ fn explanation_text(
             [] => String::new(),
             terms => format!(" = {}", terms.join(" + ")),
         };
-        let coverage = leg.coverage.map(|share| format!("; {:.0} % of the words", share * 100.0));
-        let coverage = coverage.unwrap_or_default();
+        let coverage = leg
+            .coverage
+            .map_or_else(String::new, |share| format!("; {:.0} % of the words", share * 100.0));
         line(&format!("{}: {rank}, {}{sum}{coverage}", leg.leg, leg.score));
     }
     if let Some(why) = why {
@@ -395,19 +358,12 @@ fn expected_text(expected: &Expected, listing: &Listing<'_>) -> String {
         Stage::Folded => "folded",
         Stage::Returned => "returned",
     };
-    let scope = match &expected.scope {
-        Some(scope) => format!(" in {scope}"),
-        None => String::new(),
-    };
+    let scope = expected.scope.as_ref().map_or_else(String::new, |scope| format!(" in {scope}"));
     let message = expected.message.text();
     let text = format!("expected {}{scope}: {stage}; {message}", expected.id);
-    let style = match expected.stage {
-        Stage::Returned => PLAIN,
-        _ => WARN,
-    };
+    let style = if expected.stage == Stage::Returned { PLAIN } else { WARN };
     let mut out = block(screen, &text, ("", "  "), style);
-    if let Some(explanation) = &expected.explanation {
-        out += &explanation_text(explanation, None, "  ", screen);
-    }
+    let explained = expected.explanation.iter();
+    out.extend(explained.map(|it| explanation_text(it, None, "  ", screen)));
     out
 }

@@ -1,24 +1,18 @@
 //! The answer of `scopes`.
 
-use std::fmt::Write;
-
 use super::age::{age, day, exact_time};
 use super::layout::block;
-use super::{DIM, PLAIN, notes};
-use super::{count, grouped};
+use super::{DIM, PLAIN, count, first_of, grouped, notes};
 use crate::cli::screen::{Screen, folded};
 use ack_api::memory::Visibility;
 use ack_api::{HealthState, IndexInfo, ListScopesResponse, Note, NoteKind, ScopeInfo};
 
-/// The narrowest screen for a table.
 const TABLE_WIDTH: usize = 60;
-/// How many scopes with the same problem are named.
 const MAX_NAMED: usize = 10;
 
 pub fn scopes(answer: &ListScopesResponse, screen: &Screen) -> String {
     let current = answer.current_scope.as_ref();
-    let shown = screen.listed(answer.scopes.len());
-    let (listed, others) = answer.scopes.split_at(shown);
+    let (listed, others) = answer.scopes.split_at(screen.listed(answer.scopes.len()));
     // The current scope is never among those that are left out.
     let own = others.iter().filter(|scope| current == Some(&scope.name));
     let listed: Vec<&ScopeInfo> = listed.iter().chain(own).collect();
@@ -43,13 +37,7 @@ pub fn scopes(answer: &ListScopesResponse, screen: &Screen) -> String {
         out += &block(screen, &text, ("", "  "), DIM);
     }
     for (problem, names) in problems(&answer.scopes) {
-        let others = names.len().saturating_sub(MAX_NAMED);
-        let names = names.into_iter().take(MAX_NAMED).collect::<Vec<_>>();
-        let more = match others {
-            0 => String::new(),
-            others => format!(" and {others} more"),
-        };
-        out += &line(&format!("{}{more}: {problem}", names.join(", ")), screen);
+        out += &line(&format!("{}: {problem}", first_of(&names, MAX_NAMED)), screen);
     }
     if let [scope] = answer.scopes.as_slice() {
         out += &details(scope, screen);
@@ -107,7 +95,7 @@ fn line(text: &str, screen: &Screen) -> String {
 }
 
 fn row(scope: &ScopeInfo, current: Option<&String>, screen: &Screen) -> [String; 6] {
-    let none = || "-".to_owned();
+    let or_dash = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
     let mut name = scope.name.clone();
     if current == Some(&scope.name) {
         name.push_str(" *");
@@ -115,34 +103,27 @@ fn row(scope: &ScopeInfo, current: Option<&String>, screen: &Screen) -> [String;
     if scope.visibility == Visibility::Private {
         name.push_str(" (private)");
     }
-    let counts = scope.counts;
-    let served = counts.map(|counts| grouped(counts.approved + counts.promoted));
-    let waiting = scope.pending.as_ref();
-    let waiting = waiting.map(|pending| grouped(pending.count));
-    let changed = scope.last_updated.as_ref().map(|at| age(at, screen));
+    let served = scope.counts.map(|counts| grouped(counts.approved + counts.promoted));
     let health = match scope.health.state {
         HealthState::Ok => "ok",
         HealthState::Degraded => "degraded",
         HealthState::Unavailable => "unavailable",
         HealthState::NotRead => "not read",
     };
-    let about = scope.description.clone();
     [
         name,
-        served.unwrap_or_else(none),
-        waiting.unwrap_or_else(none),
-        changed.unwrap_or_else(none),
+        or_dash(served),
+        or_dash(scope.pending.as_ref().map(|pending| grouped(pending.count))),
+        or_dash(scope.last_updated.as_ref().map(|at| age(at, screen))),
         health.to_owned(),
-        about.unwrap_or_else(|| scope.projects.join(", ")),
+        scope.description.clone().unwrap_or_else(|| scope.projects.join(", ")),
     ]
 }
 
 fn details(scope: &ScopeInfo, screen: &Screen) -> String {
     let mut out = String::new();
     for (name, path) in [("path", &scope.path), ("store", &scope.store)] {
-        if let Some(path) = path {
-            let _ = writeln!(out, "{name}: {path}");
-        }
+        out.extend(path.iter().map(|path| format!("{name}: {path}\n")));
     }
     if let Some(counts) = scope.counts {
         let mut text = format!(
@@ -153,24 +134,23 @@ fn details(scope: &ScopeInfo, screen: &Screen) -> String {
             grouped(counts.rejected)
         );
         if counts.unknown > 0 {
-            let _ = write!(text, ", {} of unknown status", grouped(counts.unknown));
+            text += &format!(", {} of unknown status", grouped(counts.unknown));
         }
         text += &counts.rest_in_words();
         out += &line(&text, screen);
     }
     if let Some(profile) = &scope.profile {
-        let opened = how_opened(scope.health.opened.as_deref().unwrap_or("-"));
-        out += &line(&format!("profile: {profile}; {opened}"), screen);
+        let opened = scope.health.opened.as_deref().unwrap_or("-");
+        let by = if opened.starts_with("its files") { "" } else { "opened " };
+        out += &line(&format!("profile: {profile}; {by}{opened}"), screen);
     }
-    if let Some(table) = &scope.index {
-        out += &line(&vectors(table, screen), screen);
-    }
+    out.extend(scope.index.iter().map(|table| line(&vectors(table, screen), screen)));
     if !scope.projects.is_empty() {
         out += &line(&format!("projects: {}", scope.projects.join(", ")), screen);
     }
     if !scope.tags.is_empty() {
-        let tags = scope.tags.iter();
-        let tags: Vec<String> = tags.map(|tag| format!("{} {}", tag.tag, tag.count)).collect();
+        let tags = scope.tags.iter().map(|tag| format!("{} {}", tag.tag, tag.count));
+        let tags: Vec<String> = tags.collect();
         out += &line(&format!("tags: {}", tags.join(", ")), screen);
     }
     if let Some(pending) = scope.pending.as_ref().filter(|pending| pending.count > 0) {
@@ -178,31 +158,15 @@ fn details(scope: &ScopeInfo, screen: &Screen) -> String {
         let since = since.map_or_else(|| "-".to_owned(), |oldest| day(oldest, screen));
         let text = format!("unreviewed (oldest from {since}): {}", pending.ids.join(", "));
         out += &line(&text, screen);
-        if let Some(pace) = &pending.pace {
-            out += &line(pace, screen);
-        }
+        out.extend(pending.pace.iter().map(|pace| line(pace, screen)));
     }
     out
 }
 
 fn vectors(table: &IndexInfo, screen: &Screen) -> String {
     let mut text = format!("vector table: {}", count(table.rows, "row"));
-    if let Some(share) = table.coverage {
-        let _ = write!(text, ", {:.1} % of the store", share * 100.0);
-    }
-    if let Some(encoder) = &table.embedder {
-        let _ = write!(text, ", by {encoder}");
-    }
-    if let Some(at) = &table.built_at {
-        let _ = write!(text, ", built {}", exact_time(at, screen));
-    }
+    text.extend(table.coverage.map(|share| format!(", {:.1} % of the store", share * 100.0)));
+    text.extend(table.embedder.iter().map(|encoder| format!(", by {encoder}")));
+    text.extend(table.built_at.iter().map(|at| format!(", built {}", exact_time(at, screen))));
     text
-}
-
-/// How a store was opened, as part of a line.
-fn how_opened(opened: &str) -> String {
-    match opened.starts_with("its files") {
-        true => opened.to_owned(),
-        false => format!("opened {opened}"),
-    }
 }

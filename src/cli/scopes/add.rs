@@ -19,8 +19,7 @@ use ack_service::scope::manifest::Manifest;
 use ack_service::scope::project::Projects;
 use ack_service::scope::{DATABASE_NAMES, KnownScopes, Registry};
 use ack_store::{Store, StoreError, StoreProblem};
-use ack_sys::files::expand_home;
-use ack_sys::files::make_private;
+use ack_sys::files::{expand_home, make_private};
 use ack_sys::text_file;
 
 #[derive(Debug)]
@@ -33,11 +32,11 @@ pub struct PlannedScope {
 pub fn run(config: &Config, args: &AddArgs) -> Result<(), CliError> {
     let known = KnownScopes::new(&Registry::new(config).discover().scopes);
     let planned = plan(config, &known, args)?;
-    let out =
-        format!("{}\n{}\n{}\n", planned.report, planned.path.display(), indent(&planned.text));
+    let indented: String = planned.text.lines().map(|line| format!("  {line}\n")).collect();
+    let out = format!("{}\n{}\n{indented}\n", planned.report, planned.path.display());
     if !args.yes {
-        write_plain(&(out + "nothing was written; run the same command with --yes to write it\n"))?;
-        return Ok(());
+        let note = "nothing was written; run the same command with --yes to write it\n";
+        return write_plain(&(out + note));
     }
     planned.write()?;
     let try_it = command::command(&format!("query --scope {} --all", quoted(&args.name)));
@@ -58,14 +57,28 @@ pub fn plan(
     let folder = config.root.value.join("scopes").join(&args.name);
     let path = folder.join("scope.toml");
     if is_bucket(&args.store) {
-        return Err(bucket_as_store(&args.store, &path));
+        let address = text::line(&args.store.to_string_lossy(), 200);
+        let message =
+            format!("`{address}` is a bucket, and `--store` takes a database or a folder");
+        let file = path.display();
+        return Err(CliError::usage("--store", message).with_hint(format!(
+            "write `table = \"{address}\"` in `{file}`; docs/buckets.md shows an example"
+        )));
     }
-    let store = database(&absolute(config, &args.store)?);
+    // The database in a folder, or the path itself.
+    let named = absolute(config, &args.store)?;
+    let mut databases = DATABASE_NAMES.iter().map(|name| named.join(name));
+    let store = databases.find(|path| path.is_file()).unwrap_or_else(|| named.clone());
     if let Some(scope) = known.with_store(&store) {
         return Err(already_a_scope(&store, scope));
     }
     let unreviewed = args.unreviewed.unwrap_or_default();
     let report = describe(&store, unreviewed, args.reference.as_ref())?;
+    let is_taken = |name: &&str| folder.join(name).exists();
+    if ["scope.toml"].iter().chain(&DATABASE_NAMES).any(is_taken) {
+        let message = format!("{} exists and is not overwritten", folder.display());
+        return Err(CliError::usage("NAME", message).with_hint("choose another name"));
+    }
     let manifest = Manifest {
         description: args.description.clone(),
         projects: Projects::of(args.projects.iter().cloned()),
@@ -79,17 +92,7 @@ pub fn plan(
     };
     let text = toml::to_string(&manifest)
         .map_err(|error| SettingsError::invalid(&path, error.to_string()))?;
-    check_free(&path)?;
     Ok(PlannedScope { path, text: text.trim_end().to_owned() + "\n", report })
-}
-
-fn bucket_as_store(address: &Path, manifest: &Path) -> CliError {
-    let address = text::line(&address.to_string_lossy(), 200);
-    let message = format!("`{address}` is a bucket, and `--store` takes a database or a folder");
-    let file = manifest.display();
-    CliError::usage("--store", message).with_hint(format!(
-        "write `table = \"{address}\"` in `{file}`; docs/buckets.md shows an example"
-    ))
 }
 
 impl PlannedScope {
@@ -111,16 +114,6 @@ pub fn absolute(config: &Config, path: &Path) -> Result<PathBuf, CliError> {
     std::path::absolute(&path).map_err(CliError::io("find", &path))
 }
 
-/// The database in a folder, or the path itself.
-fn database(path: &Path) -> PathBuf {
-    DATABASE_NAMES
-        .iter()
-        .map(|name| path.join(name))
-        .find(|path| path.is_file())
-        .unwrap_or_else(|| path.to_owned())
-}
-
-/// Describes a store and its content.
 pub fn describe(
     store: &Path,
     unreviewed: Unreviewed,
@@ -129,18 +122,14 @@ pub fn describe(
     let opened = Store::new(store.to_owned(), unreviewed).with_reference(reference.cloned());
     let read = opened.snapshot(|snapshot| {
         let layout = &snapshot.layout;
-        let counts = snapshot.counts_by_id()?;
-        Ok((layout.profile, layout.has_status(), counts))
+        Ok((layout.profile, layout.has_status(), snapshot.counts_by_id()?))
     });
     let (profile, has_status, counts) = read.map_err(|error| with_program_name(store, error))?;
-    let article = match profile.as_str() {
-        name if name.starts_with(['a', 'e', 'i', 'o', 'u']) => "an",
-        _ => "a",
-    };
+    let profile = profile.as_str();
+    let article = if profile.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
     let mut report = format!(
-        "{} is {article} {} store: {} approved, {} unreviewed{}\n",
+        "{} is {article} {profile} store: {} approved, {} unreviewed{}\n",
         store.display(),
-        profile.as_str(),
         counts.approved + counts.promoted,
         counts.staging,
         counts.rest_in_words()
@@ -149,20 +138,23 @@ pub fn describe(
     for problem in &opened.notes_report().problems {
         report += &format!("note: {problem}\n");
     }
-    if !has_status && unreviewed == Unreviewed::Staging {
-        report += "it has no review status, so its memories are shown only with status staging or all;\n\
-                   with --unreviewed approved, all count as approved but what is flagged\n";
-    }
-    if !has_status && unreviewed == Unreviewed::Approved {
-        let held_back = HeldBack::of_store(&opened)?;
-        if held_back.count() > 0 {
-            let see = command::command("review --flagged");
-            report += &format!("{}: `{see}` shows them\n", held_back.in_words());
+    match (has_status, unreviewed) {
+        (false, Unreviewed::Staging) => {
+            report += "it has no review status, so its memories are shown only with status staging or all;\n\
+                       with --unreviewed approved, all count as approved but what is flagged\n";
         }
-    }
-    if has_status && unreviewed == Unreviewed::Approved && reference.is_none() {
-        report +=
-            "note: --unreviewed changes nothing: the store keeps a review status of its own\n";
+        (false, Unreviewed::Approved) => {
+            let held_back = HeldBack::of_store(&opened)?;
+            if held_back.count() > 0 {
+                let see = command::command("review --flagged");
+                report += &format!("{}: `{see}` shows them\n", held_back.in_words());
+            }
+        }
+        (true, Unreviewed::Approved) if reference.is_none() => {
+            report +=
+                "note: --unreviewed changes nothing: the store keeps a review status of its own\n";
+        }
+        (true, _) => {}
     }
     Ok(report)
 }
@@ -183,22 +175,4 @@ fn with_program_name(store: &Path, error: StoreError) -> CliError {
         }
         _ => error.into(),
     }
-}
-
-fn check_free(path: &Path) -> Result<(), CliError> {
-    let existing = path.parent().filter(|folder| {
-        folder.join("scope.toml").exists()
-            || DATABASE_NAMES.iter().any(|name| folder.join(name).exists())
-    });
-    match existing {
-        Some(folder) => {
-            let message = format!("{} exists and is not overwritten", folder.display());
-            Err(CliError::usage("NAME", message).with_hint("choose another name"))
-        }
-        None => Ok(()),
-    }
-}
-
-fn indent(text: &str) -> String {
-    text.lines().map(|line| format!("  {line}\n")).collect()
 }

@@ -2,11 +2,10 @@
 //! equivalent command.
 
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::json;
 
-use super::add;
 use super::team::Team;
 use crate::cli::args::AddArgs;
 use crate::cli::error::CliError;
@@ -18,12 +17,10 @@ use ack_api::memory::Unreviewed;
 use ack_connect::recogniser::{FoundStore, StoreKind};
 use ack_connect::{quoted, quoted_path};
 use ack_desk::held_back::HeldBack;
-use ack_service::config::Config;
 use ack_service::scope::KnownScopes;
 use ack_store::Store;
 use ack_sys::files::with_tilde;
 
-/// The owner's answer about a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
     /// Every memory counts as approved, but what is flagged.
@@ -35,17 +32,14 @@ pub enum Answer {
     Skip,
 }
 
-/// An answer, and whether it is also the answer about the stores that follow.
-pub type Asked = (Answer, bool);
-
 /// The answers about a store whose memories nobody reviewed. Enter is the first one.
-const ANSWERS: [(char, &str, Asked); 6] = [
-    ('t', "trust", (Answer::Trust, false)),
-    ('r', "review first", (Answer::Review, false)),
-    ('s', "skip", (Answer::Skip, false)),
-    ('T', "trust those that follow, too", (Answer::Trust, true)),
-    ('R', "review those that follow first, too", (Answer::Review, true)),
-    ('S', "skip those that follow, too", (Answer::Skip, true)),
+const ANSWERS: [(char, &str); 6] = [
+    ('t', "trust"),
+    ('r', "review first"),
+    ('s', "skip"),
+    ('T', "trust those that follow, too"),
+    ('R', "review those that follow first, too"),
+    ('S', "skip those that follow, too"),
 ];
 
 /// How many memories of a store agents can use if its owner trusts it.
@@ -75,17 +69,9 @@ impl TrustedCounts {
     }
 }
 
-/// Phrases one after the other, each on one line if it fits.
-fn phrases_in_lines(first: &str, phrases: &[&str]) -> String {
-    let screen = Screen::of_errors();
-    let rest = " ".repeat(first.len());
-    let phrases: Vec<String> =
-        phrases.iter().map(|phrase| unbroken(&screen, &rest, phrase)).collect();
-    breakable(&block(&screen, &phrases.join(" "), (first, &rest), PLAIN))
-}
-
-/// Asks what to do with a store. `None` at the end of the input.
-pub fn ask(found: &FoundStore, home: Option<&Path>) -> Result<Option<Asked>, CliError> {
+/// Asks what to do with a store. Returns the answer, and whether it is also the answer about the
+/// stores that follow; `None` at the end of the input.
+pub fn ask(found: &FoundStore, home: Option<&Path>) -> Result<Option<(Answer, bool)>, CliError> {
     let mut store = format!("    {}", found.kind.title());
     // If the list goes elsewhere, the question names the store.
     if !std::io::stdout().is_terminal() {
@@ -94,8 +80,8 @@ pub fn ask(found: &FoundStore, home: Option<&Path>) -> Result<Option<Asked>, Cli
     if found.approved.is_some() {
         let keys = [('a', "add"), ('s', "skip")];
         let key = prompt::choose(&format!("{store}: (a)dd, (s)kip"), &keys);
-        let answer = if key == Some('s') { Answer::Skip } else { Answer::Review };
-        return Ok(key.map(|_| (answer, false)));
+        let answer = |key| if key == 's' { Answer::Skip } else { Answer::Review };
+        return Ok(key.map(|key| (answer(key), false)));
     }
     let counts = TrustedCounts::of(found)?;
     let mut trust = counts.phrases("trust", "hold back");
@@ -108,56 +94,48 @@ pub fn ask(found: &FoundStore, home: Option<&Path>) -> Result<Option<Asked>, Cli
     };
     let mut trusted: Vec<&str> = trust.iter().map(String::as_str).collect();
     trusted.extend(["agents can use them now;", &reviewed]);
+    let screen = Screen::of_errors();
     for (key, phrases) in [
         ("t", trusted.as_slice()),
         ("r", &["review first:", "ack-memory shows none of them until you approve some"]),
         ("s", &["skip:", "nothing changes"]),
     ] {
-        write_err(&phrases_in_lines(&format!("      {key}  "), phrases));
+        let first = format!("      {key}  ");
+        let rest = " ".repeat(first.len());
+        let phrases = phrases.iter().map(|phrase| unbroken(&screen, &rest, phrase));
+        let phrases = phrases.collect::<Vec<_>>().join(" ");
+        write_err(&breakable(&block(&screen, &phrases, (&first, &rest), PLAIN)));
     }
     write_err("      T, R, S: the same for all stores that follow; Enter: t\n");
-    let keys = ANSWERS.map(|(key, words, _)| (key, words));
-    let key = prompt::choose(&store, &keys);
-    let asked = ANSWERS.iter().find(|(known, ..)| key == Some(*known));
-    Ok(asked.map(|(.., asked)| *asked))
+    let asked = prompt::choose(&store, &ANSWERS).map(|key| match key {
+        't' | 'T' => (Answer::Trust, key == 'T'),
+        'r' | 'R' => (Answer::Review, key == 'R'),
+        _ => (Answer::Skip, key == 'S'),
+    });
+    Ok(asked)
 }
 
-pub fn command(found: &FoundStore, name: &str, answer: Answer, team: Option<&Team>) -> String {
-    let more = match (answer, team) {
-        (Answer::Trust, _) => " --unreviewed approved".to_owned(),
-        (Answer::Join, Some(team)) => team.flags(),
-        _ => String::new(),
-    };
-    let (name, store) = (quoted(name), quoted_path(&found.path));
-    command::command(&format!("scopes add {name} --store {store}{more} --yes"))
-}
-
-pub fn add(
-    config: &Config,
-    known: &mut KnownScopes,
-    found: &FoundStore,
-    name: &str,
-    answer: Answer,
-    team: Option<&Team>,
-) -> Result<(), CliError> {
+/// What `scopes add` gets for an answer.
+pub fn add_args(found: &FoundStore, name: &str, answer: Answer, team: Option<&Team>) -> AddArgs {
     let team = team.filter(|_| answer == Answer::Join);
-    let args = AddArgs {
-        reference: team.map(|team| team.reference.clone()),
+    AddArgs {
         name: name.to_owned(),
-        store: PathBuf::from(&found.path),
-        description: None,
-        projects: Vec::new(),
+        store: found.path.clone(),
         paths: Vec::from_iter(team.map(|team| team.repository.display().to_string())),
-        remotes: Vec::new(),
-        private: false,
+        reference: team.map(|team| team.reference.clone()),
         unreviewed: (answer == Answer::Trust).then_some(Unreviewed::Approved),
-        no_index: true,
-        yes: true,
-    };
-    let planned = add::plan(config, known, &args)?;
-    planned.write()?;
-    known.add(name, &found.path);
-    Ok(())
+        ..AddArgs::default()
+    }
+}
+
+/// The command that does the same.
+pub fn command(args: &AddArgs) -> String {
+    let (name, store) = (quoted(&args.name), quoted_path(&args.store));
+    let mut line = format!("scopes add {name} --store {store}");
+    line.extend(args.unreviewed.map(|_| " --unreviewed approved"));
+    line.extend(args.reference.iter().map(|name| format!(" --ref {}", quoted(name))));
+    line.extend(args.paths.iter().map(|path| format!(" --path {}", quoted(path))));
+    command::command(&(line + " --yes"))
 }
 
 pub fn store_json(found: &FoundStore, known: &KnownScopes) -> serde_json::Value {
@@ -168,7 +146,6 @@ pub fn store_json(found: &FoundStore, known: &KnownScopes) -> serde_json::Value 
     json_with(found, more)
 }
 
-/// A store in one line: kind, size, path.
 pub fn store_line(found: &FoundStore, home: Option<&Path>) -> String {
     format!("{}: {}, {}", found.kind.title(), found.count(), with_tilde(&found.path, home))
 }
@@ -185,10 +162,8 @@ fn named_after(folder: Option<&Path>, prefix: &str) -> String {
 
 /// The name of its program, with that of the project that it is in.
 fn named_after_program(found: &FoundStore) -> String {
-    let program = found.kind.title().trim_end_matches(" memories");
-    let program = program.to_lowercase().replace(' ', "-");
-    let mut folders = found.path.ancestors().skip(1);
-    match folders.find(|folder| folder.join(".git").exists()) {
+    let program = found.kind.title().trim_end_matches(" memories").to_lowercase().replace(' ', "-");
+    match found.path.ancestors().skip(1).find(|folder| folder.join(".git").exists()) {
         Some(project) => named_after(Some(project), &format!("{program}-")),
         None => program,
     }
@@ -196,8 +171,7 @@ fn named_after_program(found: &FoundStore) -> String {
 
 pub fn free_name(found: &FoundStore, known: &mut KnownScopes, team: Option<&Team>) -> String {
     if let Some(team) = team {
-        let name = valid_name(team.name.clone());
-        return known.free_name(name.unwrap_or_else(|| "team".to_owned()));
+        return known.free_name(valid_name(team.name.clone()).unwrap_or_else(|| "team".to_owned()));
     }
     known.free_name(match found.kind {
         StoreKind::ClaudeMem => "claude-mem".to_owned(),
@@ -208,11 +182,9 @@ pub fn free_name(found: &FoundStore, known: &mut KnownScopes, team: Option<&Team
         StoreKind::Solutions => named_after(found.path.ancestors().nth(2), "solutions-"),
         StoreKind::AutoMemory => {
             // `-home-ana-src-shop` is the folder that the sessions ran in.
-            let slug = found.path.parent().and_then(Path::file_name);
-            let slug = slug.map(|slug| slug.to_string_lossy().into_owned());
-            let slug = slug.unwrap_or_default();
-            let project = slug.rsplit("-src-").next().unwrap_or_default();
-            let project = project.trim_start_matches('-');
+            let slug = found.path.parent().and_then(Path::file_name).unwrap_or_default();
+            let slug = slug.to_string_lossy();
+            let project = slug.rsplit("-src-").next().unwrap_or_default().trim_start_matches('-');
             valid_name(format!("auto-{project}")).unwrap_or_else(|| "auto-memory".to_owned())
         }
         StoreKind::AckMemory | StoreKind::KnowledgeFormat => named_after(found.path.parent(), ""),

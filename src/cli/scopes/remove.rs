@@ -12,17 +12,22 @@ use crate::cli::prompt;
 use ack_connect::quoted_path;
 use ack_service::config::Config;
 use ack_service::scope::{Registry, Scope};
-use ack_sys::files;
-use ack_sys::files::make_private;
+use ack_sys::files::{make_private, read_head};
 
-/// The folder next to `scopes` that removed scopes are moved to.
 const REMOVED_FOLDER: &str = "removed";
 
 pub fn run(config: &Config, args: &RemoveArgs, json: bool) -> Result<(), CliError> {
-    let scopes = Registry::new(config).discover().scopes;
-    let scope = &find_scope(&scopes, &args.name)?;
+    let scope = &find_scope(&Registry::new(config).discover().scopes, &args.name)?;
     let to = plan(config, scope)?;
-    let does = what_moves(scope, &to);
+    let (folder, place) = (scope.folder.display(), to.display());
+    let does = match &scope.problem {
+        // A manifest that cannot be read may name any store.
+        Some(_) => format!("{folder} moves to {place}; no store is touched"),
+        None => {
+            let store = scope.store.path().display();
+            format!("{folder} moves to {place}; the store, {store}, is left alone")
+        }
+    };
     let undo = format!("mv {} {}", quoted_path(&to), quoted_path(&scope.folder));
     let asks = !args.yes && !json && prompt::is_possible();
     if asks {
@@ -30,7 +35,9 @@ pub fn run(config: &Config, args: &RemoveArgs, json: bool) -> Result<(), CliErro
     }
     let writes = args.yes || (asks && prompt::confirm("Remove the scope?"));
     if writes {
-        carry_out(scope, &to)?;
+        let moved = make_private(to.parent().unwrap_or(&to));
+        let moved = moved.and_then(|()| std::fs::rename(&scope.folder, &to));
+        moved.map_err(CliError::io("move", &scope.folder))?;
     }
     if json {
         let result = json!({ "scope": scope.name, "removed": writes, "does": does, "undo": undo });
@@ -45,16 +52,6 @@ pub fn run(config: &Config, args: &RemoveArgs, json: bool) -> Result<(), CliErro
         }
     };
     write_plain(&message)
-}
-
-fn what_moves(scope: &Scope, to: &Path) -> String {
-    let (folder, to) = (scope.folder.display(), to.display());
-    // A manifest that cannot be read may name any store.
-    if scope.problem.is_some() {
-        return format!("{folder} moves to {to}; no store is touched");
-    }
-    let store = scope.store.path().display();
-    format!("{folder} moves to {to}; the store, {store}, is left alone")
 }
 
 pub fn is_possible(config: &Config, scope: &Scope) -> bool {
@@ -76,8 +73,7 @@ fn plan(config: &Config, scope: &Scope) -> Result<PathBuf, CliError> {
             format!("it is served because {store} exists; move that file"),
         );
     }
-    let is_link = scope.folder.is_symlink();
-    if let Some(database) = database_in(&scope.folder).filter(|_| !is_link) {
+    if let Some(database) = database_in(&scope.folder).filter(|_| !scope.folder.is_symlink()) {
         return refuse(
             format!("its folder contains its database, {}", database.display()),
             format!("move the folder yourself: {}", scope.folder.display()),
@@ -86,14 +82,7 @@ fn plan(config: &Config, scope: &Scope) -> Result<PathBuf, CliError> {
     let removed = config.root.value.join(REMOVED_FOLDER);
     let numbered = (2..).map(|number| removed.join(format!("{}-{number}", scope.name)));
     let mut places = std::iter::once(removed.join(&scope.name)).chain(numbered);
-    let free = places.find(|path| std::fs::symlink_metadata(path).is_err());
-    Ok(free.unwrap_or(removed))
-}
-
-fn carry_out(scope: &Scope, to: &Path) -> Result<(), CliError> {
-    let removed = to.parent().unwrap_or(to);
-    let moved = make_private(removed).and_then(|()| std::fs::rename(&scope.folder, to));
-    moved.map_err(CliError::io("move", &scope.folder))
+    Ok(places.find(|path| std::fs::symlink_metadata(path).is_err()).unwrap_or(removed))
 }
 
 /// A database in a scope's folder, under any name. The vector table is derived, so it does not
@@ -104,10 +93,5 @@ fn database_in(folder: &Path) -> Option<PathBuf> {
         .filter_entry(|entry| entry.depth() > 1 || entry.file_name() != "lance")
         .flatten()
         .map(walkdir::DirEntry::into_path);
-    files.find(|path| {
-        let mut start = [0; 16];
-        let read = |mut file: std::fs::File| std::io::Read::read_exact(&mut file, &mut start);
-        let opened = files::open(path).and_then(read);
-        opened.is_ok() && &start == b"SQLite format 3\0"
-    })
+    files.find(|path| read_head(path, 16).is_ok_and(|start| start == b"SQLite format 3\0"))
 }

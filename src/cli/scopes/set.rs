@@ -1,13 +1,12 @@
-//! `scopes set`: keys of a scope's manifest.
+//! `scopes set`: keys of a scope's manifest. Nothing is written before it is certain that a scope
+//! with this manifest can be used.
 
-mod check;
-
-use ack_api::Hint;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ack_api::memory::nearest;
+use ack_api::Hint;
+use ack_api::memory::{Unreviewed, nearest};
 use ack_worktree::repository::Repository;
 use serde_json::json;
 use toml_edit::{Array, Value};
@@ -24,18 +23,17 @@ use ack_service::scope::edit::{self, EditedManifest, KeyChange};
 use ack_service::scope::known::is_same;
 use ack_service::scope::manifest::Manifest;
 use ack_service::scope::resolve::find;
-use ack_service::scope::{Registry, Scope};
-use ack_sys::files::{make_private, with_tilde};
+use ack_service::scope::{Registry, Scope, check_manifest};
+use ack_store::Store;
+use ack_sys::files::{expand_home, make_private, with_tilde};
 
 const LISTS: [&str; 3] = ["projects", "paths", "remotes"];
 
 pub fn set(config: &Config, args: &SetArgs, json: bool) -> Result<(), CliError> {
     let scopes = Registry::new(config).discover().scopes;
     let scope = &find_scope(&scopes, &args.name)?;
-    let mut changes = Vec::new();
-    for assignment in &args.assignments {
-        changes.push(change(config, assignment)?);
-    }
+    let changes = args.assignments.iter().map(|assignment| change(config, assignment));
+    let changes = changes.collect::<Result<Vec<_>, _>>()?;
     if let Some((_, KeyChange::Set(store))) = changes.iter().find(|(key, _)| key == "store") {
         let store = PathBuf::from(store.as_str().unwrap_or_default());
         let mut others = scopes.iter().filter(|other| other.name != scope.name);
@@ -46,13 +44,15 @@ pub fn set(config: &Config, args: &SetArgs, json: bool) -> Result<(), CliError> 
         add::describe(&store, manifest.unreviewed, manifest.reference.as_ref())?;
     }
     let edited = plan(scope, &changes, &args.assignments.join(" "))?;
-    check::check(config, &changes, &edited)?;
-    for problem in check::effect(scope, &changes, &edited)? {
+    check(config, &changes, &edited)?;
+    for problem in effect(scope, &changes, &edited)? {
         write_err(&format!("note: {problem}\n"));
     }
     let writes = edited.is_changed() && !args.dry_run;
     if writes {
-        write(&edited)?;
+        make_private(edited.path.parent().unwrap_or(Path::new(".")))
+            .and_then(|()| edited.write())
+            .map_err(CliError::io("write", &edited.path))?;
     }
     let undo = edited.is_changed().then(|| undo(&scope.name, &edited));
     if json {
@@ -61,17 +61,14 @@ pub fn set(config: &Config, args: &SetArgs, json: bool) -> Result<(), CliError> 
         }));
     }
     let shown = edited.shown();
+    let path = edited.path.display();
     write_plain(&match undo {
-        None => {
-            let path = edited.path.display();
-            format!("nothing to change: {path} already has these values\n")
-        }
+        None => format!("nothing to change: {path} already has these values\n"),
         Some(_) if args.dry_run => format!("{shown}\nnothing was written\n"),
         Some(undo) => format!("{shown}\nwritten; undo: {undo}\n"),
     })
 }
 
-/// The command that restores every key.
 fn undo(scope: &str, edited: &EditedManifest) -> String {
     let mut words = vec![quoted(scope)];
     for (key, earlier) in &edited.earlier_values {
@@ -90,22 +87,15 @@ pub fn find_scope(scopes: &[Arc<Scope>], name: &str) -> Result<Arc<Scope>, CliEr
     find(scopes, name).ok_or_else(|| CliError::no_scope(name, scopes))
 }
 
-/// The main folder of the repository that contains a folder, or the folder itself.
-fn project(config: &Config, folder: &Path) -> PathBuf {
-    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    Repository::discover(&folder, config.home.as_deref())
-        .map(|found| found.main)
-        .filter(|main| Some(main) != real_home(config).as_ref())
-        .unwrap_or(folder)
-}
-
-fn real_home(config: &Config) -> Option<PathBuf> {
-    config.home.as_ref()?.canonicalize().ok()
-}
-
-/// A folder as a manifest names it: with `~` for the home folder, and with glob characters escaped.
-fn portable_path(config: &Config, folder: &Path) -> String {
-    let path = with_tilde(folder, real_home(config).as_deref());
+/// The current project as a manifest names it: the main folder of its repository, or its folder, with
+/// `~` for the home folder, and with glob characters escaped.
+fn this_project(config: &Config) -> String {
+    let home = config.home.as_ref().and_then(|home| home.canonicalize().ok());
+    let folder = &config.project.value;
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.clone());
+    let main = Repository::discover(&folder, config.home.as_deref()).map(|found| found.main);
+    let project = main.filter(|main| Some(main) != home.as_ref()).unwrap_or(folder);
+    let path = with_tilde(&project, home.as_deref());
     let escaped = path.chars().map(|letter| match letter {
         '*' | '?' | '[' | ']' | '{' | '}' => format!("[{letter}]"),
         _ => letter.to_string(),
@@ -130,12 +120,6 @@ fn plan(
         }
         (_, error) => error.into(),
     })
-}
-
-fn write(edited: &EditedManifest) -> Result<(), CliError> {
-    let io = CliError::io("write", &edited.path);
-    make_private(edited.path.parent().unwrap_or(Path::new("."))).map_err(&io)?;
-    edited.write().map_err(&io)
 }
 
 /// Parses `key=value`, `key+=value` and `key=`.
@@ -178,8 +162,7 @@ fn change(config: &Config, assignment: &str) -> Result<(String, KeyChange), CliE
     } else if value.is_empty() {
         KeyChange::Unset
     } else if value.starts_with(['[', '{', '"', '\'']) {
-        let parsed: Result<Value, _> = value.parse();
-        let parsed = parsed.map_err(|error| {
+        let parsed = value.parse::<Value>().map_err(|error| {
             let error = error.to_string();
             let line = error.lines().last().unwrap_or_default();
             CliError::usage(key, format!("`{key}`: {value} is not a TOML value ({line})"))
@@ -191,8 +174,7 @@ fn change(config: &Config, assignment: &str) -> Result<(String, KeyChange), CliE
         texts.retain(|text| known.insert(text.clone()));
         KeyChange::Set(texts.iter().collect::<Array>().into())
     } else if key == "store" {
-        let store = add::absolute(config, Path::new(value))?;
-        KeyChange::Set(store.display().to_string().into())
+        KeyChange::Set(add::absolute(config, Path::new(value))?.display().to_string().into())
     } else {
         KeyChange::Set(value.into())
     };
@@ -201,14 +183,94 @@ fn change(config: &Config, assignment: &str) -> Result<(String, KeyChange), CliE
 
 /// Makes a relative folder absolute, so that it means the same from anywhere. `.` is the project.
 fn path_or_text(config: &Config, key: &str, part: &str) -> Result<String, CliError> {
-    if key == "paths" && matches!(part, "." | "./") {
-        let project = project(config, &config.project.value);
-        return Ok(portable_path(config, &project));
-    }
-    let means_the_same = part.starts_with(['/', '~', '*']);
-    if key != "paths" || means_the_same {
+    if key != "paths" || part.starts_with(['/', '~', '*']) {
         return Ok(part.to_owned());
     }
-    let path = add::absolute(config, Path::new(part))?;
-    Ok(path.display().to_string())
+    if matches!(part, "." | "./") {
+        return Ok(this_project(config));
+    }
+    Ok(add::absolute(config, Path::new(part))?.display().to_string())
+}
+
+/// Rejects a manifest that could not be used, and values that can match nothing.
+fn check(
+    config: &Config,
+    changes: &[(String, KeyChange)],
+    edited: &EditedManifest,
+) -> Result<(), CliError> {
+    let (home, manifest) = (config.home.as_deref(), &edited.manifest);
+    for (key, _) in changes {
+        match key.as_str() {
+            "paths" => manifest.paths.iter().try_for_each(|path| glob(path, home))?,
+            "remotes" => manifest.remotes.iter().try_for_each(|url| remote(url))?,
+            _ => {}
+        }
+    }
+    check_manifest(edited.path.parent().unwrap_or(&edited.path), manifest).map_err(|problem| {
+        CliError::usage("KEY=VALUE", format!("nothing was written: {}", problem.reason()))
+    })
+}
+
+/// Rejects values that change nothing for this kind of store. Returns why the reference approves
+/// nothing now: it may exist after the next `git fetch`, so it is written anyway. A store that
+/// cannot be read now is not checked.
+fn effect(
+    scope: &Scope,
+    changes: &[(String, KeyChange)],
+    edited: &EditedManifest,
+) -> Result<Vec<String>, CliError> {
+    let manifest = &edited.manifest;
+    let is_changed = |name: &str| changes.iter().any(|(key, _)| key == name);
+    let trusts = is_changed("unreviewed") && manifest.unreviewed == Unreviewed::Approved;
+    let refers = is_changed("ref") && manifest.reference.is_some();
+    if scope.remote.is_some() || !(trusts || refers) {
+        return Ok(Vec::new());
+    }
+    let path = match &manifest.store {
+        Some(path) if is_changed("store") => expand_home(path, None),
+        _ => scope.store.path().to_owned(),
+    };
+    let store = Store::new(path, manifest.unreviewed).with_reference(manifest.reference.clone());
+    let read =
+        store.snapshot(|snapshot| Ok((snapshot.layout.profile, snapshot.layout.has_status())));
+    let (key, why) = match (read, &manifest.reference) {
+        (Ok((profile, _)), _) if refers && !profile.is_notes() => {
+            ("ref", "its store is a database, and only notes in a git repository have a reference")
+        }
+        (Ok((_, true)), Some(_)) if trusts => ("unreviewed", "`ref` decides what is approved"),
+        (Ok((_, true)), None) if trusts => {
+            ("unreviewed", "its store keeps a review status of its own")
+        }
+        _ => {
+            let mut problems = store.notes_report().problems.clone();
+            problems.retain(|problem| problem.starts_with("`ref"));
+            return Ok(problems);
+        }
+    };
+    let name = &scope.name;
+    let message = format!("`{key}` would change nothing in scope `{name}`: {why}");
+    let review = format!("review --scope {}", quoted(name));
+    Err(CliError::usage(key, message).with_hint(Hint::command(review, "approves memories")))
+}
+
+fn glob(path: &str, home: Option<&Path>) -> Result<(), CliError> {
+    match globset::Glob::new(path) {
+        // A folder's name may look like a glob.
+        Err(error) if !expand_home(Path::new(path), home).exists() => {
+            let message = format!("`{path}` in `paths` is not a valid glob: {}", error.kind());
+            let hint = "to mean the character itself, put it in brackets: `[[]`";
+            Err(CliError::usage("paths", message).with_hint(hint))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A remote has a host and a path, however it is spelled.
+fn remote(url: &str) -> Result<(), CliError> {
+    if url.contains(['/', ':']) {
+        return Ok(());
+    }
+    let message = format!("`{url}` in `remotes` is not a git remote");
+    let hint = "write the host and the path, such as github.com/org/name";
+    Err(CliError::usage("remotes", message).with_hint(hint))
 }

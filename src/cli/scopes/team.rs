@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use crate::cli::prompt;
 use ack_connect::recogniser::{FoundStore, knowledge_folders};
-use ack_connect::{quoted, quoted_path};
 use ack_service::config::Config;
 use ack_service::scope::resolve::current_by_manifests;
 use ack_service::scope::{KnownScopes, Scope};
@@ -45,15 +44,8 @@ impl Team {
         .filter(|team| !team.folders.is_empty())
     }
 
-    /// Whether a store is its folder of notes.
     pub fn has(&self, found: &FoundStore) -> bool {
         self.folders.contains(&found.path)
-    }
-
-    /// The flags of `scopes add` that join it.
-    pub fn flags(&self) -> String {
-        let repository = quoted_path(&self.repository);
-        format!(" --ref {} --path {repository}", quoted(&self.reference))
     }
 
     /// Asks whether to join. Enter is no.
@@ -63,16 +55,14 @@ impl Team {
              into `{}`",
             self.reference
         );
-        let keys = [('s', "skip"), ('j', "join")];
-        prompt::choose(&question, &keys) == Some('j')
+        prompt::choose(&question, &[('s', "skip"), ('j', "join")]) == Some('j')
     }
 }
 
 /// A line for the person whose session starts in a clone that has not joined: that no scope belongs
 /// to it, and which command asks.
 pub fn invitation(config: &Config, scopes: &[Arc<Scope>]) -> Option<String> {
-    let current = current_by_manifests(config, scopes, None).ok()?;
-    if config.db.is_some() || current.scope.is_some() {
+    if config.db.is_some() || current_by_manifests(config, scopes, None).ok()?.scope.is_some() {
         return None;
     }
     let team = Team::of(config)?;
