@@ -29,7 +29,6 @@ pub struct Query {
     pub qid: String,
     /// The query text. An empty text asks for the newest memories.
     pub text: String,
-    /// Ids that answer it; empty if nothing does.
     pub relevant: Vec<String>,
     #[serde(default)]
     pub project: Option<String>,
@@ -37,7 +36,6 @@ pub struct Query {
     pub projects: Option<Vec<String>>,
     #[serde(default)]
     pub filter: Option<QueryFilter>,
-    /// Ids that must not appear in the answer.
     #[serde(default)]
     pub forbidden: Option<Vec<String>>,
     #[serde(default)]
@@ -47,9 +45,7 @@ pub struct Query {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct QueryFilter {
-    /// Every one of these tags.
     pub tags_all: Option<Vec<String>>,
-    /// One of these tags.
     pub tags_any: Option<Vec<String>>,
     /// First day, or a time on that day.
     pub since: Option<String>,
@@ -85,13 +81,11 @@ pub struct ModeReport {
 pub struct Run {
     pub qid: String,
     pub ranked: Vec<String>,
-    /// Its measures; `None` if nothing is relevant.
     pub measures: Option<Measures>,
 }
 
 #[derive(Debug, Default, Serialize)]
 pub struct Scores {
-    /// Queries that have an answer.
     pub queries: u64,
     /// Share of the relevant memories among the first five.
     pub recall_5: Estimate,
@@ -106,15 +100,10 @@ pub struct Scores {
     pub noise: f64,
 }
 
-/// Why a file of queries cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum QueriesError {
     #[error("line {line}: {reason}")]
-    Line {
-        /// Its number, from 1.
-        line: usize,
-        reason: String,
-    },
+    Line { line: usize, reason: String },
     #[error("query `{qid}`: {total} ids begin with `{id}`")]
     Ambiguous {
         qid: String,
@@ -199,7 +188,6 @@ pub fn complete_ids(service: &Service, queries: &mut [Query]) -> Result<(), Quer
     Ok(())
 }
 
-/// Sends every query in each mode.
 pub fn run(
     service: &Service,
     queries: &[Query],

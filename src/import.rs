@@ -20,7 +20,6 @@ use ack_store::hint::{io_hint, sqlite_hints};
 
 /// Maximum length of a scope's name, in bytes.
 const LONGEST_NAME: usize = 64;
-/// Maximum length of a line, in bytes.
 const MAX_LINE_BYTES: usize = 8 << 20;
 
 #[derive(Debug, thiserror::Error)]
@@ -32,7 +31,6 @@ pub enum ImportError {
     )]
     Refused {
         refused: usize,
-        /// The total number of lines.
         lines: usize,
         /// The bracket with which a file begins that is JSON, but not JSON lines, or a space.
         begins: char,
@@ -40,11 +38,7 @@ pub enum ImportError {
     #[error("`{name}` cannot be the name of a scope")]
     BadName { name: String },
     #[error("`{}` is a {profile} store; import writes only to native ones", path.display())]
-    NotNative {
-        path: PathBuf,
-        /// The program that it belongs to.
-        profile: &'static str,
-    },
+    NotNative { path: PathBuf, profile: &'static str },
     #[error("`{}` has no column `{column}` in `memories`", path.display())]
     MissingColumn { path: PathBuf, column: &'static str },
     #[error("there is no line to import")]
@@ -142,13 +136,11 @@ pub struct ImportOptions {
     pub skip_refused: bool,
     /// Replace existing memories whose content differs.
     pub update: bool,
-    /// Report what would be done, and write nothing.
     pub dry_run: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RefusedLine {
-    /// Its number, from 1.
     pub line: usize,
     pub reason: String,
 }
@@ -158,17 +150,13 @@ pub struct ImportReport {
     pub path: PathBuf,
     pub created: bool,
     pub added: usize,
-    /// Memories replaced.
     pub updated: usize,
-    /// Memories that existed with the same content.
     pub unchanged: usize,
     pub refused: Vec<RefusedLine>,
 }
 
-/// A valid line with its number, from 1.
 pub type NumberedRow = (usize, Row);
 
-/// The lines of an import.
 pub struct ReadLines {
     pub rows: Vec<NumberedRow>,
     pub refused: Vec<RefusedLine>,
@@ -283,7 +271,6 @@ pub fn run(
     })
 }
 
-/// Checks that a name is valid for a scope's folder.
 pub fn check_name(name: &str) -> Result<(), ImportError> {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.is_empty()

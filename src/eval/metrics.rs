@@ -6,13 +6,10 @@ use serde::Serialize;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measures {
-    /// Share of the relevant ids among the first five.
     pub recall_5: f64,
-    /// Among the first ten.
     pub recall_10: f64,
     /// 1 / rank of the first relevant id among the first ten, or 0.
     pub reciprocal_rank: f64,
-    /// Normalised discounted cumulative gain of the first ten.
     pub ndcg_10: f64,
 }
 
@@ -44,7 +41,6 @@ impl Measures {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Estimate {
     pub mean: f64,
-    /// Half the width of the interval.
     pub margin: f64,
 }
 
@@ -78,7 +74,6 @@ pub fn percentile(values: &mut [f64], share: f64) -> f64 {
     values.get(place).copied().unwrap_or_default()
 }
 
-/// Converts a count for arithmetic.
 #[expect(clippy::cast_precision_loss, reason = "counts of results and questions")]
 pub const fn count(number: usize) -> f64 {
     number as f64

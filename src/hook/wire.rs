@@ -53,7 +53,6 @@ pub enum HookEvent {
     ToolFailure,
 }
 
-/// What the conversation contains already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionOrigin {
     /// None of our text: a new session, one that was cleared or compacted (`startup`, `clear`,
@@ -80,12 +79,9 @@ pub struct Event {
     pub other_folders: Vec<String>,
     pub prompt: Option<String>,
     pub session: Option<String>,
-    /// The files that the tool is about to edit, as the host names them.
     pub files: Vec<String>,
     pub failed_command: Option<FailedCommand>,
-    /// The subagent in whose conversation it happens.
     pub agent: Option<String>,
-    /// The event's name for the output.
     name: String,
 }
 
@@ -101,7 +97,6 @@ impl Output {
         self.line().chars().count()
     }
 
-    /// The text that the model sees.
     pub fn text(&self) -> Option<&str> {
         let (hook, context) = ("hookSpecificOutput", "additionalContext");
         let text = self.0.get(hook).unwrap_or(&self.0).get(context);

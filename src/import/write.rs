@@ -56,14 +56,11 @@ pub struct Target {
 #[derive(Debug, Default)]
 pub struct ImportPlan {
     pub added: Vec<Row>,
-    /// Rows to replace, with the status each had.
     pub updated: Vec<(Row, String)>,
-    /// Rows that exist with the same content.
     pub unchanged: usize,
 }
 
 impl Target {
-    /// The store at `path`, which need not exist.
     pub fn new(path: PathBuf) -> Self {
         let is_new = !path.exists();
         Self { path, is_new }
@@ -161,7 +158,6 @@ fn sweep(above: &Path) {
     }
 }
 
-/// Why nothing can be imported into a store, if anything prevents it.
 fn check(snapshot: &Snapshot<'_>) -> Result<Option<ImportError>, StoreError> {
     let path = || snapshot.path().to_owned();
     if snapshot.layout.profile != Profile::Ack {
@@ -245,7 +241,6 @@ fn would_change(row: &Row, stored: &[Value], update: bool) -> bool {
     })
 }
 
-/// Whether a stored status makes a memory visible to agents.
 fn is_served(status: &str) -> bool {
     Status::parse(status).is_some_and(Status::is_served)
 }

@@ -19,7 +19,8 @@ use super::{Server, markdown};
 use crate::toolset::AgentReader;
 use ack_service::Service;
 
-/// The answer of one of the four tools.
+#[derive(Serialize)]
+#[serde(untagged)]
 pub(super) enum Answer {
     Query(QueryResponse),
     Get(GetResponse),
@@ -28,7 +29,6 @@ pub(super) enum Answer {
 }
 
 impl Answer {
-    /// The requested ids that are missing.
     pub fn missing(&self) -> impl Iterator<Item = &str> {
         let missing = match self {
             Self::Get(answer) => answer.missing.as_slice(),
@@ -43,15 +43,6 @@ impl Answer {
             Self::Get(answer) => &mut answer.notes,
             Self::Scopes(answer) => &mut answer.notes,
             Self::Context(answer) => &mut answer.notes,
-        }
-    }
-
-    pub fn to_json(&self) -> Value {
-        match self {
-            Self::Query(answer) => to_json(answer),
-            Self::Get(answer) => to_json(answer),
-            Self::Scopes(answer) => to_json(answer),
-            Self::Context(answer) => to_json(answer),
         }
     }
 
@@ -165,7 +156,6 @@ impl Editor for ForAgent<'_> {
 /// The paths of this machine, and what replaces them.
 struct Places {
     names: HashMap<PathBuf, String>,
-    /// The folder that the server runs in.
     project: PathBuf,
 }
 
@@ -214,7 +204,6 @@ impl Places {
         })
     }
 
-    /// The name of a path that belongs to a scope.
     fn known(&self, path: &str) -> Option<String> {
         let path = Path::new(path);
         let (place, name) =

@@ -36,10 +36,8 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(3);
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     connection_limits: ConnectionLimits,
-    /// How long a client may take to send the body of a request.
     body: Duration,
     bytes: usize,
-    /// How long the server may take to answer.
     answer: Duration,
 }
 
@@ -56,7 +54,6 @@ const DEFAULT_LIMITS: Limits = Limits {
     answer: Duration::from_secs(120),
 };
 
-/// Why the server cannot listen.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// Anyone who reaches it could read the memories.
@@ -163,7 +160,6 @@ pub fn listen(
 }
 
 impl Listening {
-    /// The address, with the port that the system chose if none was given.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
@@ -213,7 +209,6 @@ mod tests {
     use super::*;
     use ack_service::config::{Config, Inputs, Setting};
 
-    /// A server without a token and with small limits.
     fn server(limits: Limits) -> (SocketAddr, JoinHandle<std::io::Result<()>>) {
         let inputs = Inputs {
             root: Some(Setting::flag(

@@ -229,7 +229,6 @@ fn scope(out: &mut String, info: &ScopeInfo) {
     let _ = writeln!(out, "  {state}{}", inline(problems.join("; ")));
 }
 
-/// How much of a scope its vector table covers, and since when.
 fn vector_table(table: &IndexInfo) -> String {
     let coverage = table
         .coverage
@@ -373,7 +372,6 @@ fn list(out: &mut String, name: &str, entries: &[String]) {
     }
 }
 
-/// Long text, with every line quoted.
 fn quote_lines(out: &mut String, long: &str) {
     // Before the text is split, because a tag may go on in the next line.
     let block = text::block(long);

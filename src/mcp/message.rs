@@ -19,9 +19,7 @@ pub const MAX_MESSAGE_BYTES: usize = 4 << 20;
 const MAX_VALUES: usize = 20_000;
 /// The deepest nesting that `serde_json` reads.
 const MAX_DEPTH: usize = 127;
-/// Approximate size of a value, in bytes.
 const VALUE_BYTES: usize = 100;
-/// Maximum characters of a name that a client sent and that is quoted.
 const MAX_NAME_CHARS: usize = 80;
 const MAX_ERROR_CHARS: usize = 2_000;
 
@@ -111,7 +109,6 @@ fn read_arguments(arguments: &Value) -> Option<Map<String, Value>> {
     }
 }
 
-/// Approximately how much memory a message takes, in bytes.
 pub fn memory_size(message: &[u8]) -> usize {
     message.len() + shape(message).values * VALUE_BYTES
 }

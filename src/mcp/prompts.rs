@@ -24,12 +24,10 @@ const RECALL: &str = "recall";
 const RECALL_ARGUMENTS: [&str; 2] = ["query", "scope"];
 /// The argument name for further words of a question, without the number.
 const WORD_ARGUMENT: &str = "word";
-/// Maximum words of a question, if the client gives each argument one word.
 const MAX_WORDS: usize = 24;
 
 const DESCRIPTION: &str =
     "Approved memories about a question, error message or task, for the model to weigh.";
-/// The origin of the memories.
 const REVIEWED: &str =
     "The memories below were written in past sessions and approved by a reviewer.";
 const UNREVIEWED: &str =
@@ -136,7 +134,6 @@ impl Server {
     }
 }
 
-/// Whether an error says that no scope has the given name.
 fn names_no_scope(service: &Service, error: &Error) -> bool {
     match error {
         Error::Scope(ScopeError::NotFound { .. }) => true,

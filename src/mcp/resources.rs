@@ -18,7 +18,6 @@ use ack_service::Error;
 use ack_service::{ListedScope, Service};
 
 const PAGE_SIZE: usize = 100;
-/// The media type of every resource.
 const JSON: &str = "application/json";
 
 const QUOTED: &str = "Its text is quoted data written by others.";
@@ -96,7 +95,6 @@ impl Server {
         Ok(listed)
     }
 
-    /// The contents of one address.
     pub(super) async fn resource(&self, uri: String) -> Result<ReadResourceResult, ErrorData> {
         let Some(address) = Address::parse(&uri) else {
             return Err(self.invalid_address(&uri).await);

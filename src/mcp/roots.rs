@@ -20,7 +20,6 @@ const CALL_TIMEOUT: Duration = Duration::from_millis(300);
 /// How long after the question an answer still counts.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What is known about the folders of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Progress {
     NotAsked,
@@ -28,7 +27,6 @@ enum Progress {
     Answered,
 }
 
-/// The folders of a client, and the server for them.
 pub(super) struct Roots {
     progress: watch::Sender<Progress>,
     there: Mutex<Option<(Vec<String>, Server)>>,
@@ -41,7 +39,6 @@ impl Default for Roots {
 }
 
 impl Roots {
-    /// Waits for an answer that is due.
     async fn settle(&self) {
         let mut progress = self.progress.subscribe();
         let asked = match *progress.borrow() {
@@ -58,7 +55,6 @@ impl Roots {
     }
 }
 
-/// The folders that a client names, if it answers in time.
 #[expect(deprecated, reason = "the clients that offer roots are older")]
 async fn folders(peer: &Peer<RoleServer>) -> Option<Vec<String>> {
     let answer = timeout(ANSWER_TIMEOUT, peer.list_roots()).await;
@@ -108,7 +104,6 @@ impl Server {
         }
     }
 
-    /// Asks again, because the client's folders have changed.
     pub(super) fn ask_roots_again(&self, peer: &Peer<RoleServer>) {
         self.roots.progress.send_replace(Progress::NotAsked);
         self.ask_roots(peer);

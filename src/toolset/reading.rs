@@ -5,14 +5,11 @@
 //! refused with a corrected example: here if the types cannot tell, else by
 //! [`ack_service::arguments`], which is strict. All sets of tools are read alike.
 
-use std::borrow::Cow;
-
 use serde_json::{Map, Value, json};
 
-use super::OfferedTool;
-use super::ToolSchemas as _;
 use super::argument::{Argument, Form};
 use super::day::{day, instant};
+use super::{OfferedTool, schema};
 use ack_api::text;
 use ack_api::{ALIASES, COMMA_SEPARATED, DAYS, FREE_TEXTS, Note, NoteKind};
 use ack_service::Error;
@@ -45,7 +42,6 @@ enum Expected<'a> {
         /// Whether a number is a value of its own.
         or_number: bool,
     },
-    /// Words to search for.
     Text,
     List(ListOf<'a>),
     Any,
@@ -82,7 +78,7 @@ impl OfferedTool {
     ) -> Result<(Map<String, Value>, Option<Note>), Error> {
         let mut told = Vec::new();
         let values = self.unwrapped(values, &mut told);
-        let known = self.operation.properties();
+        let known = schema::properties(self.operation);
         let mut read = Map::new();
         for (given, value) in values {
             let Some(argument) = self.named(&given) else {
@@ -98,7 +94,8 @@ impl OfferedTool {
                 read.insert(name.clone(), value);
                 continue;
             }
-            if !is_empty && given != *name && !is_alias(&given) {
+            let is_alias = ALIASES.iter().any(|(alias, _)| *alias == given);
+            if !is_empty && given != *name && !is_alias {
                 told.push(format!("`{}` as `{name}`", text::line(&given, 100)));
             }
             let quoted = || text::line(&value.to_string(), MAX_QUOTED_CHARS);
@@ -149,32 +146,25 @@ impl OfferedTool {
     }
 
     /// The arguments themselves, if they are nested in an object once too deep.
-    fn unwrapped(
-        &self,
-        mut values: Map<String, Value>,
-        told: &mut Vec<String>,
-    ) -> Map<String, Value> {
+    fn unwrapped(&self, values: Map<String, Value>, told: &mut Vec<String>) -> Map<String, Value> {
         let is_wrapper = |name: &str| WRAPPERS.contains(&name) && self.named(name).is_none();
-        let Some(wrapper) = values.keys().find(|name| is_wrapper(name)).cloned() else {
+        let Some((wrapper, value)) = values.iter().find(|(name, _)| is_wrapper(name)) else {
             return values;
         };
         let names_this_tool = |(name, value): (&String, &Value)| {
-            *name == wrapper || TOOL_NAMES.contains(&name.as_str()) && *value == json!(self.name)
+            name == wrapper || TOOL_NAMES.contains(&name.as_str()) && *value == json!(self.name)
         };
-        if !values.iter().all(names_this_tool) {
-            return values;
-        }
-        let inner = values.get(&wrapper).and_then(|value| match value {
-            Value::Object(inner) => Some(inner.clone()),
+        let inner = match value {
+            _ if !values.iter().all(names_this_tool) => return values,
+            Value::Object(inner) => inner.clone(),
             Value::String(inner) if inner.len() <= MAX_WRITTEN_BYTES => {
-                serde_json::from_str(inner).ok()
+                match serde_json::from_str(inner) {
+                    Ok(inner) => inner,
+                    Err(_) => return values,
+                }
             }
-            _ => None,
-        });
-        let Some(inner) = inner else {
-            return values;
+            _ => return values,
         };
-        values.clear();
         told.push(format!("the object in `{wrapper}` as the arguments"));
         inner
     }
@@ -182,7 +172,7 @@ impl OfferedTool {
     /// The argument that a name means: spelled like one except for case and separators, or by an
     /// alias.
     fn named(&self, given: &str) -> Option<&Argument> {
-        let arguments = self.arguments.iter();
+        let mut arguments = self.arguments.iter();
         if let Some(exact) = arguments.clone().find(|argument| argument.name == given) {
             return Some(exact);
         }
@@ -193,7 +183,7 @@ impl OfferedTool {
             folded_name(&argument.name) == folded
                 || is_own && alias.is_some_and(|(_, name)| argument.name == *name)
         };
-        arguments.clone().find(is_meant).filter(|_| !folded.is_empty())
+        arguments.find(is_meant).filter(|_| !folded.is_empty())
     }
 
     /// The argument that takes several of what `argument` takes one of (`ids` of `id`), if the
@@ -207,16 +197,14 @@ impl OfferedTool {
             _ => false,
         };
         let several = format!("{}s", argument.name);
-        let known = self.operation.properties();
-        let mut arguments = self.arguments.iter().filter(|_| is_list);
-        arguments.find(|other| {
+        let known = schema::properties(self.operation);
+        self.arguments.iter().filter(|_| is_list).find(|other| {
             other.name == several && matches!(other.expected(known), Expected::List(_))
         })
     }
 }
 
 impl Argument {
-    /// What it takes.
     fn expected<'a>(&'a self, known: &'a Map<String, Value>) -> Expected<'a> {
         let Some(schema) = self.is.as_ref().and_then(|is| known.get(is)) else {
             return match &self.form {
@@ -334,12 +322,7 @@ impl Expected<'_> {
         let read = match self {
             Self::Integer { .. } | Self::Number => number(trimmed),
             Self::Boolean => boolean(trimmed).map(Value::from),
-            Self::Day => {
-                return day(trimmed).map_or(Reading::Same, |day| match day {
-                    Cow::Borrowed(_) => Reading::Same,
-                    Cow::Owned(day) => Reading::As(day.into()),
-                });
-            }
+            Self::Day => day(trimmed).map(Value::from),
             _ => None,
         };
         read.map_or(Reading::Same, |read| self.read_inside(&read))
@@ -451,10 +434,6 @@ fn folded_name(name: &str) -> String {
     letters.flat_map(char::to_lowercase).collect()
 }
 
-fn is_alias(given: &str) -> bool {
-    ALIASES.iter().any(|(alias, _)| *alias == given)
-}
-
 fn is_nothing(text: &str) -> bool {
     NOTHING.iter().any(|word| text.eq_ignore_ascii_case(word))
 }
@@ -492,7 +471,6 @@ fn boolean(text: &str) -> Option<bool> {
     }
 }
 
-/// A whole number below 2^53.
 fn whole(number: f64) -> Option<i64> {
     #[expect(clippy::cast_possible_truncation, reason = "a whole number below 2^53")]
     let whole = number as i64;

@@ -20,7 +20,6 @@ impl Client {
         self.into_str()
     }
 
-    /// Whether it runs in a terminal, with the PATH of a shell.
     pub fn runs_in_a_terminal(self) -> bool {
         self.row().runs_in_a_terminal
     }
@@ -40,7 +39,6 @@ impl Client {
         server.is_file() || folder.is_some_and(|folder| folder.is_dir())
     }
 
-    /// Its own command that registers the server, if it has one.
     pub fn own_command(self, launch: &Launch) -> Option<String> {
         let own = self.row().own_command.as_ref()?;
         let (binary, arguments) = launch.for_client(self).server();
@@ -60,7 +58,6 @@ impl Client {
         row.next_step.as_deref().filter(|_| hooks || row.events.is_empty())
     }
 
-    /// What the permission means to this client, if it has one.
     pub fn permission(self) -> Option<&'static str> {
         self.row().permission.as_deref()
     }
@@ -112,7 +109,6 @@ impl Client {
         Some(files)
     }
 
-    /// The file that calls its hooks, if it has one.
     pub fn hook_file(self, places: &ClientPlaces) -> Option<PathBuf> {
         self.paths(places)?.1
     }
@@ -161,7 +157,6 @@ impl Client {
         Part::Member { path: vec![key], name: NAME, value }
     }
 
-    /// The permissions that let Claude Code call the tools.
     fn words(self, allowed: &Allowed) -> Vec<Part> {
         let words = match (self, allowed) {
             (Self::ClaudeCode, Allowed::Server) => vec![format!("mcp__{NAME}")],

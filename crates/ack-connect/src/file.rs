@@ -27,7 +27,6 @@ use ack_service::config::SettingsError;
 use ack_sys::files;
 use ack_sys::text_file::with_line_ends_of;
 
-/// The maximum size of a client's file, in bytes.
 pub const MAX_FILE_BYTES: u64 = 64 << 20;
 
 /// What to do about a file that cannot be changed safely.
@@ -43,7 +42,6 @@ pub enum FileAction {
     SwitchOff,
 }
 
-/// The content of a file after a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum NewContent {
     Unchanged,
@@ -58,13 +56,11 @@ pub struct FileChange {
     after: NewContent,
     backup: Backup,
     removes_parts: bool,
-    /// Folders to keep, even if they end up empty.
     kept_folders: Vec<PathBuf>,
     /// What is switched off, or on again.
     switched_off: Vec<Switch>,
 }
 
-/// Plans a change. Writes nothing.
 pub fn plan(file: &ClientFile, action: FileAction) -> Result<FileChange, ConnectError> {
     let mut switched_off = switch::recorded(&file.path)?;
     if action == FileAction::SwitchOff {
@@ -213,7 +209,6 @@ fn other_entry(file: &ClientFile, text: &str) -> Option<String> {
     })
 }
 
-/// The value where our server's entry belongs.
 pub fn entry<'a>(settings: &'a Value, part: &Part) -> Option<&'a Value> {
     let Part::Member { path, name, .. } = part else {
         return None;
@@ -228,7 +223,6 @@ fn has_no_entry(file: &ClientFile, text: &str) -> bool {
     remove_parts(&entries, text, None).is_ok_and(|bare| bare == text)
 }
 
-/// A byte order mark and the text after it.
 pub fn without_mark(text: &str) -> (&str, &str) {
     text.strip_prefix('\u{feff}').map_or(("", text), |rest| ("\u{feff}", rest))
 }
@@ -239,7 +233,6 @@ fn plain(text: &str) -> String {
 }
 
 impl FileChange {
-    /// Whether anything would change.
     pub fn is_needed(&self) -> bool {
         self.after != NewContent::Unchanged
     }
@@ -273,7 +266,6 @@ impl FileChange {
         without_controls(&diff)
     }
 
-    /// Removes the folders that were created for the file, if they are empty.
     fn remove_empty_folders(&self, created: usize) {
         for folder in self.path.ancestors().skip(1).take(created) {
             // The system refuses to remove a folder that is not empty.
@@ -285,7 +277,6 @@ impl FileChange {
         }
     }
 
-    /// Where the present content is backed up, if it is.
     pub fn backup_path(&self) -> Option<PathBuf> {
         let is_kept = matches!(self.backup, Backup::Text(_)) && self.is_needed();
         is_kept.then(|| backup_path(&self.path))
@@ -321,7 +312,6 @@ impl FileChange {
         Ok(Prepared { change: self, real, permissions, next })
     }
 
-    /// Removes the backup if it is not needed any more.
     fn discard_backup(&self) -> Result<(), ConnectError> {
         match (Backup::of(&self.path)?, &self.after) {
             (Backup::NoFile { folders }, NewContent::Removed) => {
@@ -338,7 +328,6 @@ impl FileChange {
     }
 }
 
-/// A change that is ready to be carried out.
 #[derive(Debug)]
 pub struct Prepared<'a> {
     change: &'a FileChange,
@@ -413,7 +402,6 @@ pub fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> C
     move |source| ConnectError::Io { action, path, source }
 }
 
-/// The error for a path that is not written to.
 fn dangling(path: &Path) -> ConnectError {
     unusable(
         path,
@@ -422,7 +410,6 @@ fn dangling(path: &Path) -> ConnectError {
     )
 }
 
-/// The text and metadata of the file that a path leads to; `None` if there is none.
 pub fn read(path: &Path) -> Result<Option<(String, Metadata)>, ConnectError> {
     let real = real_path(path).ok_or_else(|| dangling(path))?;
     text_of(path, &real)

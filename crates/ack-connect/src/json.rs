@@ -20,7 +20,6 @@ const OPTIONS: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-/// The settings in a text.
 pub fn read(text: &str) -> Result<Value, String> {
     let root = parse(text)?;
     top(&root)?;
@@ -98,7 +97,6 @@ fn update(
     Ok(())
 }
 
-/// Whether a value has nothing but empty objects and lists in it.
 fn is_hollow(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -149,7 +147,6 @@ fn update_array(array: &CstArray, old: &[Value], new: &[Value]) -> Result<(), St
     Ok(())
 }
 
-/// The property with a key. It must be the only one.
 fn property(object: &CstObject, key: &str) -> Result<Option<CstObjectProp>, String> {
     let same = object
         .properties()

@@ -16,7 +16,6 @@ use ack_api::text::line;
 pub const START_KEYS: [&str; 5] = ["type", "command", "cmd", "args", "bash"];
 /// How many of the keys that reach a server name its address.
 const ADDRESS_KEY_COUNT: usize = 4;
-/// The most characters that are shown of a program or an address.
 const MAX_SHOWN_CHARS: usize = 200;
 /// The keys that reach a server over HTTP, those of its address first. Next to a command, they mean
 /// another server or are invalid.
@@ -32,7 +31,6 @@ pub const ADDRESS_KEYS: [&str; 9] = [
     "bearer_token_env_var",
 ];
 
-/// What an entry with the server's name does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EntryKind {
     ThisProgram,
@@ -104,7 +102,6 @@ static HOOK: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&format!("{by_name}|{by_arguments}")).ok()
 });
 
-/// The root that a shell command names.
 static ROOT: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"\s--root\s+(?:'([^']*)'|(\S+))").ok());
 
@@ -113,7 +110,6 @@ pub fn is_word(word: &str) -> bool {
     word == NAME || is_server(word) || word.strip_prefix("mcp__ack-memory__").is_some()
 }
 
-/// Whether a permission covers all tools of our server.
 pub fn is_server(word: &str) -> bool {
     word == "mcp__ack-memory"
 }
@@ -129,7 +125,6 @@ pub fn write_rule(folder: &Path, home: &Path) -> Option<String> {
     }
 }
 
-/// The folders that our hooks in these settings name as roots.
 pub fn roots(settings: &Value) -> Vec<PathBuf> {
     let of_hook = |command: String| {
         let found = ROOT.as_ref()?.captures(&command)?;
@@ -143,7 +138,6 @@ pub fn roots(settings: &Value) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Whether a rule is the [`write_rule`] of one of these folders.
 pub fn is_write_rule(rule: &str, folders: &[PathBuf]) -> bool {
     let inside = rule.strip_prefix("Edit(").and_then(|rule| rule.strip_suffix("/**)"));
     let is_of = |folder: &PathBuf| match inside.and_then(|path| path.strip_prefix("~/")) {
@@ -153,7 +147,6 @@ pub fn is_write_rule(rule: &str, folders: &[PathBuf]) -> bool {
     inside.is_some() && folders.iter().any(is_of)
 }
 
-/// Whether an object runs one of our hooks.
 pub fn is_hook(handler: &Value) -> bool {
     commands(handler).iter().any(|command| runs_hook(command))
 }
@@ -201,7 +194,6 @@ pub fn calls_hook(settings: &Value, hook: &str) -> bool {
     handlers(settings).any(|handler| is_hook_called(handler, hook))
 }
 
-/// Whether an object runs our hook with this name.
 pub fn is_hook_called(handler: &Value, hook: &str) -> bool {
     let call = format!("hook {hook}");
     let mut commands = commands(handler).into_iter();

@@ -125,7 +125,6 @@ fn prune_path(settings: &mut Value, path: &[&str], before: &Value) {
     prune_path(settings, above, before);
 }
 
-/// Whether a value is null, or an object or a list without anything in it.
 pub fn is_empty_container(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -143,7 +142,6 @@ fn at<'a>(settings: &'a mut Value, path: &[&str]) -> Option<&'a mut Value> {
     path.iter().try_fold(settings, |value, key| value.get_mut(*key))
 }
 
-/// The object at a path. Creates it if it is missing.
 fn object<'a>(
     settings: &'a mut Value,
     path: &[&str],
@@ -162,7 +160,6 @@ fn object<'a>(
     value.as_object_mut().ok_or_else(|| format!("`{}` is not an object", path.join(".")))
 }
 
-/// The list at a path. Creates it if it is missing.
 fn list<'a>(settings: &'a mut Value, path: &[&str]) -> Result<&'a mut Vec<Value>, String> {
     let (last, above) = path.split_last().ok_or("it has no name")?;
     let list = object(settings, above)?.entry(*last).or_insert(Value::Null);

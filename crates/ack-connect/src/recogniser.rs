@@ -31,23 +31,19 @@ const READ_TIMEOUT: Duration = Duration::from_secs(1);
 const MAX_DATABASE_BYTES: u64 = 4 << 30;
 /// Larger files of JSON lines are not counted.
 const MAX_LINES_BYTES: u64 = 64 << 20;
-/// How many bytes at the start of a file are read to recognise it.
 const HEAD_BYTES: u64 = 8 << 10;
-/// How many files of a folder are read to recognise its notes.
 const SAMPLE_FILES: usize = 40;
 
 /// Which program or convention a store belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StoreKind {
-    /// A native store, `schemas/scope.sql`.
     AckMemory,
     ClaudeMem,
     /// Claude Code's auto-memory: `MEMORY.md` and a file for each memory.
     AutoMemory,
     /// What a subagent of Claude Code noted.
     AgentMemory,
-    /// A folder in the Open Knowledge Format.
     KnowledgeFormat,
     Codex,
     /// What Copilot keeps in VS Code.
@@ -61,19 +57,16 @@ pub enum StoreKind {
     OpenClaw,
     /// `@modelcontextprotocol/server-memory`.
     ServerMemory,
-    /// Serena's project memories.
     Serena,
     BasicMemory,
     McpMemoryService,
     /// `docs/solutions` of a repository.
     Solutions,
-    /// JSON lines that `ack-memory import` reads.
     ImportLines,
     /// CLAUDE.md, AGENTS.md and the like.
     Instructions,
 }
 
-/// What can be done with a store today.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Support {
@@ -111,7 +104,6 @@ impl StoreKind {
         }
     }
 
-    /// What can be done with it today.
     pub const fn support(self) -> Support {
         match self {
             Self::ImportLines => Support::Import,
@@ -124,7 +116,6 @@ impl StoreKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FoundStore {
     pub kind: StoreKind,
-    /// The database, file or folder.
     pub path: PathBuf,
     /// How many memories it holds; `None` if they were not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -132,7 +123,6 @@ pub struct FoundStore {
     /// How many of them are approved; `None` if the store has no review status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approved: Option<u64>,
-    /// Why they were not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
@@ -271,7 +261,6 @@ fn folder(path: &Path) -> Option<FoundStore> {
     FoundStore::counted(notes_kind(path)?, path)
 }
 
-/// Which program or convention the notes in a folder follow.
 fn notes_kind(path: &Path) -> Option<StoreKind> {
     let is_in = |folder: &str| path.parent().is_some_and(|parent| parent.ends_with(folder));
     match Dialect::of(path) {
@@ -304,7 +293,6 @@ fn notes_kind(path: &Path) -> Option<StoreKind> {
     }
 }
 
-/// The beginnings of some Markdown files in a folder and its subfolders.
 fn samples(path: &Path) -> Vec<String> {
     let entries =
         walkdir::WalkDir::new(path).max_depth(3).sort_by_file_name().into_iter().flatten();
@@ -316,7 +304,6 @@ fn samples(path: &Path) -> Vec<String> {
         .collect()
 }
 
-/// The beginning of a text file; empty if it cannot be read.
 fn head(path: &Path) -> String {
     let mut bytes = Vec::new();
     let read = |file: File| file.take(HEAD_BYTES).read_to_end(&mut bytes);

@@ -17,11 +17,9 @@ pub enum ProgramOrigin {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Runner {
     pub program: &'static str,
-    /// Its arguments, up to the package.
     pub arguments: &'static [&'static str],
     /// The command as a person types it, without the arguments of the program.
     pub typed: &'static str,
-    /// The command that installs the package for good.
     pub install: &'static str,
 }
 
@@ -45,7 +43,6 @@ pub const PIPX: Runner = Runner {
 };
 
 impl ProgramOrigin {
-    /// Where a program was started from, according to its path.
     pub fn of(binary: &Path) -> Self {
         let text = binary.to_string_lossy();
         let parts: Vec<&str> = text.split('/').collect();

@@ -11,15 +11,11 @@ use super::{Client, ClientFile, ClientPlaces, Extras, FileFormat, Launch, file, 
 use ack_service::scope::known::is_same;
 use ack_sys::files;
 
-/// The session start hook, as it is named on the command line.
 const SESSION_START: &str = "session-start";
 
-/// What a client's files say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
-    /// The file that names servers.
     pub file: PathBuf,
-    /// How it starts this server, if it does.
     pub starts: Option<Start>,
     /// What becomes of the session start hook; `None` if the client has no such hook.
     pub hook: Option<HookState>,
@@ -31,7 +27,6 @@ pub struct Status {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HookState {
-    /// No file calls it.
     Missing,
     /// The client does not run it before its user has trusted it.
     Untrusted,
@@ -57,7 +52,6 @@ pub struct ProgramEntry {
 }
 
 impl ProgramEntry {
-    /// The package runner that starts this program, if one does.
     pub fn runner(&self) -> Option<&Path> {
         let program = self.program.display().to_string();
         let words: Vec<String> = [program].into_iter().chain(self.arguments.clone()).collect();
@@ -65,7 +59,6 @@ impl ProgramEntry {
         is_runner.then_some(self.program.as_path())
     }
 
-    /// The value of a flag, if the entry has it.
     pub fn flag(&self, flag: &str) -> Option<&str> {
         let mut arguments = self.arguments.iter().map(String::as_str);
         while let Some(argument) = arguments.next() {
@@ -175,7 +168,6 @@ fn problem(path: &Path, format: FileFormat) -> Option<String> {
     file::settings(format, without_mark(&text).1).err()
 }
 
-/// The settings in a file; `None` if it is missing or broken.
 pub fn read(path: &Path, format: FileFormat) -> Option<Value> {
     let text = files::read_text(path, MAX_FILE_BYTES).ok()?;
     file::settings(format, without_mark(&text).1).ok()

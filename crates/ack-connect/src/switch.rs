@@ -15,7 +15,6 @@ use super::parts::inside;
 /// A value in a file that puts unreviewed text into sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Switch {
-    /// The keys that lead to it.
     pub path: Vec<String>,
     /// What is there while it is on; null for nothing.
     pub on: Value,
@@ -75,7 +74,6 @@ fn put(settings: &mut Value, path: &[String], value: Value) {
     }
 }
 
-/// What was switched off in a file, in order.
 pub fn recorded(file: &Path) -> Result<Vec<Switch>, ConnectError> {
     let path = record_path(file);
     let Some((text, _)) = read(&path)? else {
@@ -94,7 +92,6 @@ pub fn record(file: &Path, switches: &[Switch]) -> Result<(), ConnectError> {
     keep(&path, &(text + "\n"), None).map_err(io("write", &path))
 }
 
-/// Forgets what was switched off, if anything was.
 pub fn forget(file: &Path) -> Result<(), ConnectError> {
     let path = record_path(file);
     match std::fs::remove_file(&path) {

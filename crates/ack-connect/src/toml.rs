@@ -3,7 +3,6 @@
 use serde_json::{Map, Value};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, Value as TomlValue};
 
-/// The settings in a text.
 pub fn read(text: &str) -> Result<Value, String> {
     parse(text)?;
     ::toml::from_str(text).map_err(|error| error.to_string())

@@ -47,24 +47,20 @@ const EVENTS: [&str; 8] = [
 const CLAUDE_MEM_TOKENS: usize = 1_000;
 /// The lines of `MEMORY.md` that Claude Code reads.
 const MEMORY_LINES: usize = 200;
-/// The most characters that are shown of a name.
 const MAX_NAME_CHARS: usize = 80;
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// Something that puts unreviewed memories into sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreviewed {
     pub what: String,
     program: String,
     /// What to know about it, or how to switch it off by hand.
     pub advice: Option<String>,
-    /// How it is switched off here, if it can be.
     off: Option<Off>,
     /// Roughly how many tokens a session gets from it, if that is known.
     pub tokens: Option<usize>,
 }
 
-/// Values in one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Off {
     path: PathBuf,
@@ -95,7 +91,6 @@ impl Unreviewed {
         self.program == program
     }
 
-    /// What it is, and how much of it there is.
     pub fn described(&self) -> String {
         match self.tokens {
             Some(tokens) => format!("{}, about {tokens} tokens a session", self.what),
@@ -176,7 +171,6 @@ fn user_files(client: Client, places: &ClientPlaces) -> Vec<Place> {
     files_of(client, &places.of_user(), true)
 }
 
-/// The files of a client in these places.
 fn files_of(client: Client, places: &ClientPlaces, is_own: bool) -> Vec<Place> {
     let place = |path: PathBuf, format, servers| Place {
         settings: read(&path, format).unwrap_or_default(),
@@ -216,7 +210,6 @@ impl Place {
     }
 }
 
-/// The hooks of other programs that add memories.
 fn hooks(place: &Place) -> Option<Unreviewed> {
     let is_off = place.settings.get("disableAllHooks") == Some(&Value::Bool(true));
     let events = place.settings.get("hooks").and_then(Value::as_object);
@@ -253,13 +246,11 @@ fn adds_text(event: &str) -> bool {
     EVENTS.contains(&event.to_ascii_lowercase().as_str())
 }
 
-/// The other program that keeps memories and that a hook runs.
 fn hooked_program(handler: &Value) -> Option<String> {
     let mut commands = ours::commands(handler).into_iter();
     commands.find_map(|command| memory_program(&command)).filter(|_| !ours::is_hook(handler))
 }
 
-/// The enabled plugins that keep memories.
 fn plugins(client: Client, place: &Place) -> Vec<Unreviewed> {
     let is_codex = client == Client::Codex;
     let key = if is_codex { "plugins" } else { "enabledPlugins" };
@@ -290,7 +281,6 @@ fn plugins(client: Client, place: &Place) -> Vec<Unreviewed> {
         .collect()
 }
 
-/// The other servers whose tools give memories to agents.
 fn servers(place: &Place) -> Vec<Unreviewed> {
     let entries = place.servers.and_then(|key| place.settings.get(key)?.as_object());
     let others = entries.into_iter().flatten().filter(|(name, entry)| {
@@ -407,7 +397,6 @@ fn goose_memory(client: Client, place: &Place) -> Option<Unreviewed> {
     })
 }
 
-/// Whether a server keeps memories, by its name, its program or its address.
 fn serves_memories(name: &str, entry: &Value) -> bool {
     let address = ours::ADDRESS_KEYS.iter().find_map(|key| entry.get(*key)?.as_str());
     keeps_memories(name)
@@ -459,7 +448,6 @@ fn auto_memory(places: &ClientPlaces) -> Option<Unreviewed> {
     })
 }
 
-/// The tokens that a session gets of a project's `MEMORY.md`.
 fn index_tokens(folder: &Path) -> usize {
     let text = files::read_text(&folder.join("MEMORY.md"), MAX_FILE_BYTES);
     let text = text.unwrap_or_default();
@@ -485,13 +473,11 @@ fn memory_program(command: &str) -> Option<String> {
     program_in(command).map(str::to_owned).or_else(runs)
 }
 
-/// The name of the program that a command runs, without its folder.
 fn program_name(words: &[String]) -> Option<String> {
     let program = without_runner(words).first()?;
     program.rsplit('/').next().map(str::to_owned)
 }
 
-/// Whether a name is that of a program that keeps memories.
 fn keeps_memories(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let is_other = !name.starts_with(NAME);

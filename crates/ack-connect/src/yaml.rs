@@ -7,10 +7,8 @@
 
 use serde_json::{Map, Value};
 
-/// Indentation of an entry in a new mapping.
 const INDENT: usize = 2;
 
-/// The settings in a text.
 pub fn read(text: &str) -> Result<Value, String> {
     match serde_saphyr::from_str(text).map_err(|error| error.without_snippet().to_string())? {
         Value::Null => Ok(Value::Object(Map::new())),
@@ -79,7 +77,6 @@ fn unusual_style(section: &str) -> String {
     format!("`{section}` is not in the usual style, one entry per line")
 }
 
-/// The lines of a text, each with its line end.
 struct YamlLines(Vec<String>);
 
 type Span = std::ops::Range<usize>;
@@ -115,7 +112,6 @@ impl YamlLines {
         Ok(())
     }
 
-    /// The lines of a section, without the one that names it.
     fn section(&mut self, section: &str) -> Result<Option<Span>, String> {
         let starts = |line: &String| key_of(line, 0).as_deref() == Some(section);
         let Some(at) = self.0.iter().position(starts) else {
@@ -136,13 +132,11 @@ impl YamlLines {
         Ok(Some(at + 1..end))
     }
 
-    /// The indentation of the first line with content.
     fn indent_in(&self, span: &Span) -> Option<usize> {
         let lines = self.0.get(span.clone())?;
         lines.iter().find_map(|line| indent_of(line))
     }
 
-    /// The end of the last line with content.
     fn end_of_content(&self, span: &Span) -> usize {
         let lines = self.0.get(span.clone()).unwrap_or_default();
         let last = lines.iter().rposition(|line| indent_of(line).is_some());
@@ -205,7 +199,6 @@ mod tests {
         rewrite(text, old.as_object().unwrap(), new.as_object().unwrap())
     }
 
-    /// The text without the entry.
     fn remove(text: &str) -> Result<String, String> {
         let old = read(text)?;
         let mut new = old.clone();

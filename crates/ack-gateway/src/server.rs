@@ -41,19 +41,15 @@ use ack_api::text;
 /// Longest answer of a process, with what it sends before it, and longest event of an HTTP server, in
 /// bytes. rmcp reads an answer in plain JSON up to 16 MiB.
 const MAX_MESSAGE_BYTES: usize = 8 << 20;
-/// Concurrent calls of one server. Further ones wait.
 const MAX_CONCURRENT_CALLS: usize = 8;
-/// How long the first tool list waits for a server.
 const LIST_WAIT: Duration = Duration::from_millis(1_500);
 /// After a call timed out: how long the server may take to list its tools, to show that it is
 /// alive.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long all servers together may take to shut down.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long a call whose connection was lost waits for the reason.
 const REASON_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Receives log lines about upstream servers.
 pub type Report = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// The upstream servers of this process. All clients share them.
@@ -66,7 +62,6 @@ pub struct Upstreams {
 struct Shared {
     /// Counts changes of the offered tools.
     changes: watch::Sender<u64>,
-    /// Whether this process is shutting down.
     stop: watch::Sender<bool>,
     report: Report,
 }
@@ -93,11 +88,9 @@ enum State {
 pub enum Answer {
     /// The server's result, marked with its origin.
     Result(CallToolResult),
-    /// The server's protocol error.
     Refused(ErrorData),
     /// The arguments are not valid for the tool.
     Arguments(Box<ErrorBody>),
-    /// There is no result.
     None(UpstreamError),
 }
 
@@ -105,7 +98,6 @@ pub enum Answer {
 pub struct Health {
     pub name: String,
     pub reached: String,
-    /// Why it is not available, if it is not.
     pub down: Option<String>,
     /// The tools that it offers, under the names that agents see.
     pub tools: Vec<String>,
@@ -135,7 +127,6 @@ impl Upstreams {
         Self { links: links.collect(), shared, tasks: Mutex::default() }
     }
 
-    /// Whether there are no upstream servers.
     pub fn is_empty(&self) -> bool {
         self.links.is_empty()
     }
@@ -146,7 +137,6 @@ impl Upstreams {
         tools.map(|tool| tool.name.as_str()).collect()
     }
 
-    /// Notifies about changes of the offered tools.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.shared.changes.subscribe()
     }
@@ -165,7 +155,6 @@ impl Upstreams {
         join_all(waiting).await.into_iter().flatten().collect()
     }
 
-    /// Calls a tool. `None` if no server has one of that name.
     pub async fn call(
         &self,
         name: &str,
@@ -349,7 +338,6 @@ impl Link {
         }
     }
 
-    /// Waits for the connection until the deadline, or returns why there is none.
     async fn ready(&self, deadline: Instant) -> Result<Peer<RoleClient>, UpstreamError> {
         let mut state = self.state.subscribe();
         let settled =
@@ -407,7 +395,6 @@ fn time_left(deadline: Instant) -> Duration {
     deadline.saturating_duration_since(Instant::now())
 }
 
-/// A pending request. It is cancelled when dropped.
 struct PendingRequest(Option<RequestHandle<RoleClient>>);
 
 impl Drop for PendingRequest {

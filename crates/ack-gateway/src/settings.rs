@@ -26,29 +26,23 @@ const MAX_UPSTREAMS: usize = 16;
 /// A validated upstream server, with its values from the environment.
 #[derive(Clone, PartialEq)]
 pub struct Upstream {
-    /// Its name in `config.toml`.
     pub name: String,
     pub connection: Connection,
     pub tools: Vec<UpstreamTool>,
-    /// How long a call may take.
     pub call_timeout: Duration,
     /// How long it may take to connect and list its tools.
     pub start_timeout: Duration,
-    /// Whether tools without annotations are offered.
     pub trust_unannotated: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UpstreamTool {
-    /// The server's own name for it.
     pub upstream_name: String,
     pub name: String,
 }
 
-/// How an upstream server is reached.
 #[derive(Clone, PartialEq)]
 pub enum Connection {
-    /// As a process, over its standard input and output.
     Process {
         program: PathBuf,
         arguments: Vec<String>,
@@ -59,7 +53,6 @@ pub enum Connection {
         url: String,
         token: Option<String>,
     },
-    /// It cannot be reached, with the reason.
     Unusable(String),
 }
 

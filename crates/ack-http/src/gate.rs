@@ -10,7 +10,6 @@ use hyper::header::{AUTHORIZATION, HOST, HeaderMap, HeaderName, ORIGIN};
 use hyper::{Uri, header::HeaderValue};
 use subtle::ConstantTimeEq;
 
-/// The loopback names of this machine.
 pub const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 const MIN_TOKEN_BYTES: usize = 16;
 
@@ -52,7 +51,6 @@ impl std::fmt::Debug for Token {
     }
 }
 
-/// Why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
     /// It names no host, or more than one.
@@ -64,7 +62,6 @@ pub enum Refusal {
     WrongToken,
 }
 
-/// What requests must satisfy.
 #[derive(Debug)]
 pub struct Gate {
     /// The host names and addresses of this server, in lower case, without ports or brackets.
@@ -80,7 +77,6 @@ impl Gate {
         Self { hosts, token }
     }
 
-    /// The host names and addresses of this server.
     pub fn hosts(&self) -> &[String] {
         &self.hosts
     }
@@ -118,7 +114,6 @@ impl Gate {
         self.hosts.contains(&host.host)
     }
 
-    /// Checks a request's token, if one is required.
     pub fn token(&self, headers: &HeaderMap) -> Result<(), Refusal> {
         let Some(token) = &self.token else {
             return Ok(());
@@ -179,7 +174,6 @@ impl HostAndPort {
     }
 }
 
-/// Normalises a host for [`HostAndPort`].
 fn normalise_host(host: &str) -> String {
     let host = host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
     host.parse::<Ipv6Addr>().map_or(host, |address| address.to_string())

@@ -28,13 +28,11 @@ use tokio::time::{sleep, timeout};
 /// none can be accepted.
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The largest head of a request, in bytes.
 const MAX_HEAD: usize = 64 << 10;
 
 #[derive(Debug, Clone, Copy)]
 pub struct ConnectionLimits {
     pub max_total: usize,
-    /// How many strangers.
     pub max_unknown: usize,
     /// How long a connection may remain a stranger.
     pub unknown_timeout: Duration,
@@ -102,7 +100,6 @@ where
     }
 }
 
-/// Why the body of a request cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum BodyError {
     #[error("the body is longer than {0} bytes")]
@@ -184,7 +181,6 @@ fn limit_unread(stream: &TcpStream, limit: Duration) {
 struct Peers {
     limits: ConnectionLimits,
     open: Mutex<Open>,
-    /// Notified when a connection has closed.
     freed: Notify,
 }
 
@@ -283,7 +279,6 @@ impl Peer {
     }
 }
 
-/// A connection whose request is being answered.
 #[derive(Debug)]
 pub struct Answering<'a>(&'a Peer);
 

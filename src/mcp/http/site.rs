@@ -28,9 +28,7 @@ use crate::mcp::message::{decode_repaired, failure, memory_size, sanitize_error_
 use ack_http::gate::{Gate, Refusal, bearer};
 use ack_http::peers::{Peer, Turns, read_body};
 
-/// Messages that take more memory than this, in bytes, are large.
 const LARGE_MESSAGE_BYTES: usize = 64 << 10;
-/// How many large messages are handled at the same time.
 const MAX_LARGE_MESSAGES: usize = 4;
 
 /// The JSON-RPC code for errors that a server defines itself.
@@ -38,7 +36,6 @@ const REFUSED_CODE: i32 = -32000;
 
 pub(super) type Answer = Response<BoxBody<Bytes, Infallible>>;
 
-/// The paths of the server.
 pub(super) struct Site {
     gate: Gate,
     server: Server,
@@ -51,10 +48,8 @@ pub(super) struct Site {
     readiness: Readiness,
 }
 
-/// The scopes that a client may see, and its view.
 type LimitedView = (Option<BTreeSet<String>>, Arc<View>);
 
-/// The view of one kind of client.
 type View = StreamableHttpService<Server, NeverSessionManager>;
 
 fn view_of(server: Server, gate: &Gate, limits: Limits) -> View {
@@ -154,7 +149,6 @@ impl Site {
         client.map(Some).ok_or(Refusal::WrongToken)
     }
 
-    /// Reads the token file again if it has changed.
     fn refresh(&self, tokens: &TokenFile) {
         if let Some(news) = tokens.refresh() {
             (self.extras.report)(&news);
@@ -285,7 +279,6 @@ fn not_allowed(allowed: &'static str) -> Answer {
     answer
 }
 
-/// Closes the connection after the answer.
 fn close_after(mut answer: Answer) -> Answer {
     let close = HeaderValue::from_static("close");
     answer.headers_mut().insert(hyper::header::CONNECTION, close);

@@ -33,7 +33,6 @@ use ack_service::config::file;
 
 const CHECK_AFTER: Duration = Duration::from_secs(1);
 const MAX_BYTES: u64 = 1 << 20;
-/// What a hash begins with.
 const HASH_PREFIX: &str = "sha256:";
 pub const MAX_CONCURRENT: u32 = 32;
 
@@ -82,11 +81,9 @@ struct State {
     clients: Arc<Vec<Arc<TokenClient>>>,
     /// The clients that the file named last. Their usage counts when it names them again.
     known: Arc<Vec<Arc<TokenClient>>>,
-    /// Why the file is not usable now.
     problem: Option<String>,
 }
 
-/// Why a token file is not usable.
 #[derive(Debug, thiserror::Error)]
 pub enum TokensError {
     #[error("cannot read the tokens in `{}`: {source}", path.display())]
@@ -96,7 +93,6 @@ pub enum TokensError {
 }
 
 impl TokenFile {
-    /// Reads a file.
     pub fn open(path: &Path) -> Result<Self, TokensError> {
         let version = QuickState::read(path, None);
         let clients = read(path, &[])?;
@@ -123,7 +119,6 @@ impl TokenFile {
         find(&Arc::clone(&self.state.lock().clients), token)
     }
 
-    /// Why nobody is let in now, if so.
     pub fn closed_reason(&self) -> Option<&'static str> {
         let state = self.state.lock();
         if state.problem.is_some() {
@@ -193,7 +188,6 @@ fn find(clients: &[Arc<TokenClient>], token: &[u8]) -> Option<Arc<TokenClient>> 
 }
 
 impl TokenClient {
-    /// Counts a request, unless too many are in progress.
     pub fn begin(&self) -> Option<RunningRequest> {
         let request = RunningRequest(Arc::clone(&self.running));
         let before = self.running.fetch_add(1, Ordering::Relaxed);

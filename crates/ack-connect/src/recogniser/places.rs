@@ -10,11 +10,8 @@ use serde_json::Value;
 use super::{FoundStore, StoreKind, at, notes_kind};
 use ack_service::scope::DATABASE_NAMES;
 
-/// Maximum entries to read in one folder.
 const MAX_ENTRIES: usize = 20_000;
-/// Maximum folders to check at the top of a project.
 const MAX_TOP_FOLDERS: usize = 200;
-/// Maximum size of another program's settings, in bytes.
 const MAX_SETTINGS_BYTES: u64 = 16 << 20;
 
 /// Where to look: folders of this user, the current project, and variables that move a store.
@@ -24,7 +21,6 @@ pub struct StorePlaces<'a> {
     pub data: PathBuf,
     /// The system's folder for settings (`~/.config`, `~/Library/Application Support`).
     pub settings: PathBuf,
-    /// The root of the current project, if there is one.
     pub project: Option<PathBuf>,
     /// The scope root in use. Stores in it are already served.
     pub root: PathBuf,
@@ -49,7 +45,6 @@ struct Place {
     path: &'static str,
 }
 
-/// The folder in which a place is.
 enum Base {
     /// The one that a variable names, or this one in the home folder.
     Own(&'static str, &'static str),
@@ -126,7 +121,6 @@ impl Place {
     }
 }
 
-/// The paths below a folder that fit.
 fn matching(base: PathBuf, path: &str) -> Vec<PathBuf> {
     path.split('/').fold(vec![base], |found, part| {
         let Some(start) = part.strip_suffix('*') else {
@@ -182,7 +176,6 @@ fn native_scopes(places: &StorePlaces<'_>) -> Vec<FoundStore> {
         .collect()
 }
 
-/// Databases, each in its program's usual place.
 fn databases(places: &StorePlaces<'_>) -> Vec<FoundStore> {
     let claude_mem = places.variable_or("CLAUDE_MEM_DATA_DIR", || places.home.join(".claude-mem"));
     let service = places.variable_or("MCP_MEMORY_SQLITE_PATH", || {
@@ -226,7 +219,6 @@ fn server_memories(places: &StorePlaces<'_>) -> Vec<FoundStore> {
     paths.iter().filter_map(|path| at(path)).collect()
 }
 
-/// The projects in basic-memory's settings, or its usual folder.
 fn basic_memories(places: &StorePlaces<'_>) -> Vec<FoundStore> {
     let base = places.variable_or("BASIC_MEMORY_CONFIG_DIR", || places.home.join(".basic-memory"));
     let settings = settings(&base.join("config.json")).unwrap_or_default();
@@ -280,7 +272,6 @@ fn settings(path: &Path) -> Option<Value> {
     serde_json::from_slice(&files::read(path, MAX_SETTINGS_BYTES).ok()?).ok()
 }
 
-/// Calls `visit` with each string under a key, at any depth.
 fn texts_of(value: &Value, key: &str, visit: &mut dyn FnMut(&str)) {
     match value {
         Value::Object(members) => {

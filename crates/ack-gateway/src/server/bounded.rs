@@ -19,7 +19,6 @@ use tokio::time::timeout;
 
 use super::MAX_MESSAGE_BYTES;
 
-/// How many notifications a server may send in a minute.
 const MAX_PER_MINUTE: u32 = 20_000;
 /// How many notifications a request counts as: it is answered, which takes memory until the server
 /// reads.
@@ -37,12 +36,10 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Waits for a notification that the tools changed.
     pub async fn changed(&self) {
         self.changed.notified().await;
     }
 
-    /// Why reading stopped.
     pub fn reason(&self) -> Option<String> {
         self.reason.lock().clone()
     }
@@ -88,7 +85,6 @@ impl<R: AsyncRead + Unpin> AsyncRead for Limited<R> {
 pub struct Bounded<T> {
     inner: T,
     gate: Arc<Gate>,
-    /// Our requests that the server has not answered.
     asked: HashSet<RequestId>,
     /// The start of the current minute, and the weight of the messages since then.
     minute: (Instant, u32),

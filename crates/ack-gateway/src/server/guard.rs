@@ -20,7 +20,6 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Watches over a process group. `None` if there is no shell.
     pub fn watch(group: Pid) -> Option<Self> {
         let mut command = Command::new("/bin/sh");
         command

@@ -33,15 +33,12 @@ pub struct Listing {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct OfferedTool {
-    /// The server's own name for it.
     pub upstream_name: String,
     pub listed: Tool,
 }
 
-/// A configured tool that is not offered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WithheldTool {
-    /// The server's own name for it.
     pub upstream_name: String,
     /// The name that agents would see.
     pub name: String,
@@ -54,7 +51,6 @@ impl fmt::Display for WithheldTool {
     }
 }
 
-/// Why a tool is not offered, and what to do.
 fn not_offered(reason: impl Into<String>, hint: &'static str) -> NotOffered {
     NotOffered { reason: reason.into(), hint }
 }
@@ -178,7 +174,6 @@ fn safe_schema(schema: Option<&Value>) -> Result<Map<String, Value>, NotOffered>
     Ok(schema)
 }
 
-/// Whether a schema allows arguments that it does not name.
 fn is_open(schema: &Map<String, Value>) -> bool {
     match schema.get("additionalProperties") {
         None | Some(Value::Bool(false)) => schema.contains_key("patternProperties"),
@@ -216,7 +211,6 @@ fn clean_texts(schema: &mut Map<String, Value>) {
 }
 
 impl OfferedTool {
-    /// Checks the names of the arguments of a call.
     pub fn check(&self, arguments: &Map<String, Value>) -> Result<(), Box<ErrorBody>> {
         let schema = &self.listed.input_schema;
         let properties = schema.get("properties").and_then(Value::as_object);

@@ -23,25 +23,20 @@ use super::bounded::{Gate, Limited};
 use super::guard::Guard;
 use ack_api::text;
 
-/// How much of the end of its standard error is kept.
 const STDERR_TAIL_BYTES: usize = 2_048;
 /// How long a process may take to exit after its input is closed, and again after SIGTERM.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(400);
 
-/// The transport over a process's input and output.
 pub type Pipe = AsyncRwTransport<RoleClient, Limited<ChildStdout>, ChildStdin>;
 
 pub struct Process {
     child: Child,
     group: Option<Pid>,
-    /// Ends the group if this process is killed.
     guard: Option<Guard>,
     errors: Arc<Mutex<VecDeque<u8>>>,
-    /// Reads its standard error.
     drain: JoinHandle<()>,
 }
 
-/// Starts the process and returns its pipes as a transport.
 pub fn start(
     program: &Path,
     arguments: &[String],
@@ -113,7 +108,6 @@ impl Process {
         self.exit_reason(status)
     }
 
-    /// Waits a moment for the end of the process.
     async fn exited(&mut self) -> Option<ExitStatus> {
         let exited = timeout(EXIT_TIMEOUT, self.child.wait()).await;
         exited.ok().and_then(Result::ok)

@@ -35,7 +35,6 @@ const STABLE_AFTER: Duration = Duration::from_secs(60);
 const FAILURES_BEFORE_UNLISTING: u32 = 3;
 /// Pause between a notification that the tools changed and listing them again.
 const TOOL_CHANGE_DELAY: Duration = Duration::from_millis(500);
-/// How many pages of a tool list are read.
 const MAX_TOOL_PAGES: usize = 20;
 
 /// The client side of the connection, without capabilities. Requests of the server are answered
@@ -54,14 +53,12 @@ impl ClientHandler for Client {
 struct Connected {
     peer: Peer<RoleClient>,
     token: RunningServiceCancellationToken,
-    /// Becomes true when the connection has ended.
     ended: watch::Receiver<bool>,
     process: Option<Process>,
     gate: Arc<Gate>,
 }
 
 impl Connected {
-    /// Closes the connection and returns how it ended.
     async fn end(mut self) -> String {
         self.token.cancel();
         let _ = timeout(TOOL_CHANGE_DELAY, wait_until_set(&mut self.ended)).await;
@@ -78,7 +75,6 @@ async fn wait_until_set(flag: &mut watch::Receiver<bool>) {
     let _ = flag.wait_for(|flag| *flag).await;
 }
 
-/// Keeps one server connected until shutdown.
 pub async fn supervise(link: Arc<Link>) {
     let mut stop = link.shared.stop.subscribe();
     let mut stopped = stop.clone();
@@ -188,7 +184,6 @@ async fn connect(link: &Link, mode: &mut Mode) -> Result<Connected, String> {
     Err(refused)
 }
 
-/// Why there is no connection.
 enum HandshakeError {
     /// The server answered and refused.
     Refused(String),
@@ -273,7 +268,6 @@ async fn serve<T: Transport<RoleClient> + 'static>(
     timeout(time_left(deadline), serving).await.ok()
 }
 
-/// Why the server could not be greeted.
 async fn handshake_failure(
     error: &ClientInitializeError,
     process: Option<Process>,
@@ -313,7 +307,6 @@ pub fn cause(error: &(dyn std::error::Error + 'static)) -> String {
     text::line(message.split(" for url (").next().unwrap_or(&message), 300)
 }
 
-/// The server's tools, as JSON.
 pub async fn list_tools(peer: &Peer<RoleClient>) -> Result<Vec<Value>, String> {
     let mut tools = Vec::new();
     let mut cursor = None;
