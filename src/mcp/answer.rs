@@ -66,11 +66,10 @@ impl Answer {
             }
             Self::Get(answer) => {
                 let found = usize::from(answer.memory.is_some()) + answer.memories.len();
-                let missing = match answer.missing.len() {
-                    0 => String::new(),
-                    missing => format!(", {missing} missing"),
-                };
-                format!("{}{missing}", counted(found, "memory"))
+                match answer.missing.len() {
+                    0 => counted(found, "memory"),
+                    missing => format!("{}, {missing} missing", counted(found, "memory")),
+                }
             }
             Self::Scopes(answer) => counted(answer.scopes.len(), "scope"),
             Self::Context(answer) => format!(
@@ -188,10 +187,9 @@ impl Places {
             let is_here = self.known(text).is_some() || self.project.starts_with(text);
             return if is_here { self.name(text) } else { text.to_owned() };
         }
-        let parts = text.split('`').enumerate();
-        let parts = parts.map(|(number, part)| match part.starts_with('/') {
-            true if number % 2 == 1 => self.name(part),
-            _ => part.to_owned(),
+        let parts = text.split('`').enumerate().map(|(number, part)| {
+            let is_path = number % 2 == 1 && part.starts_with('/');
+            if is_path { self.name(part) } else { part.to_owned() }
         });
         parts.collect::<Vec<_>>().join("`")
     }

@@ -128,13 +128,11 @@ impl Site {
             },
             other => {
                 let other = ack_api::text::line(other, 80);
-                error(
-                    StatusCode::NOT_FOUND,
-                    &format!(
-                        "there is nothing at `{other}`; MCP is at `{PATH}`, and `{HEALTH}` says \
-                         that the server is there"
-                    ),
-                )
+                let message = format!(
+                    "there is nothing at `{other}`; MCP is at `{PATH}`, and `{HEALTH}` says that \
+                     the server is there"
+                );
+                error(StatusCode::NOT_FOUND, &message)
             }
         }
     }
@@ -195,16 +193,12 @@ impl Site {
             Ok(_) => body,
             Err(Some(answer)) => return in_json(StatusCode::BAD_REQUEST, &answer),
             // A notification that cannot be decoded is not answered.
-            Err(None) => return empty(StatusCode::ACCEPTED),
+            Err(None) => return with_status(StatusCode::ACCEPTED, Bytes::new()),
         };
-        let answer = view.handle(Request::from_parts(head, Full::new(body)));
         let answer = async {
-            let answer = answer.await;
-            let in_json = answer
-                .headers()
-                .get(CONTENT_TYPE)
-                .is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
-            if !in_json {
+            let answer = view.handle(Request::from_parts(head, Full::new(body))).await;
+            let kind = answer.headers().get(CONTENT_TYPE);
+            if !kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/json")) {
                 return answer;
             }
             let (mut head, body) = answer.into_parts();
@@ -290,14 +284,13 @@ fn error(status: StatusCode, message: &str) -> Answer {
 }
 
 fn in_json(status: StatusCode, body: &Value) -> Answer {
-    let mut answer = Response::new(Full::new(Bytes::from(body.to_string())).boxed());
-    *answer.status_mut() = status;
+    let mut answer = with_status(status, body.to_string().into());
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     answer
 }
 
-fn empty(status: StatusCode) -> Answer {
-    let mut answer = Response::new(Full::new(Bytes::new()).boxed());
+fn with_status(status: StatusCode, body: Bytes) -> Answer {
+    let mut answer = Response::new(Full::new(body).boxed());
     *answer.status_mut() = status;
     answer
 }

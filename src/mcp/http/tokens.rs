@@ -78,9 +78,9 @@ struct State {
     checked: Instant,
     version: Option<QuickState>,
     /// The clients that are let in: nobody while the file is not usable.
-    clients: Arc<Vec<Arc<TokenClient>>>,
+    clients: Vec<Arc<TokenClient>>,
     /// The clients that the file named last. Their usage counts when it names them again.
-    known: Arc<Vec<Arc<TokenClient>>>,
+    known: Vec<Arc<TokenClient>>,
     problem: Option<String>,
 }
 
@@ -102,21 +102,23 @@ impl TokenFile {
                 reason: "it names no client".to_owned(),
             });
         }
-        let clients = Arc::new(clients);
-        Ok(Self {
-            path: path.to_owned(),
-            state: Mutex::new(State {
-                checked: Instant::now(),
-                version,
-                known: Arc::clone(&clients),
-                clients,
-                problem: None,
-            }),
-        })
+        let known = clients.clone();
+        let state = State { checked: Instant::now(), version, clients, known, problem: None };
+        Ok(Self { path: path.to_owned(), state: Mutex::new(state) })
     }
 
+    /// The client with a token whose day is not over.
     pub fn client(&self, token: &[u8]) -> Option<Arc<TokenClient>> {
-        find(&Arc::clone(&self.state.lock().clients), token)
+        let hash = hash(token);
+        let mut found = None;
+        // Compare all of them, so that the time reveals nothing.
+        for client in &self.state.lock().clients {
+            if bool::from(client.entry.hash.as_bytes().ct_eq(hash.as_bytes())) {
+                found = Some(Arc::clone(client));
+            }
+        }
+        let today = utc_day(Timestamp::now());
+        found.filter(|client| client.last_day.is_none_or(|last| today <= last))
     }
 
     pub fn closed_reason(&self) -> Option<&'static str> {
@@ -144,47 +146,28 @@ impl TokenFile {
         state.version = version;
         match read(&self.path, &state.known) {
             Ok(clients) => {
-                let message = self.reloaded_message(clients.len());
-                state.clients = Arc::new(clients);
+                let found = match clients.len() {
+                    0 => "no client, so nobody is let in".to_owned(),
+                    1 => "1 client".to_owned(),
+                    number => format!("{number} clients"),
+                };
                 // An editor may empty the file before it writes it.
-                if !state.clients.is_empty() {
-                    state.known = Arc::clone(&state.clients);
+                if !clients.is_empty() {
+                    state.known.clone_from(&clients);
                 }
+                state.clients = clients;
                 state.problem = None;
-                Some(message)
+                Some(format!("the tokens in `{}` were read again: {found}", self.path.display()))
             }
             Err(error) => {
                 let problem = format!("{error}; nobody is let in until it can be used");
                 let is_new = state.problem.as_ref() != Some(&problem);
-                state.clients = Arc::default();
+                state.clients.clear();
                 state.problem = Some(problem.clone());
                 is_new.then_some(problem)
             }
         }
     }
-
-    fn reloaded_message(&self, clients: usize) -> String {
-        let path = self.path.display();
-        match clients {
-            0 => format!("the tokens in `{path}` were read again: no client, so nobody is let in"),
-            1 => format!("the tokens in `{path}` were read again: 1 client"),
-            _ => format!("the tokens in `{path}` were read again: {clients} clients"),
-        }
-    }
-}
-
-/// The client with a token whose day is not over.
-fn find(clients: &[Arc<TokenClient>], token: &[u8]) -> Option<Arc<TokenClient>> {
-    let hash = hash_of(token);
-    let mut found = None;
-    // Compare all of them, so that the time reveals nothing.
-    for client in clients {
-        if bool::from(client.entry.hash.as_bytes().ct_eq(hash.as_bytes())) {
-            found = Some(client);
-        }
-    }
-    let today = utc_day(Timestamp::now());
-    found.filter(|client| client.last_day.is_none_or(|last| today <= last)).cloned()
 }
 
 impl TokenClient {
@@ -195,14 +178,9 @@ impl TokenClient {
     }
 }
 
-pub fn hash(token: &str) -> String {
-    hash_of(token.as_bytes())
-}
-
-fn hash_of(token: &[u8]) -> String {
-    let digest = Sha256::digest(token);
+pub fn hash(token: impl AsRef<[u8]>) -> String {
     let mut text = HASH_PREFIX.to_owned();
-    for byte in digest {
+    for byte in Sha256::digest(token) {
         let _ = write!(text, "{byte:02x}");
     }
     text
@@ -286,13 +264,12 @@ fn client(
         ));
     }
     entry.hash.make_ascii_lowercase();
-    let last_day =
-        match &entry.last_day {
-            Some(day) => Some(day.parse().map_err(|_| {
-                format!("`last_day` of `{name}` must be a day such as \"2027-01-31\"")
-            })?),
-            None => None,
-        };
+    let last_day = entry
+        .last_day
+        .as_ref()
+        .map(|day| day.parse())
+        .transpose()
+        .map_err(|_| format!("`last_day` of `{name}` must be a day such as \"2027-01-31\""))?;
     Ok(TokenClient {
         name: name.to_owned(),
         entry,
