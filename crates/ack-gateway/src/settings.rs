@@ -98,16 +98,12 @@ pub fn build(
     }
     let mut upstreams = Vec::new();
     for (name, entry) in entries {
-        let under = |mut problem: Problem| {
-            problem.path.insert(0, name.clone());
-            problem
-        };
+        let under = |problem: Problem| problem.below_path(&[name]);
         if !is_name(name) {
-            let message = format!(
-                "`{}` is not a valid name: use letters, digits, `_` and `-`",
-                text::line(name, 80)
-            );
-            return Err(under(Problem::at([], message)));
+            let shown = text::line(name, 80);
+            let message =
+                format!("`{shown}` is not a valid name: use letters, digits, `_` and `-`");
+            return Err(Problem::at([name], message));
         }
         let tools = tools(entry, &mut taken).map_err(under)?;
         let timeout_ms = entry.timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS);

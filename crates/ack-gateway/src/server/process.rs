@@ -62,8 +62,7 @@ pub fn start(
     else {
         return Err("its pipes could not be opened".to_owned());
     };
-    let id = child.id().and_then(|id| i32::try_from(id).ok());
-    let group = id.map(Pid::from_raw);
+    let group = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
     let tail = Arc::default();
     let process = Process {
         child,
@@ -72,7 +71,7 @@ pub fn start(
         drain: tokio::spawn(drain(errors, Arc::clone(&tail))),
         errors: tail,
     };
-    let output = Limited::new(output, Arc::clone(gate));
+    let output = Limited { output, gate: Arc::clone(gate) };
     Ok((process, Pipe::new(output, input)))
 }
 
@@ -109,8 +108,7 @@ impl Process {
     }
 
     async fn exited(&mut self) -> Option<ExitStatus> {
-        let exited = timeout(EXIT_TIMEOUT, self.child.wait()).await;
-        exited.ok().and_then(Result::ok)
+        timeout(EXIT_TIMEOUT, self.child.wait()).await.ok()?.ok()
     }
 
     fn signal(&self, signal: Signal) {
@@ -126,8 +124,8 @@ impl Process {
             Some(status) => format!("it ended with {status}"),
             None => "it closed its output".to_owned(),
         };
-        let tail = self.errors.lock();
-        let tail = String::from_utf8_lossy(&tail.iter().copied().collect::<Vec<u8>>()).into_owned();
+        let mut tail = self.errors.lock();
+        let tail = String::from_utf8_lossy(tail.make_contiguous());
         let mut lines = tail.lines().rev().map(str::trim);
         let last = lines.find(|line| !line.is_empty()).unwrap_or_default();
         match text::line(last, 200) {

@@ -66,7 +66,7 @@ impl Connected {
             Some(process) => process.end().await,
             None => "the connection was lost".to_owned(),
         };
-        self.gate.reason().unwrap_or(ended)
+        self.gate.reason.lock().take().unwrap_or(ended)
     }
 }
 
@@ -85,12 +85,12 @@ pub async fn supervise(link: Arc<Link>) {
         return;
     }
     let mut failures: u32 = 0;
-    let mut mode = Mode::Initialize;
+    let mut discovers = false;
     loop {
         let reason = tokio::select! {
             biased;
             () = wait_until_set(&mut stopped) => return,
-            connected = connect(&link, &mut mode) => match connected {
+            connected = connect(&link, &mut discovers) => match connected {
                 Ok(mut connected) => {
                     let since = Instant::now();
                     link.state.send_replace(State::Up(connected.peer.clone()));
@@ -143,7 +143,7 @@ async fn watch_connection(
                     return (Some("it no longer answers".to_owned()), false);
                 }
             }
-            () = connected.gate.changed() => {
+            () = connected.gate.changed.notified() => {
                 sleep(TOOL_CHANGE_DELAY).await;
                 let listed = timeout(link.settings.start_timeout, list_tools(&connected.peer)).await;
                 if let Ok(Ok(listed_tools)) = listed {
@@ -154,25 +154,15 @@ async fn watch_connection(
     }
 }
 
-/// The kinds of handshake. The one that worked is tried first next time.
-#[derive(Clone, Copy, PartialEq)]
-enum Mode {
-    Initialize,
-    Discover,
-}
-
-/// Connects and lists the tools, within the time allowed for it.
-async fn connect(link: &Link, mode: &mut Mode) -> Result<Connected, String> {
+/// Connects and lists the tools, within the time allowed for it. `discovers` is which of the two
+/// handshakes worked last: it is tried first.
+async fn connect(link: &Link, discovers: &mut bool) -> Result<Connected, String> {
     let deadline = Instant::now() + link.settings.start_timeout;
-    let modes = match mode {
-        Mode::Initialize => [Mode::Initialize, Mode::Discover],
-        Mode::Discover => [Mode::Discover, Mode::Initialize],
-    };
     let mut refused = String::new();
-    for next in modes {
-        match handshake(link, next, deadline).await {
+    for discover in [*discovers, !*discovers] {
+        match handshake(link, discover, deadline).await {
             Ok(connected) => {
-                *mode = next;
+                *discovers = discover;
                 return Ok(connected);
             }
             Err(HandshakeError::Failed(reason)) => return Err(reason),
@@ -192,7 +182,7 @@ enum HandshakeError {
 
 async fn handshake(
     link: &Link,
-    mode: Mode,
+    discover: bool,
     deadline: Instant,
 ) -> Result<Connected, HandshakeError> {
     let gate = Arc::new(Gate::default());
@@ -201,13 +191,13 @@ async fn handshake(
         Connection::Http { url, token } => {
             let transport = http::connect(url, token.as_ref()).map_err(HandshakeError::Failed)?;
             let transport = Bounded::new(transport, Arc::clone(&gate));
-            (serve(transport, mode, deadline).await, None)
+            (serve(transport, discover, deadline).await, None)
         }
         Connection::Process { program, arguments, environment } => {
             let started = process::start(program, arguments, environment, &gate);
             let (process, pipe) = started.map_err(HandshakeError::Failed)?;
             let transport = Bounded::new(pipe, Arc::clone(&gate));
-            (serve(transport, mode, deadline).await, Some(process))
+            (serve(transport, discover, deadline).await, Some(process))
         }
     };
     let running = match serving {
@@ -255,14 +245,13 @@ fn late(link: &Link) -> String {
 /// Greets the server; `None` if it takes too long.
 async fn serve<T: Transport<RoleClient> + 'static>(
     transport: T,
-    mode: Mode,
+    discover: bool,
     deadline: Instant,
 ) -> Option<Result<RunningService<RoleClient, Client>, ClientInitializeError>> {
-    let lifecycle = match mode {
-        Mode::Initialize => ClientLifecycleMode::Initialize,
-        Mode::Discover => ClientLifecycleMode::Discover {
-            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
-        },
+    let lifecycle = if discover {
+        ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] }
+    } else {
+        ClientLifecycleMode::Initialize
     };
     let serving = serve_client_with_lifecycle(Client, transport, lifecycle);
     timeout(time_left(deadline), serving).await.ok()
