@@ -73,7 +73,12 @@ impl Diagnostic for ImportError {
             Self::Refused { .. } => {
                 "correct the lines listed above and run the same command again, or pass --skip-refused to import the others"
             }
-            Self::BadName { name } => return vec![Hint::advice(name_hint(name))],
+            Self::BadName { name } => {
+                let rule =
+                    "use up to 64 letters, digits, `-`, `_` and `.`, not beginning with a dot";
+                let like = name_like(name).map(|like| format!("for instance `{like}`; {rule}"));
+                return vec![Hint::advice(like.unwrap_or_else(|| rule.to_owned()))];
+            }
             Self::NotNative { .. } => "import into a scope of its own: `--scope OTHER_NAME`",
             Self::MissingColumn { .. } => {
                 "add the columns of schemas/scope.sql, or import into a new scope"
@@ -119,15 +124,6 @@ pub fn name_like(text: &str) -> Option<String> {
     }
     let like = like.trim_matches(['-', '.']);
     (!like.is_empty()).then(|| like.to_owned())
-}
-
-/// Which names are allowed for a scope, with one similar to `name`.
-fn name_hint(name: &str) -> String {
-    let rule = "use up to 64 letters, digits, `-`, `_` and `.`, not beginning with a dot";
-    match name_like(name) {
-        None => rule.to_owned(),
-        Some(like) => format!("for instance `{like}`; {rule}"),
-    }
 }
 
 #[derive(Debug, Clone, Copy, Default)]

@@ -22,7 +22,7 @@ use super::scopes::team::invitation;
 use super::settings::{inputs, load};
 use crate::cli::error::CliError;
 use crate::hook;
-use crate::hook::file::takes_text;
+use crate::hook::tool_call::takes_text;
 use crate::hook::wire::{Event, HookEvent, Host, Output, SessionOrigin};
 use crate::toolset::Toolset;
 use ack_api::text;
@@ -154,7 +154,7 @@ fn answer(global: &Global, event: &Event, plugin: bool) -> Result<Option<Output>
         }
         HookEvent::UserPrompt => hook::user_prompt(service, surface.as_ref(), &event),
         HookEvent::PreToolUse => {
-            hook::file::pre_tool_use(service, surface.as_ref(), &event, &files)
+            hook::tool_call::pre_tool_use(service, surface.as_ref(), &event, &files)
         }
         HookEvent::ToolFailure => {
             let is_new = |memory: &str| {
@@ -163,7 +163,7 @@ fn answer(global: &Global, event: &Event, plugin: bool) -> Result<Option<Output>
                     .and_then(|files| files.claim(&format!("failure\0{agent}\0{memory}")).ok());
                 shown.unwrap_or(false)
             };
-            hook::failure::tool_failure(service, surface.as_ref(), &event, is_new)
+            hook::tool_call::tool_failure(service, surface.as_ref(), &event, is_new)
         }
     };
     let invitation = invited(service, &event);

@@ -15,7 +15,9 @@ use super::failed_command::FailedCommand;
 use ack_api::text;
 
 const MAX_PATH_BYTES: usize = 4_096;
-
+/// The events whose output repeats their name.
+const KNOWN_EVENTS: &str = "SessionStart SubagentStart UserPromptSubmit BeforeAgent PreToolUse \
+    PostToolUse PostToolUseFailure AfterTool";
 const MAX_SESSION_BYTES: usize = 500;
 
 /// The programs whose hooks are supported, by their names on the command line. Qwen Code uses Gemini
@@ -129,23 +131,15 @@ impl Event {
         let name = text("hook_event_name").unwrap_or_default();
         let sender = recognise(&sent, name);
         let host = host.unwrap_or(sender);
-        let source = ["source", "trigger"].iter().find_map(|key| text(key));
+        let source = text("source").or_else(|| text("trigger"));
         let source = source.unwrap_or_default().to_ascii_lowercase();
         let continued = ["resume", "fork"].contains(&source.as_str());
         let is_subagent = name == "SubagentStart";
-        let known = [
-            "SessionStart",
-            "SubagentStart",
-            "UserPromptSubmit",
-            "BeforeAgent",
-            "PreToolUse",
-            "PostToolUse",
-            "PostToolUseFailure",
-            "AfterTool",
-        ]
-        .contains(&name);
+        let is_known = KNOWN_EVENTS.split(' ').any(|known| known == name);
         let unknown = Self::unknown(Some(host), moment);
         let mut folders = folders(&sent).into_iter();
+        let tool = text("tool_name").or_else(|| text("toolName"));
+        let input = sent.get("tool_input").or_else(|| sent.get("toolArgs"));
         Ok(Self {
             sender,
             origin: if is_subagent {
@@ -163,16 +157,13 @@ impl Event {
             session: text("session_id")
                 .or_else(|| text("sessionId"))
                 .map(|session| text::cut(session, MAX_SESSION_BYTES).0.into_owned()),
-            files: match (
-                text("tool_name").or_else(|| text("toolName")),
-                sent.get("tool_input").or_else(|| sent.get("toolArgs")),
-            ) {
-                (Some(tool), Some(input)) => edited_files::files(tool, input),
-                _ => Vec::new(),
-            },
+            files: tool
+                .zip(input)
+                .map(|(tool, it)| edited_files::files(tool, it))
+                .unwrap_or_default(),
             failed_command: FailedCommand::of(&sent),
             agent: text("agent_id").map(str::to_owned),
-            name: if known { name.to_owned() } else { unknown.name.clone() },
+            name: if is_known { name.to_owned() } else { unknown.name.clone() },
             ..unknown
         })
     }
