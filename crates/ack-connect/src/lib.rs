@@ -4,8 +4,7 @@
 //! A client is a variant of [`Client::ALL`] and a row of `clients.toml`. [`Client::files`] says where
 //! its files are and what goes into them, as a list of [`Part`]s. `parts` adds them to settings and removes them again;
 //! `json`, `toml` and `yaml` change the text of a file where the settings differ, and leave every
-//! other byte as it was. [`mod@file`] plans, shows, writes and undoes changes, and `real_path` says
-//! where they are written. [`ours`] recognises our own entries, [`runner`] a start
+//! other byte as it was. [`mod@file`] plans, shows, writes and undoes changes. [`ours`] recognises our own entries, [`runner`] a start
 //! by `npx` or the like. [`status`] says what a client's files contain, [`unreviewed`] what else
 //! puts text into its sessions, and [`switch`] switches that off and on again. Nothing here runs a
 //! program.
@@ -18,7 +17,6 @@ mod hooks;
 mod json;
 pub mod ours;
 mod parts;
-mod real_path;
 pub mod recogniser;
 pub mod runner;
 pub mod status;
@@ -142,8 +140,7 @@ pub struct ClientPlaces {
 
 impl ClientPlaces {
     pub fn claude_folder(&self) -> PathBuf {
-        let usual = || self.home.join(".claude");
-        self.claude.clone().unwrap_or_else(usual)
+        self.claude.clone().unwrap_or_else(|| self.home.join(".claude"))
     }
 
     /// The same, where only the user's files are meant.
@@ -210,10 +207,9 @@ impl Launch {
     }
 
     pub fn server(&self) -> (String, Vec<String>) {
-        let surface =
-            self.surface.into_iter().flat_map(|name| ["--surface".to_owned(), name.to_owned()]);
-        let arguments = self.before().chain(["serve".to_owned()]).chain(surface).collect();
-        (self.binary.display().to_string(), arguments)
+        let surface = self.surface.into_iter().flat_map(|name| ["--surface", name]);
+        let after = ["serve"].into_iter().chain(surface).map(str::to_owned);
+        (self.binary.display().to_string(), self.before().chain(after).collect())
     }
 
     /// The same for one client. A client that runs in a terminal finds the program by its name,
@@ -234,11 +230,9 @@ impl Launch {
     }
 
     pub fn hook(&self, hook: &str, client: Client) -> String {
-        let words = [self.binary.display().to_string()]
-            .into_iter()
-            .chain(self.before())
-            .chain(["hook", hook, "--client", client.name()].map(str::to_owned));
-        words.map(|word| quoted(&word)).collect::<Vec<_>>().join(" ")
+        let after = ["hook", hook, "--client", client.name()].map(str::to_owned);
+        let words = [self.binary.display().to_string()].into_iter().chain(self.before());
+        words.chain(after).map(|word| quoted(&word)).collect::<Vec<_>>().join(" ")
     }
 }
 

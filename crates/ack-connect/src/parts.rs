@@ -1,5 +1,7 @@
 //! What goes into the settings of a client and out of them again, whatever format the file has.
 
+use std::path::PathBuf;
+
 use serde_json::{Map, Value};
 
 use super::ours::{self, EntryKind};
@@ -29,11 +31,7 @@ pub fn add(settings: &mut Value, parts: &[Part]) -> Result<(), String> {
             Part::Rule { path, rule, former } => {
                 if let Some(Value::Array(list)) = at(settings, path) {
                     list.retain(|known| {
-                        let is_former = |known: &str| {
-                            former.iter().any(|rule| rule == known)
-                                || ours::is_write_rule(known, &roots)
-                        };
-                        known.as_str() == rule.as_deref() || !known.as_str().is_some_and(is_former)
+                        known.as_str() == rule.as_deref() || !is_our_rule(known, former, &roots)
                     });
                 }
                 if let Some(rule) = rule {
@@ -76,20 +74,27 @@ pub fn remove(settings: &mut Value, parts: &[Part], before: Option<&Value>) {
                     _ => drop(object.shift_remove(*name)),
                 }
             }
-            (Part::Entry { .. }, Some(Value::Array(list))) => change_hooks(list, |_| false),
+            (Part::Entry { .. }, Some(Value::Array(list))) => {
+                retain_hooks(list, |handler| !ours::is_hook(handler));
+            }
             (Part::Words { .. }, Some(Value::Array(list))) => {
                 list.retain(|word| was_there(word) || !word.as_str().is_some_and(ours::is_word));
             }
             (Part::Rule { rule, former, .. }, Some(Value::Array(list))) => {
-                let is_ours = |word: &str| {
-                    rule.iter().chain(former).any(|rule| rule == word)
-                        || ours::is_write_rule(word, &roots)
-                };
-                list.retain(|word| was_there(word) || !word.as_str().is_some_and(is_ours));
+                list.retain(|word| {
+                    was_there(word)
+                        || word.as_str() != rule.as_deref() && !is_our_rule(word, former, &roots)
+                });
             }
             _ => {}
         }
     }
+}
+
+fn is_our_rule(rule: &Value, former: &[String], roots: &[PathBuf]) -> bool {
+    let is_ours =
+        |rule: &str| former.iter().any(|former| former == rule) || ours::is_write_rule(rule, roots);
+    rule.as_str().is_some_and(is_ours)
 }
 
 /// Removes objects and lists around parts that are empty, and were not there `before`.
@@ -115,7 +120,7 @@ fn prune_path(settings: &mut Value, path: &[&str], before: &Value) {
     let Some((last, above)) = path.split_last() else {
         return;
     };
-    let is_empty = at(settings, path).is_some_and(|inner| is_empty_container(inner));
+    let is_empty = inside(settings, path).is_some_and(is_empty_container);
     if !is_empty || inside(before, path).is_some() {
         return;
     }
@@ -193,7 +198,10 @@ fn put_hook(list: &mut Vec<Value>, value: &Value) {
     let mut start = members(inner.unwrap_or(value));
     start.retain(|key, _| ours::START_KEYS.contains(&key.as_str()));
     let mut is_placed = false;
-    change_hooks(list, |handler| {
+    retain_hooks(list, |handler| {
+        if !ours::is_hook(handler) {
+            return true;
+        }
         let is_first = !std::mem::replace(&mut is_placed, true);
         if let Some(handler) = handler.as_object_mut().filter(|_| is_first) {
             merge(handler, start.clone());
@@ -203,11 +211,6 @@ fn put_hook(list: &mut Vec<Value>, value: &Value) {
     if !is_placed {
         list.push(value.clone());
     }
-}
-
-/// Changes each of our hooks in a list, or removes it if `keep` says no.
-fn change_hooks(list: &mut Vec<Value>, mut keep: impl FnMut(&mut Value) -> bool) {
-    retain_hooks(list, |handler| !ours::is_hook(handler) || keep(handler));
 }
 
 /// Removes hooks from a list, and the entries that call nothing else.

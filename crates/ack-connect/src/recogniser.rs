@@ -237,8 +237,8 @@ pub fn at(path: &Path) -> Option<FoundStore> {
     } else if has("type") && (has("entityType") || has("relationType")) {
         FoundStore::counted(StoreKind::ServerMemory, path)
     } else if has("title") {
-        let text = files::read_text(path, MAX_LINES_BYTES).ok();
         let lines = |text: String| text.lines().filter(|line| !line.trim().is_empty()).count();
+        let text = files::read_text(path, MAX_LINES_BYTES).ok();
         Some(FoundStore {
             memories: text.map(|text| lines(text) as u64),
             ..FoundStore::uncounted(StoreKind::ImportLines, path)
@@ -252,9 +252,8 @@ fn folder(path: &Path) -> Option<FoundStore> {
     if is_rule_folder(path) {
         return Some(FoundStore::uncounted(StoreKind::Instructions, path));
     }
-    let names = DATABASE_NAMES.into_iter();
-    let inside = names.chain(["sqlite_vec.db", "memory.jsonl"]);
-    let mut inside = inside.map(|name| path.join(name));
+    let names = DATABASE_NAMES.into_iter().chain(["sqlite_vec.db", "memory.jsonl"]);
+    let mut inside = names.map(|name| path.join(name));
     if let Some(found) = inside.find_map(|file| at(&file).filter(|_| file.is_file())) {
         return Some(found);
     }
@@ -286,22 +285,16 @@ fn notes_kind(path: &Path) -> Option<StoreKind> {
         Some(StoreKind::Solutions)
     } else if any_has(&["permalink"]) {
         Some(StoreKind::BasicMemory)
-    } else if samples.iter().any(is_auto_memory) {
-        Some(StoreKind::AutoMemory)
     } else {
-        None
+        samples.iter().any(is_auto_memory).then_some(StoreKind::AutoMemory)
     }
 }
 
 fn samples(path: &Path) -> Vec<String> {
-    let entries =
-        walkdir::WalkDir::new(path).max_depth(3).sort_by_file_name().into_iter().flatten();
-    entries
-        .take(SAMPLE_FILES * 10)
-        .filter(|entry| entry.file_type().is_file() && is_markdown(entry.path()))
-        .take(SAMPLE_FILES)
-        .map(|entry| head(entry.path()))
-        .collect()
+    let entries = walkdir::WalkDir::new(path).max_depth(3).sort_by_file_name();
+    let entries = entries.into_iter().flatten().take(SAMPLE_FILES * 10);
+    let notes = entries.filter(|entry| entry.file_type().is_file() && is_markdown(entry.path()));
+    notes.take(SAMPLE_FILES).map(|entry| head(entry.path())).collect()
 }
 
 fn head(path: &Path) -> String {
@@ -316,8 +309,7 @@ fn has_key(head: &str, keys: &[&str]) -> bool {
     let Some(rest) = head.strip_prefix("---\n") else {
         return false;
     };
-    rest.lines()
-        .take_while(|line| line.trim_end() != "---")
-        .filter_map(|line| line.split_once(':'))
-        .any(|(key, _)| keys.contains(&key.trim_matches(['"', '\''])))
+    let lines = rest.lines().take_while(|line| line.trim_end() != "---");
+    let mut known = lines.filter_map(|line| line.split_once(':'));
+    known.any(|(key, _)| keys.contains(&key.trim_matches(['"', '\''])))
 }

@@ -94,20 +94,15 @@ pub fn without_runner(words: &[String]) -> &[String] {
     if !runners.contains(&first.rsplit('/').next().unwrap_or_default()) {
         return words;
     }
-    loop {
-        after = match after {
-            [flag, _, more @ ..]
-                if ["-p", "--package", "--from", "--spec"].contains(&flag.as_str()) =>
-            {
-                more
-            }
-            [flag, more @ ..] if flag.starts_with('-') => more,
-            [word, more @ ..] if ["run", "dlx", "exec", "x", "tool"].contains(&word.as_str()) => {
-                more
-            }
-            _ => return after,
+    while let [word, more @ ..] = after {
+        after = match (word.as_str(), more) {
+            ("-p" | "--package" | "--from" | "--spec", [_, more @ ..]) => more,
+            ("run" | "dlx" | "exec" | "x" | "tool", _) => more,
+            (flag, _) if flag.starts_with('-') => more,
+            _ => break,
         };
     }
+    after
 }
 
 #[cfg(test)]

@@ -23,6 +23,10 @@ pub struct Switch {
 }
 
 impl Switch {
+    pub fn at(path: &[&str], on: Value, off: Value) -> Self {
+        Self { path: path.iter().map(|&key| key.to_owned()).collect(), on, off }
+    }
+
     fn is(&self, settings: &Value, value: &Value) -> bool {
         inside(settings, &self.path).unwrap_or(&Value::Null) == value
     }
@@ -113,11 +117,8 @@ mod tests {
 
     #[test]
     fn a_list_that_somebody_has_changed_gets_back_what_was_taken_out() {
-        let switch = Switch {
-            path: vec!["hooks".to_owned(), "Start".to_owned()],
-            on: json!(["other", "mem", "gone"]),
-            off: json!(["other", "gone"]),
-        };
+        let (on, off) = (json!(["other", "mem", "gone"]), json!(["other", "gone"]));
+        let switch = Switch::at(&["hooks", "Start"], on, off);
         for (now, then) in [
             (json!(["other", "gone"]), json!(["other", "mem", "gone"])),
             (json!(["other", "new"]), json!(["other", "mem", "new"])),

@@ -77,11 +77,10 @@ fn item(value: &Value) -> Item {
 fn inline(value: &Value) -> TomlValue {
     match value {
         Value::Array(entries) => entries.iter().map(inline).collect::<Array>().into(),
-        Value::Object(members) => members
-            .iter()
-            .map(|(key, value)| (key.as_str(), inline(value)))
-            .collect::<InlineTable>()
-            .into(),
+        Value::Object(members) => {
+            let members = members.iter().map(|(key, value)| (key.as_str(), inline(value)));
+            members.collect::<InlineTable>().into()
+        }
         Value::String(text) => text.as_str().into(),
         Value::Bool(flag) => (*flag).into(),
         Value::Number(number) => match (number.as_i64(), number.as_f64()) {

@@ -149,11 +149,8 @@ pub fn find_stores(places: &StorePlaces<'_>) -> Vec<FoundStore> {
 }
 
 fn notes_of(kind: StoreKind, path: &Path) -> Option<FoundStore> {
-    if path.is_dir() && notes_kind(path) == Some(kind) {
-        FoundStore::counted(kind, path)
-    } else {
-        None
-    }
+    let is_one = path.is_dir() && notes_kind(path) == Some(kind);
+    is_one.then(|| FoundStore::counted(kind, path))?
 }
 
 /// A database in a program's usual place. If it cannot be read, it is listed with the reason.
@@ -170,10 +167,8 @@ fn native_scopes(places: &StorePlaces<'_>) -> Vec<FoundStore> {
         return Vec::new();
     }
     let scopes = entries(&default_root.join("scopes")).into_iter();
-    scopes
-        .flat_map(|folder| DATABASE_NAMES.map(|name| folder.join(name)))
-        .filter_map(|path| usual_database(StoreKind::AckMemory, &path))
-        .collect()
+    let paths = scopes.flat_map(|folder| DATABASE_NAMES.map(|name| folder.join(name)));
+    paths.filter_map(|path| usual_database(StoreKind::AckMemory, &path)).collect()
 }
 
 fn databases(places: &StorePlaces<'_>) -> Vec<FoundStore> {
@@ -182,13 +177,9 @@ fn databases(places: &StorePlaces<'_>) -> Vec<FoundStore> {
         let base = places.variable_or("MCP_MEMORY_BASE_DIR", || places.data.join("mcp-memory"));
         base.join("sqlite_vec.db")
     });
-    [
-        usual_database(StoreKind::ClaudeMem, &claude_mem.join("claude-mem.db")),
-        usual_database(StoreKind::McpMemoryService, &service),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    let claude_mem = usual_database(StoreKind::ClaudeMem, &claude_mem.join("claude-mem.db"));
+    let service = usual_database(StoreKind::McpMemoryService, &service);
+    claude_mem.into_iter().chain(service).collect()
 }
 
 /// The folder that Claude Code's settings name in place of one for each project.
@@ -228,12 +219,8 @@ fn basic_memories(places: &StorePlaces<'_>) -> Vec<FoundStore> {
         Some(expand_home(Path::new(path), Some(&places.home)))
     };
     let usual = places.variable_or("BASIC_MEMORY_HOME", || places.home.join("basic-memory"));
-    let mut folders: Vec<PathBuf> = projects
-        .into_iter()
-        .flat_map(|projects| projects.values())
-        .filter_map(path)
-        .chain([usual])
-        .collect();
+    let projects = projects.into_iter().flat_map(|projects| projects.values());
+    let mut folders: Vec<PathBuf> = projects.filter_map(path).chain([usual]).collect();
     folders.sort();
     folders.dedup();
     // A project may be the home folder itself, which is never walked.
