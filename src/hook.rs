@@ -54,9 +54,6 @@ pub struct SessionStart {
 }
 
 /// What a session that starts or continues gets. `surface` has the tool names if they are renamed.
-///
-/// # Errors
-/// There is no scope, or no readable store.
 pub fn session_start(
     service: &Service,
     surface: Option<&Toolset>,
@@ -161,9 +158,6 @@ fn queue(brief: &Brief, now: Timestamp, review: &str) -> Option<String> {
 ///
 /// A prompt is not a question to the memories, so one has to be nearer than for a certain answer. See
 /// `docs/retrieval.md` for measurements. `surface` as above.
-///
-/// # Errors
-/// There is no scope, or no readable store.
 pub fn user_prompt(
     service: &Service,
     surface: Option<&Toolset>,

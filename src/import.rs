@@ -161,9 +161,6 @@ pub struct ReadLines {
 }
 
 /// Reads every line. `progress` gets the number of bytes read so far.
-///
-/// # Errors
-/// The input itself cannot be read.
 pub fn read(
     input: &mut dyn BufRead,
     now: jiff::Timestamp,
@@ -219,11 +216,8 @@ pub fn read(
     Ok(ReadLines { rows, refused, begins })
 }
 
-/// Imports into the store at `path`, and creates the store if it is missing.
-///
-/// # Errors
-/// `ImportError`, after the refused lines have gone to `account`, or an error from the file
-/// system. Then nothing is written.
+/// Imports into the store at `path`, and creates the store if it is missing. After an error,
+/// nothing is written. The refused lines go to `account`.
 pub fn run(
     path: PathBuf,
     input: &mut dyn BufRead,

@@ -137,13 +137,3 @@ impl Toolset {
         })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_four_are_plain() {
-        assert!(Toolset::default().tools().iter().all(OfferedTool::is_plain));
-    }
-}

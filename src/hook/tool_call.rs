@@ -20,9 +20,6 @@ const MAX_LEVEL: u32 = 5;
 /// is nothing to say. It neither blocks nor permits the call. Hosts that accept no text here get
 /// nothing: Gemini CLI 0.61 reads none before a tool call, Droid 0.215 drops it, and for Cursor
 /// this is unknown.
-///
-/// # Errors
-/// There is no scope, or no readable store.
 pub fn pre_tool_use(
     service: &Service,
     toolset: Option<&Toolset>,
@@ -56,9 +53,6 @@ pub fn pre_tool_use(
 
 /// The memory that explains why a command failed, in the host's format; `None` if none certainly
 /// does. `is_new` says whether the session has not seen a memory yet, by its scope and id.
-///
-/// # Errors
-/// There is no scope, or no readable store.
 pub fn tool_failure(
     service: &Service,
     toolset: Option<&Toolset>,

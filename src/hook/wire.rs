@@ -113,10 +113,7 @@ impl Output {
 
 impl Event {
     /// Parses the input. `host` comes from the command line; if it is missing, the host is guessed
-    /// from the input's shape.
-    ///
-    /// # Errors
-    /// Why it is not an event, in a few words. Use [`Event::unknown`] instead then.
+    /// from the input's shape. If it is not an event, use [`Event::unknown`].
     pub fn read(sent: &[u8], host: Option<Host>, moment: HookEvent) -> Result<Self, String> {
         // Some shells begin what they pipe with a byte order mark.
         let sent = sent.strip_prefix(b"\xef\xbb\xbf").unwrap_or(sent);
@@ -323,13 +320,13 @@ mod tests {
 
     #[test]
     fn only_a_resumed_conversation_gets_less_text() {
-        for source in ["startup", "clear", "compact", "something new"] {
-            let event = read(&json!({ "source": source }));
-            assert_eq!(event.origin, SessionOrigin::Fresh, "{source}");
-        }
-        for source in ["resume", "fork"] {
-            let event = read(&json!({ "source": source }));
-            assert_eq!(event.origin, SessionOrigin::Continued, "{source}");
+        for (source, origin) in [
+            ("compact", SessionOrigin::Fresh),
+            ("something new", SessionOrigin::Fresh),
+            ("resume", SessionOrigin::Continued),
+            ("fork", SessionOrigin::Continued),
+        ] {
+            assert_eq!(read(&json!({ "source": source })).origin, origin, "{source}");
         }
     }
 }

@@ -81,10 +81,8 @@ impl Target {
         plan
     }
 
-    /// Writes the plan in one transaction. A new store is then moved into place.
-    ///
-    /// # Errors
-    /// An error from SQLite or the file system. Then nothing is changed.
+    /// Writes the plan in one transaction. A new store is then moved into place. After an error,
+    /// nothing is changed.
     pub fn commit(&self, plan: &ImportPlan, now: jiff::Timestamp) -> Result<(), ImportError> {
         let sqlite = |source| ImportError::Sqlite { path: self.path.clone(), source };
         if !self.is_new {
@@ -97,7 +95,11 @@ impl Target {
         let io = |source| ImportError::Io { action: "create", path: self.path.clone(), source };
         make_private(above).map_err(io)?;
         sweep(above);
-        let building = private_folder(above).map_err(io)?;
+        // It becomes the scope's folder.
+        let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        let mut building = tempfile::Builder::new();
+        let building = building.prefix(BUILD_FOLDER_PREFIX).permissions(private);
+        let building = building.tempdir_in(above).map_err(io)?;
         let file = building.path().join(self.path.file_name().unwrap_or("memory.db".as_ref()));
         // SQLite treats an empty file as a new database.
         create_private(&file).map_err(io)?;
@@ -115,14 +117,6 @@ impl Target {
             Ok(())
         }
     }
-}
-
-/// Creates the folder in which a new store is built. It becomes the scope's folder.
-fn private_folder(above: &Path) -> std::io::Result<tempfile::TempDir> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(BUILD_FOLDER_PREFIX);
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
-    builder.tempdir_in(above)
 }
 
 fn columns() -> impl Iterator<Item = &'static str> {

@@ -96,6 +96,7 @@ mod tests {
         for set in ToolsetPreset::names().map(|name| name.parse::<ToolsetPreset>().unwrap()) {
             assert!(set.tools().len() > 1, "{}", set.name());
             for tool in set.tools() {
+                assert_eq!(tool.is_plain(), set == ToolsetPreset::Ack, "{}", tool.name);
                 let known = schema::properties(tool.operation);
                 let presets = tool.preset.keys().map(String::as_str);
                 let targets = tool.arguments.iter().flat_map(Argument::targets);

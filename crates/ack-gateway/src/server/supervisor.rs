@@ -17,6 +17,7 @@ use rmcp::service::{
 use rmcp::transport::Transport;
 use serde_json::Value;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use super::bounded::{Bounded, Gate};
@@ -53,7 +54,7 @@ impl ClientHandler for Client {
 struct Connected {
     peer: Peer<RoleClient>,
     token: RunningServiceCancellationToken,
-    ended: watch::Receiver<bool>,
+    ended: JoinHandle<()>,
     process: Option<Process>,
     gate: Arc<Gate>,
 }
@@ -61,7 +62,9 @@ struct Connected {
 impl Connected {
     async fn end(mut self) -> String {
         self.token.cancel();
-        let _ = timeout(TOOL_CHANGE_DELAY, wait_until_set(&mut self.ended)).await;
+        if !self.ended.is_finished() {
+            let _ = timeout(TOOL_CHANGE_DELAY, &mut self.ended).await;
+        }
         let ended = match self.process {
             Some(process) => process.end().await,
             None => "the connection was lost".to_owned(),
@@ -134,7 +137,7 @@ async fn watch_connection(
     loop {
         tokio::select! {
             () = wait_until_set(stop) => return (None, true),
-            () = wait_until_set(&mut connected.ended) => return (None, false),
+            _ = &mut connected.ended => return (None, false),
             () = link.unresponsive.notified() => {
                 // The broken connection may have been replaced since then.
                 let limit = PROBE_TIMEOUT.min(link.settings.start_timeout);
@@ -212,12 +215,8 @@ async fn handshake(
     };
     let peer = running.peer().clone();
     let token = running.cancellation_token();
-    let (ended_sender, ended) = watch::channel(false);
-    tokio::spawn(async move {
-        // How it ended is known from the process.
-        let _ = running.waiting().await;
-        ended_sender.send_replace(true);
-    });
+    // How it ended is known from the process.
+    let ended = tokio::spawn(async { drop(running.waiting().await) });
     let listed = timeout(time_left(deadline), list_tools(&peer)).await;
     let connected = Connected { peer, token, ended, process, gate };
     match listed {
