@@ -15,10 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use self::metrics::{Estimate, Measures};
 use ack_api::memory::{StatusFilter, fold_name};
-use ack_api::text;
-use ack_api::{MatchTags, Mode, QueryRequest, Stage};
-use ack_service::Error;
-use ack_service::Service;
+use ack_api::{MatchTags, Mode, QueryRequest, Stage, text};
+use ack_service::{Error, Service};
 
 const DEPTH: i64 = 10;
 

@@ -19,12 +19,10 @@ use crate::toolset::{Tool, Toolset};
 use ack_api::memory::lower_case;
 use ack_api::number::{count, verb};
 use ack_api::queue::{Flow, PACE_DAYS};
-use ack_api::text;
-use ack_api::{MemoryHit, NoteKind, QueryRequest, SessionEntry};
-use ack_service::Error;
-use ack_service::Service;
+use ack_api::{MemoryHit, NoteKind, QueryRequest, SessionEntry, text};
 use ack_service::context::RECENT_REASON;
 use ack_service::context::brief::{Brief, BriefRequest, MEMORIES_AT_START, OTHERS_AT_START};
+use ack_service::{Error, Service};
 use jiff::Timestamp;
 
 /// Maximum characters of a complete output. Hosts cut at 10,000.

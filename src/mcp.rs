@@ -54,9 +54,8 @@ use crate::toolset::{OfferedTool as Own, Place, Tool, Toolset, schema};
 use ack_api::cancel::{self, CancelFlag, CancelOnDrop, Stopped};
 use ack_api::{ContextRequest, GetRequest, ListScopesRequest, QueryRequest};
 use ack_gateway::server::{Report, Upstreams};
-use ack_service::Error;
 use ack_service::service_state::{CachedServiceState, ServiceState};
-use ack_service::{Service, arguments};
+use ack_service::{Error, Service, arguments};
 
 const MAX_CONCURRENT_REQUESTS: usize = 8;
 /// How long running requests may still take after standard input is closed. Without any, the

@@ -12,11 +12,10 @@ use super::{ImportError, NumberedRow, RefusedLine};
 use ack_api::import_line::Row;
 use ack_api::memory::{Status, Unreviewed};
 use ack_api::time;
-use ack_store::StoreError;
 use ack_store::decisions::is_content;
 use ack_store::layout::{Profile, tables};
 use ack_store::profiles::recognise;
-use ack_store::{Snapshot, Store};
+use ack_store::{Snapshot, Store, StoreError};
 use ack_sys::files::{create_private, make_private};
 
 pub const SCHEMA: &str = include_str!("../../schemas/scope.sql");

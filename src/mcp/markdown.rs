@@ -9,11 +9,10 @@ use std::fmt::Write;
 
 use ack_api::memory::Status;
 use ack_api::number::{count, verb};
-use ack_api::text;
 use ack_api::{
     ContextResponse, GetResponse, HealthState, IndexInfo, ListScopesResponse, MemoryDetail,
     MemoryHit, Message, Note, NoteKind, Pending, QueryResponse, ScopeInfo, Searched, SessionEntry,
-    TimelineEntry,
+    TimelineEntry, text,
 };
 
 /// The answer of `query_memories`. `whole` is the tool that shows a memory in full, if there is one.

@@ -8,10 +8,9 @@ use rmcp::model::{
 };
 use serde_json::Value;
 
-use super::Server;
 use super::client::Quirks;
-use super::markdown;
 use super::resources::unknown;
+use super::{Server, markdown};
 use crate::toolset::{Place, Tool};
 use ack_api::{QueryRequest, QueryResponse, text};
 use ack_service::scope::ScopeError;

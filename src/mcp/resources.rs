@@ -12,11 +12,9 @@ use super::Server;
 use super::answer::to_json;
 use crate::toolset::{Place, Tool, Toolset};
 use ack_api::memory::nearest;
-use ack_api::text;
 use ack_api::uri::{Address, MEMORY_TEMPLATE, SCOPE_TEMPLATE, SCOPES};
-use ack_api::{GetRequest, Resolve};
-use ack_service::Error;
-use ack_service::{ListedScope, Service};
+use ack_api::{GetRequest, Resolve, text};
+use ack_service::{Error, ListedScope, Service};
 
 const PAGE_SIZE: usize = 100;
 const JSON: &str = "application/json";

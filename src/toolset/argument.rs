@@ -6,9 +6,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::call::Call;
-use ack_api::ErrorBody;
 use ack_api::memory::nearest;
-use ack_api::text;
+use ack_api::{ErrorBody, text};
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]

@@ -10,8 +10,7 @@ use serde_json::{Map, Value, json};
 use super::argument::{Argument, Form};
 use super::day::{day, instant};
 use super::{OfferedTool, schema};
-use ack_api::text;
-use ack_api::{ALIASES, COMMA_SEPARATED, DAYS, FREE_TEXTS, Note, NoteKind};
+use ack_api::{ALIASES, COMMA_SEPARATED, DAYS, FREE_TEXTS, Note, NoteKind, text};
 use ack_service::Error;
 
 /// The names of the object that arguments may be nested in, once too deep.
@@ -56,15 +55,9 @@ struct ListOf<'a> {
     or_number: bool,
 }
 
-enum Reading {
-    /// As it is. The strict check refuses it if it does not fit.
-    Same,
-    As(Value),
-    /// As if the argument were not given.
-    NotGiven,
-    /// It has two meanings. This one can be passed clearly.
-    Unclear(Value),
-}
+/// What a value means; `None` as if the argument were not given. The error is one of two meanings,
+/// as it can be passed clearly. What does not fit stays as it is, and the strict check refuses it.
+type Reading = Result<Option<Value>, Value>;
 
 impl OfferedTool {
     /// Reads arguments as their types say, under the names that they have here. The note says how
@@ -89,7 +82,7 @@ impl OfferedTool {
             let name = &argument.name;
             let expected = argument.expected(known);
             let reading = expected.read(&value);
-            let is_empty = matches!(reading, Reading::NotGiven);
+            let is_empty = reading == Ok(None);
             if is_empty && argument.required && !value.is_null() {
                 read.insert(name.clone(), value);
                 continue;
@@ -98,29 +91,28 @@ impl OfferedTool {
             if !is_empty && given != *name && !is_alias {
                 told.push(format!("`{}` as `{name}`", text::line(&given, 100)));
             }
-            let quoted = || text::line(&value.to_string(), MAX_QUOTED_CHARS);
+            let quoted = |value: &Value| text::line(&value.to_string(), MAX_QUOTED_CHARS);
             let value = match reading {
-                Reading::Same => value,
-                Reading::As(read) => {
+                Ok(Some(meant)) => {
                     // JSON Schema counts 5.0 as an integer.
-                    let is_same_number = value.is_number() && read.is_number();
-                    let is_usual = is_same_number || without_empty(&value) == read;
+                    let is_same_number = value.is_number() && meant.is_number();
+                    let is_usual =
+                        value == meant || is_same_number || without_empty(&value) == meant;
                     if !is_usual && !argument.is_converted() {
-                        let shown = text::line(&read.to_string(), MAX_QUOTED_CHARS);
-                        told.push(format!("`{name}` {} as {shown}", quoted()));
+                        told.push(format!("`{name}` {} as {}", quoted(&value), quoted(&meant)));
                     }
-                    read
+                    meant
                 }
-                Reading::NotGiven => {
+                Ok(None) => {
                     if !expected.is_usual_nothing(&value) {
-                        told.push(format!("`{name}` {} as not given", quoted()));
+                        told.push(format!("`{name}` {} as not given", quoted(&value)));
                     }
                     continue;
                 }
-                Reading::Unclear(example) => {
+                Err(example) => {
                     return Err(Error::InvalidArgument {
                         argument: name.clone(),
-                        value: quoted(),
+                        value: quoted(&value),
                         allowed: "a list of strings".to_owned(),
                         nearest: Vec::new(),
                         example: Some(json!({ name: example }).to_string()),
@@ -254,55 +246,47 @@ impl Expected<'_> {
     }
 
     fn read(&self, value: &Value) -> Reading {
+        let same = || Ok(Some(value.clone()));
         match (self, value) {
-            (_, Value::Null) => Reading::NotGiven,
-            (_, Value::String(text)) if text.trim().is_empty() => Reading::NotGiven,
-            (_, Value::Array(entries)) if entries.is_empty() => Reading::NotGiven,
-            (_, Value::Object(members)) if members.is_empty() => Reading::NotGiven,
+            (_, Value::Null) => Ok(None),
+            (_, Value::String(text)) if text.trim().is_empty() => Ok(None),
+            (_, Value::Array(entries)) if entries.is_empty() => Ok(None),
+            (_, Value::Object(members)) if members.is_empty() => Ok(None),
             (Self::List(list), value) => list.read(value),
-            (Self::Any, _) => Reading::Same,
-            (Self::Text, Value::Array(entries)) if entries.len() > 1 => Reading::Same,
+            (Self::Any, _) => same(),
+            (Self::Text, Value::Array(entries)) if entries.len() > 1 => same(),
             (Self::Name { by_commas: true, .. }, Value::Array(entries)) if entries.len() > 1 => {
                 let texts: Option<Vec<&str>> = entries.iter().map(Value::as_str).collect();
-                texts.map_or(Reading::Same, |texts| Reading::As(texts.join(",").into()))
+                texts.map_or_else(same, |texts| Ok(Some(texts.join(",").into())))
             }
             (_, Value::Array(entries)) => match entries.as_slice() {
-                [one] if !one.is_array() => self.read_inside(one),
-                _ => Reading::Same,
+                [one] if !one.is_array() => self.read(one),
+                _ => same(),
             },
             (Self::Word(words), Value::String(text)) => match word(words, text) {
-                Some(known) if known == text => Reading::Same,
-                Some(known) => Reading::As(known.into()),
+                Some(known) => Ok(Some(known.into())),
                 None => self.read_text(text),
             },
-            (Self::Text, Value::String(_)) => Reading::Same,
+            (Self::Text, Value::String(_)) => same(),
             (_, Value::String(text)) => self.read_text(text),
             (Self::Integer { zero_is_default }, Value::Number(number)) => {
                 match number.as_i64().or_else(|| whole(value.as_f64()?)) {
-                    Some(0) if *zero_is_default => Reading::NotGiven,
-                    Some(whole) if number.is_f64() => Reading::As(whole.into()),
-                    _ => Reading::Same,
+                    Some(0) if *zero_is_default => Ok(None),
+                    Some(whole) if number.is_f64() => Ok(Some(whole.into())),
+                    _ => same(),
                 }
             }
             (Self::Boolean, Value::Number(number)) => match number.as_i64() {
-                Some(0) => Reading::As(false.into()),
-                Some(1) => Reading::As(true.into()),
-                _ => Reading::Same,
+                Some(flag @ 0..=1) => Ok(Some((flag == 1).into())),
+                _ => same(),
             },
             (Self::Day, Value::Number(_)) => {
-                instant(value).map_or(Reading::Same, |day| Reading::As(day.into()))
+                instant(value).map_or_else(same, |day| Ok(Some(day.into())))
             }
             (Self::Name { or_number: false, .. } | Self::Text, Value::Number(number)) => {
-                Reading::As(number.to_string().into())
+                Ok(Some(number.to_string().into()))
             }
-            _ => Reading::Same,
-        }
-    }
-
-    fn read_inside(&self, value: &Value) -> Reading {
-        match self.read(value) {
-            Reading::Same => Reading::As(value.clone()),
-            other => other,
+            _ => same(),
         }
     }
 
@@ -310,27 +294,24 @@ impl Expected<'_> {
     fn read_text(&self, text: &str) -> Reading {
         let trimmed = text.trim();
         if is_nothing(trimmed) {
-            return Reading::NotGiven;
+            return Ok(None);
         }
-        if let Some(value) = written_value(trimmed) {
-            return match (self, &value) {
-                // Several names in one text are refused as they were written.
-                (_, Value::Array(entries)) if entries.len() != 1 => Reading::Same,
-                _ => self.read_inside(&value),
-            };
-        }
-        let read = match self {
-            Self::Integer { .. } | Self::Number => number(trimmed),
-            Self::Boolean => boolean(trimmed).map(Value::from),
-            Self::Day => day(trimmed).map(Value::from),
-            _ => None,
+        let read = match (written_value(trimmed), self) {
+            // Several names in one text are refused as they were written.
+            (Some(Value::Array(entries)), _) if entries.len() != 1 => None,
+            (Some(value), _) => Some(value),
+            (None, Self::Integer { .. } | Self::Number) => number(trimmed),
+            (None, Self::Boolean) => boolean(trimmed).map(Value::from),
+            (None, Self::Day) => day(trimmed).map(Value::from),
+            (None, _) => None,
         };
-        read.map_or(Reading::Same, |read| self.read_inside(&read))
+        read.map_or_else(|| Ok(Some(text.into())), |read| self.read(&read))
     }
 }
 
 impl ListOf<'_> {
     fn read(&self, value: &Value) -> Reading {
+        let same = || Ok(Some(value.clone()));
         match value {
             Value::Array(entries) => match entries.as_slice() {
                 [Value::Array(inner)] => self.entries(inner),
@@ -345,13 +326,12 @@ impl ListOf<'_> {
             Value::Object(members) => {
                 // A list as PHP and form encoders write it.
                 let is_numbered = |(place, name): (usize, &String)| *name == place.to_string();
-                if members.keys().enumerate().all(is_numbered) {
-                    self.entries(&members.values().cloned().collect::<Vec<_>>())
-                } else {
-                    Reading::Same
+                if !members.keys().enumerate().all(is_numbered) {
+                    return same();
                 }
+                self.entries(&members.values().cloned().collect::<Vec<_>>())
             }
-            Value::Bool(_) | Value::Null => Reading::Same,
+            Value::Bool(_) | Value::Null => same(),
         }
     }
 
@@ -366,12 +346,12 @@ impl ListOf<'_> {
         let several: Vec<Value> = parts.iter().map(|part| Value::from(*part)).collect();
         if !self.words.is_empty() {
             if is_nothing(text) && word(&self.words, text).is_none() {
-                return Reading::NotGiven;
+                return Ok(None);
             }
             return self.entries(&several);
         }
         if is_nothing(text) {
-            return Reading::Unclear(json!([text]));
+            return Err(json!([text]));
         }
         // `{a,b}` is part of a glob.
         let is_glob = text.contains(['{', '}']);
@@ -381,7 +361,7 @@ impl ListOf<'_> {
         // Prose with a comma may be one entry.
         let is_prose = parts.iter().any(|part| part.contains(char::is_whitespace));
         if is_prose && !self.by_commas {
-            return Reading::Unclear(several.into());
+            return Err(several.into());
         }
         self.entries(&several)
     }
@@ -401,7 +381,7 @@ impl ListOf<'_> {
                 other => other.clone(),
             });
         }
-        if read.is_empty() { Reading::NotGiven } else { Reading::As(read.into()) }
+        Ok((!read.is_empty()).then(|| read.into()))
     }
 }
 

@@ -17,11 +17,10 @@ use serde_json::Value;
 use similar::TextDiff;
 use tempfile::NamedTempFile;
 
-use super::ConnectError;
 use super::backup::{Backup, backup_path};
 use super::ours::EntryKind;
 use super::switch::{self, Switch};
-use super::{ClientFile, FileFormat, Part, json, parts, toml, yaml};
+use super::{ClientFile, ConnectError, FileFormat, Part, json, parts, toml, yaml};
 use ack_service::config::SettingsError;
 use ack_sys::files;
 use ack_sys::text_file::with_line_ends_of;

@@ -34,9 +34,8 @@ use self::offered::Listing;
 use self::supervisor::{cause, list_tools, supervise};
 use crate::error::UpstreamError;
 use crate::settings::Upstream;
-use ack_api::ErrorBody;
 use ack_api::cancel::Stopped;
-use ack_api::text;
+use ack_api::{ErrorBody, text};
 
 /// Longest answer of a process, with what it sends before it, and longest event of an HTTP server, in
 /// bytes. rmcp reads an answer in plain JSON up to 16 MiB.

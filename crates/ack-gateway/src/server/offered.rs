@@ -13,9 +13,8 @@ use serde_json::{Map, Value, json};
 
 use crate::error::NotOffered;
 use crate::settings::{Upstream, UpstreamTool};
-use ack_api::ErrorBody;
 use ack_api::memory::nearest;
-use ack_api::text;
+use ack_api::{ErrorBody, text};
 
 const MAX_DESCRIPTION_CHARS: usize = 1_000;
 const MAX_SCHEMA_BYTES: usize = 16 << 10;
