@@ -154,12 +154,10 @@ fn reason(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
     }
     let message = inner.to_string();
     let message = message.split(" at line ").next().unwrap_or(&message);
-    let path = error.path().to_string();
-    let message = match path.as_str() {
-        "." => message.to_owned(),
-        path => format!("`{path}`: {message}"),
-    };
-    text::line(&message, 200)
+    match error.path().to_string().as_str() {
+        "." => text::line(message, 200),
+        path => text::line(&format!("`{path}`: {message}"), 200),
+    }
 }
 
 /// Completes abbreviated ids in the queries, such as those that `query` prints. An id that no
@@ -203,10 +201,9 @@ pub fn run(
             let started = Instant::now();
             let ranked = ask(service, &requests)?;
             times.push(started.elapsed().as_secs_f64() * 1000.0);
-            leaks += ranked
-                .iter()
-                .filter(|id| query.forbidden.iter().flatten().any(|bad| bad == *id))
-                .count() as u64;
+            let is_forbidden =
+                |id: &&String| query.forbidden.iter().flatten().any(|bad| bad == *id);
+            leaks += ranked.iter().filter(is_forbidden).count() as u64;
             let relevant: BTreeSet<&str> = query.relevant.iter().map(String::as_str).collect();
             for id in relevant.iter().filter(|id| !ranked.iter().any(|found| found == *id)) {
                 let stage = stage(service, &requests, id)?;
@@ -215,32 +212,24 @@ pub fn run(
                 }
                 *lost.entry(stage).or_default() += 1;
             }
-            runs.push(Run {
-                qid: query.qid.clone(),
-                measures: Measures::of(&ranked, &relevant),
-                ranked,
-            });
+            let measures = Measures::of(&ranked, &relevant);
+            runs.push(Run { qid: query.qid.clone(), ranked, measures });
             progress();
         }
-        let mut categories: BTreeMap<&str, Vec<&Run>> = BTreeMap::new();
+        let mut categories: BTreeMap<&String, Vec<&Run>> = BTreeMap::new();
         for (query, run) in queries.iter().zip(&runs) {
             if let Some(category) = &query.category {
                 categories.entry(category).or_default().push(run);
             }
         }
+        let categories = categories.into_iter();
         report.modes.push(ModeReport {
             mode: *mode,
             all: Scores::of_runs(&runs.iter().collect::<Vec<_>>()),
-            categories: categories
-                .into_iter()
-                .map(|(name, runs)| (name.to_owned(), Scores::of_runs(&runs)))
-                .collect(),
+            categories: categories.map(|(it, runs)| (it.clone(), Scores::of_runs(&runs))).collect(),
             lost,
             leaks,
-            milliseconds: [
-                metrics::percentile(&mut times, 0.5),
-                metrics::percentile(&mut times, 0.99),
-            ],
+            milliseconds: [0.5, 0.99].map(|share| metrics::percentile(&mut times, share)),
             runs,
         });
     }
@@ -254,11 +243,8 @@ impl Scores {
         let estimate = |value: fn(&Measures) -> f64| {
             Estimate::of(&measured.iter().map(|measures| value(measures)).collect::<Vec<_>>())
         };
-        let unanswered: Vec<f64> = runs
-            .iter()
-            .filter(|run| run.measures.is_none())
-            .map(|run| metrics::count(run.ranked.len()))
-            .collect();
+        let unanswered = runs.iter().filter(|run| run.measures.is_none());
+        let unanswered: Vec<f64> = unanswered.map(|run| metrics::count(run.ranked.len())).collect();
         Self {
             queries: measured.len() as u64,
             recall_5: estimate(|measures| measures.recall_5),

@@ -111,13 +111,9 @@ impl Diagnostic for ImportError {
 
 /// The name of a scope that is similar to a text; `None` if it has no letter for one.
 pub fn name_like(text: &str) -> Option<String> {
-    let allowed = |c: char| match c {
-        '-' | '_' | '.' => c,
-        c if c.is_alphanumeric() => c,
-        _ => '-',
-    };
-    let like: String = text.to_lowercase().chars().map(allowed).collect();
-    let words = like.split('-').filter(|word| !word.is_empty());
+    let text = text.to_lowercase();
+    let words = text.split(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '.'));
+    let words = words.filter(|word| !word.is_empty());
     let mut like = words.collect::<Vec<_>>().join("-");
     while like.len() > LONGEST_NAME {
         like.pop();
@@ -263,11 +259,8 @@ pub fn run(
 
 pub fn check_name(name: &str) -> Result<(), ImportError> {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if name.is_empty()
-        || name.len() > LONGEST_NAME
-        || name.starts_with('.')
-        || !name.chars().all(plain)
-    {
+    let fits = (1..=LONGEST_NAME).contains(&name.len()) && !name.starts_with('.');
+    if !fits || !name.chars().all(plain) {
         return Err(ImportError::BadName { name: ack_api::text::line(name, 80) });
     }
     Ok(())

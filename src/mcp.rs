@@ -361,16 +361,16 @@ async fn until_cancelled<A>(
 ) -> Result<A, ErrorData> {
     tokio::select! {
         answer = answer => answer,
-        () = context.ct.cancelled() => Err(protocol_error(&Stopped::Cancelled.into(), &Error::from(Stopped::Cancelled).body())),
+        () = context.ct.cancelled() => {
+            let error = Error::from(Stopped::Cancelled);
+            Err(protocol_error(&error, &error.body()))
+        }
     }
 }
 
 fn describe(panic: &(dyn std::any::Any + Send)) -> String {
-    panic
-        .downcast_ref::<&str>()
-        .map(|text| (*text).to_owned())
-        .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a panic".to_owned())
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic".to_owned())
 }
 
 pub fn tools(surface: &Toolset) -> Vec<ListedTool> {
@@ -405,10 +405,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_in_a_handler_is_answered() {
-        let inputs = Inputs {
-            root: Some(Setting::flag("--root", std::env::temp_dir())),
-            ..Inputs::default()
-        };
+        let root = Some(Setting::flag("--root", std::env::temp_dir()));
+        let inputs = Inputs { root, ..Inputs::default() };
         let service = Service::new(Config::load(inputs).unwrap()).leak();
         let server = Server::new(service, Offer::default(), Arc::new(|_| {}), true);
         let work = |_: &Service| -> Result<(), Error> { panic!("on purpose") };

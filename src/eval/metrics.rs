@@ -19,11 +19,8 @@ impl Measures {
         if relevant.is_empty() {
             return None;
         }
-        let hits: Vec<usize> = (0..)
-            .zip(ranked)
-            .filter(|(_, id)| relevant.contains(id.as_str()))
-            .map(|(place, _)| place)
-            .collect();
+        let hits = ranked.iter().enumerate().filter(|(_, id)| relevant.contains(id.as_str()));
+        let hits: Vec<usize> = hits.map(|(place, _)| place).collect();
         let gain = |place: usize| 1.0 / (count(place) + 2.0).log2();
         let within = |depth: usize| hits.iter().copied().filter(move |place| *place < depth);
         let ideal: f64 = (0..relevant.len().min(10)).map(gain).sum();
@@ -51,14 +48,11 @@ impl Estimate {
             return Self::default();
         }
         let mean = values.iter().sum::<f64>() / n;
-        let margin = if values.len() > 1 {
-            let variance =
-                values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
-            1.96 * (variance / n).sqrt()
-        } else {
-            0.0
-        };
-        Self { mean, margin }
+        if values.len() == 1 {
+            return Self { mean, margin: 0.0 };
+        }
+        let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        Self { mean, margin: 1.96 * (variance / n).sqrt() }
     }
 }
 

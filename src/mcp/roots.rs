@@ -41,17 +41,12 @@ impl Default for Roots {
 impl Roots {
     async fn settle(&self) {
         let mut progress = self.progress.subscribe();
-        let asked = match *progress.borrow() {
-            Progress::Asked(since) => since,
-            Progress::NotAsked | Progress::Answered => return,
+        let Progress::Asked(since) = *progress.borrow() else {
+            return;
         };
-        let left = CALL_TIMEOUT.saturating_sub(asked.elapsed());
-        let is_due = |progress: &Progress| matches!(progress, Progress::Asked(_));
-        let _ = timeout(left, progress.wait_for(|progress| !is_due(progress))).await;
-    }
-
-    fn there(&self) -> Option<Server> {
-        self.there.lock().as_ref().map(|(_, server)| server.clone())
+        let left = CALL_TIMEOUT.saturating_sub(since.elapsed());
+        let settled = progress.wait_for(|progress| !matches!(progress, Progress::Asked(_)));
+        let _ = timeout(left, settled).await;
     }
 }
 
@@ -70,20 +65,15 @@ impl Server {
     ) -> Cow<'a, Self> {
         server.ask_roots(peer);
         server.roots.settle().await;
-        match server.roots.there() {
-            Some(there) => Cow::Owned(there),
-            None => server,
-        }
+        let there = server.roots.there.lock().as_ref().map(|(_, there)| there.clone());
+        there.map_or(server, Cow::Owned)
     }
 
     /// Asks a client for its folders, once, if it offers them and nothing else says where the
     /// project is.
     pub(super) fn ask_roots(&self, peer: &Peer<RoleServer>) {
-        let offers = |peer: &Peer<RoleServer>| {
-            let client = peer.peer_info();
-            client.is_some_and(|client| client.capabilities.roots.is_some())
-        };
-        if self.is_shared || !self.service.config.wants_workspace() || !offers(peer) {
+        let offers_roots = || peer.peer_info().is_some_and(|it| it.capabilities.roots.is_some());
+        if self.is_shared || !self.service.config.wants_workspace() || !offers_roots() {
             return;
         }
         let is_first = self.roots.progress.send_if_modified(|progress| {
@@ -115,8 +105,7 @@ impl Server {
         if known.unwrap_or_default() == folders {
             return;
         }
-        let config = self.service.config.clone();
-        let config = config.with_workspace(folders.iter().cloned());
+        let config = self.service.config.clone().with_workspace(folders.iter().cloned());
         let server = Self {
             service: self.service.configured(config).leak(),
             service_state: Arc::default(),

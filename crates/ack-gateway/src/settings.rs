@@ -133,15 +133,14 @@ fn tools(
     }
     let mut tools = Vec::new();
     for (upstream_name, PublicName(name)) in &entry.tools {
-        let message = if !is_name(name) {
-            invalid_name_message(name)
-        } else if !taken.insert(name.clone()) {
-            format!("another tool already has the name `{name}`")
-        } else {
-            tools.push(UpstreamTool { upstream_name: upstream_name.clone(), name: name.clone() });
-            continue;
-        };
-        return Err(Problem::at(["tools", upstream_name], message));
+        let wrong = |message: String| Err(Problem::at(["tools", upstream_name], message));
+        if !is_name(name) {
+            return wrong(invalid_name_message(name));
+        }
+        if !taken.insert(name.clone()) {
+            return wrong(format!("another tool already has the name `{name}`"));
+        }
+        tools.push(UpstreamTool { upstream_name: upstream_name.clone(), name: name.clone() });
     }
     Ok(tools)
 }
@@ -177,16 +176,13 @@ fn process(
     let program = expand_home(Path::new(program), home);
     let bare = program.components().count() == 1 && !program.as_os_str().is_empty();
     if !program.is_absolute() && !bare || program.as_os_str().to_string_lossy().contains('\0') {
-        let message = format!(
-            "`{}` is neither an absolute path nor a plain program name",
-            text::line(&program.display().to_string(), 80)
-        );
+        let shown = text::line(&program.display().to_string(), 80);
+        let message = format!("`{shown}` is neither an absolute path nor a plain program name");
         return Err(Problem::at(["command"], message));
     }
-    let mut environment: Vec<(String, OsString)> = INHERITED_VARIABLES
-        .iter()
-        .filter_map(|name| Some(((*name).to_owned(), variable(name)?)))
-        .collect();
+    let inherited = INHERITED_VARIABLES.iter();
+    let inherited = inherited.filter_map(|name| Some(((*name).to_owned(), variable(name)?)));
+    let mut environment: Vec<(String, OsString)> = inherited.collect();
     let mut missing = Vec::new();
     for name in &entry.env_from {
         if name.is_empty() || name.contains(['=', '\0']) {
@@ -200,10 +196,9 @@ fn process(
     }
     if !missing.is_empty() {
         // Clients pass on different variables; ack-memory's own tools must work anyway.
-        return Ok(Connection::Unusable(format!(
-            "{} of `env_from` is not set where this server runs",
-            missing.join(", ")
-        )));
+        let missing = missing.join(", ");
+        let reason = format!("{missing} of `env_from` is not set where this server runs");
+        return Ok(Connection::Unusable(reason));
     }
     Ok(Connection::Process { program, arguments: arguments.to_vec(), environment })
 }
@@ -218,8 +213,7 @@ fn http(
         Some(value).filter(|value| !value.is_empty())
     };
     let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
-    let authority = rest.and_then(|rest| rest.split(['/', '?', '#']).next());
-    let authority = authority.unwrap_or_default();
+    let authority = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
     if authority.is_empty()
         || authority.contains('@')
         || url.contains(|c: char| c.is_whitespace() || c.is_control())

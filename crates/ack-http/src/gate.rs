@@ -28,10 +28,10 @@ impl Token {
         if text.is_empty() {
             return Err("it is empty".to_owned());
         }
-        if text.len() < MIN_TOKEN_BYTES {
+        let length = text.len();
+        if length < MIN_TOKEN_BYTES {
             return Err(format!(
-                "it has {} characters; at least {MIN_TOKEN_BYTES} are needed",
-                text.len()
+                "it has {length} characters; at least {MIN_TOKEN_BYTES} are needed"
             ));
         }
         if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -86,32 +86,28 @@ impl Gate {
     pub fn check_target(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
         let host = single_header(headers, &HOST).ok_or(Refusal::NoHost)?;
         let host = host.to_str().ok().filter(|host| !host.is_empty()).ok_or(Refusal::NoHost)?;
-        let own_host = HostAndPort::parse(host)
-            .filter(|place| self.is_own(place))
-            .ok_or(Refusal::WrongHost)?;
+        let own_host = self.own(host)?;
         // A request may also name its host in the target (RFC 9112, 3.2.2).
-        let target = uri.authority().map(|authority| HostAndPort::parse(authority.as_str()));
-        if target.is_some_and(|target| !target.is_some_and(|target| self.is_own(&target))) {
-            return Err(Refusal::WrongHost);
+        if let Some(target) = uri.authority() {
+            self.own(target.as_str())?;
         }
         if !headers.contains_key(ORIGIN) {
             return Ok(());
         }
-        let origin = single_header(headers, &ORIGIN)
-            .and_then(|origin| origin.to_str().ok())
-            .unwrap_or_default();
+        let origin = single_header(headers, &ORIGIN).and_then(|origin| origin.to_str().ok());
+        let origin = origin.unwrap_or_default();
         let same = [("http://", 80), ("https://", 443)].into_iter().any(|(scheme, port)| {
             let from = origin.strip_prefix(scheme).and_then(HostAndPort::parse);
-            from.is_some_and(|from| {
-                from.host == own_host.host
-                    && from.port.unwrap_or(port) == own_host.port.unwrap_or(port)
-            })
+            let with_port = |place: &HostAndPort| (place.host.clone(), place.port.unwrap_or(port));
+            from.is_some_and(|from| with_port(&from) == with_port(&own_host))
         });
         if same { Ok(()) } else { Err(Refusal::WrongOrigin) }
     }
 
-    fn is_own(&self, host: &HostAndPort) -> bool {
-        self.hosts.contains(&host.host)
+    /// The place that a text names, which must be this server.
+    fn own(&self, text: &str) -> Result<HostAndPort, Refusal> {
+        let place = HostAndPort::parse(text).filter(|place| self.hosts.contains(&place.host));
+        place.ok_or(Refusal::WrongHost)
     }
 
     pub fn token(&self, headers: &HeaderMap) -> Result<(), Refusal> {
@@ -221,10 +217,8 @@ mod tests {
         }
         assert_eq!(check(&[]), Some(Refusal::NoHost));
         assert_eq!(check(&[("host", "")]), Some(Refusal::NoHost));
-        assert_eq!(
-            check(&[("host", "localhost"), ("host", "evil.example")]),
-            Some(Refusal::NoHost)
-        );
+        let twice = check(&[("host", "localhost"), ("host", "evil.example")]);
+        assert_eq!(twice, Some(Refusal::NoHost));
         let from = |origin: &str| check(&[("host", "localhost:7767"), ("origin", origin)]);
         assert_eq!(from("http://localhost:7767"), None);
         assert_eq!(from("https://localhost:7767"), None);
@@ -262,12 +256,8 @@ mod tests {
             ("http://localhost@evil.example/mcp", Err(Refusal::WrongHost)),
             ("http://localhost:80/mcp", Ok(())),
         ] {
-            let target = Uri::from_static(target);
-            assert_eq!(
-                gate.check_target(&target, &headers(&[("host", "localhost")])),
-                refusal,
-                "{target}"
-            );
+            let headers = headers(&[("host", "localhost")]);
+            assert_eq!(gate.check_target(&Uri::from_static(target), &headers), refusal, "{target}");
         }
     }
 
@@ -281,10 +271,8 @@ mod tests {
         assert_eq!(token(&[]), Some(Refusal::NoToken));
         assert_eq!(token(&[("authorization", "Basic 0123456789abcdef")]), Some(Refusal::NoToken));
         assert_eq!(token(&[("authorization", "Bear")]), Some(Refusal::NoToken));
-        assert_eq!(
-            token(&[("authorization", &bearer), ("authorization", &bearer)]),
-            Some(Refusal::NoToken)
-        );
+        let twice = token(&[("authorization", &bearer), ("authorization", &bearer)]);
+        assert_eq!(twice, Some(Refusal::NoToken));
         for wrong in [
             "Bearer ",
             "Bearer 0123456789abcde",
