@@ -23,7 +23,6 @@ use crate::import::{self, ImportError, ImportOptions, check_name, name_like};
 /// Where a memory of a person goes who is in no project.
 const NO_PROJECT: &str = "mine";
 
-/// Where a memory goes.
 #[derive(Debug)]
 pub enum Destination {
     /// A native store, which need not exist.
@@ -137,7 +136,6 @@ pub fn row(written: Edit, now: Timestamp) -> Result<Row, String> {
     import_line::parse(&serde_json::to_string(&line).unwrap_or_default(), now)
 }
 
-/// The memory that a line will be.
 pub fn memory(row: &Row, now: Timestamp) -> Memory {
     let line = row.line.clone();
     Memory {

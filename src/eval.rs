@@ -15,10 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use self::metrics::{Estimate, Measures};
 use ack_api::memory::{StatusFilter, fold_name};
-use ack_api::text;
-use ack_api::{MatchTags, Mode, QueryRequest, Stage};
-use ack_service::Error;
-use ack_service::Service;
+use ack_api::{MatchTags, Mode, QueryRequest, Stage, text};
+use ack_service::{Error, Service};
 
 const DEPTH: i64 = 10;
 
@@ -29,7 +27,6 @@ pub struct Query {
     pub qid: String,
     /// The query text. An empty text asks for the newest memories.
     pub text: String,
-    /// Ids that answer it; empty if nothing does.
     pub relevant: Vec<String>,
     #[serde(default)]
     pub project: Option<String>,
@@ -37,7 +34,6 @@ pub struct Query {
     pub projects: Option<Vec<String>>,
     #[serde(default)]
     pub filter: Option<QueryFilter>,
-    /// Ids that must not appear in the answer.
     #[serde(default)]
     pub forbidden: Option<Vec<String>>,
     #[serde(default)]
@@ -47,9 +43,7 @@ pub struct Query {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct QueryFilter {
-    /// Every one of these tags.
     pub tags_all: Option<Vec<String>>,
-    /// One of these tags.
     pub tags_any: Option<Vec<String>>,
     /// First day, or a time on that day.
     pub since: Option<String>,
@@ -85,13 +79,11 @@ pub struct ModeReport {
 pub struct Run {
     pub qid: String,
     pub ranked: Vec<String>,
-    /// Its measures; `None` if nothing is relevant.
     pub measures: Option<Measures>,
 }
 
 #[derive(Debug, Default, Serialize)]
 pub struct Scores {
-    /// Queries that have an answer.
     pub queries: u64,
     /// Share of the relevant memories among the first five.
     pub recall_5: Estimate,
@@ -106,15 +98,10 @@ pub struct Scores {
     pub noise: f64,
 }
 
-/// Why a file of queries cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum QueriesError {
     #[error("line {line}: {reason}")]
-    Line {
-        /// Its number, from 1.
-        line: usize,
-        reason: String,
-    },
+    Line { line: usize, reason: String },
     #[error("query `{qid}`: {total} ids begin with `{id}`")]
     Ambiguous {
         qid: String,
@@ -167,12 +154,10 @@ fn reason(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
     }
     let message = inner.to_string();
     let message = message.split(" at line ").next().unwrap_or(&message);
-    let path = error.path().to_string();
-    let message = match path.as_str() {
-        "." => message.to_owned(),
-        path => format!("`{path}`: {message}"),
-    };
-    text::line(&message, 200)
+    match error.path().to_string().as_str() {
+        "." => text::line(message, 200),
+        path => text::line(&format!("`{path}`: {message}"), 200),
+    }
 }
 
 /// Completes abbreviated ids in the queries, such as those that `query` prints. An id that no
@@ -199,7 +184,6 @@ pub fn complete_ids(service: &Service, queries: &mut [Query]) -> Result<(), Quer
     Ok(())
 }
 
-/// Sends every query in each mode.
 pub fn run(
     service: &Service,
     queries: &[Query],
@@ -217,10 +201,9 @@ pub fn run(
             let started = Instant::now();
             let ranked = ask(service, &requests)?;
             times.push(started.elapsed().as_secs_f64() * 1000.0);
-            leaks += ranked
-                .iter()
-                .filter(|id| query.forbidden.iter().flatten().any(|bad| bad == *id))
-                .count() as u64;
+            let is_forbidden =
+                |id: &&String| query.forbidden.iter().flatten().any(|bad| bad == *id);
+            leaks += ranked.iter().filter(is_forbidden).count() as u64;
             let relevant: BTreeSet<&str> = query.relevant.iter().map(String::as_str).collect();
             for id in relevant.iter().filter(|id| !ranked.iter().any(|found| found == *id)) {
                 let stage = stage(service, &requests, id)?;
@@ -229,32 +212,24 @@ pub fn run(
                 }
                 *lost.entry(stage).or_default() += 1;
             }
-            runs.push(Run {
-                qid: query.qid.clone(),
-                measures: Measures::of(&ranked, &relevant),
-                ranked,
-            });
+            let measures = Measures::of(&ranked, &relevant);
+            runs.push(Run { qid: query.qid.clone(), ranked, measures });
             progress();
         }
-        let mut categories: BTreeMap<&str, Vec<&Run>> = BTreeMap::new();
+        let mut categories: BTreeMap<&String, Vec<&Run>> = BTreeMap::new();
         for (query, run) in queries.iter().zip(&runs) {
             if let Some(category) = &query.category {
                 categories.entry(category).or_default().push(run);
             }
         }
+        let categories = categories.into_iter();
         report.modes.push(ModeReport {
             mode: *mode,
             all: Scores::of_runs(&runs.iter().collect::<Vec<_>>()),
-            categories: categories
-                .into_iter()
-                .map(|(name, runs)| (name.to_owned(), Scores::of_runs(&runs)))
-                .collect(),
+            categories: categories.map(|(it, runs)| (it.clone(), Scores::of_runs(&runs))).collect(),
             lost,
             leaks,
-            milliseconds: [
-                metrics::percentile(&mut times, 0.5),
-                metrics::percentile(&mut times, 0.99),
-            ],
+            milliseconds: [0.5, 0.99].map(|share| metrics::percentile(&mut times, share)),
             runs,
         });
     }
@@ -268,11 +243,8 @@ impl Scores {
         let estimate = |value: fn(&Measures) -> f64| {
             Estimate::of(&measured.iter().map(|measures| value(measures)).collect::<Vec<_>>())
         };
-        let unanswered: Vec<f64> = runs
-            .iter()
-            .filter(|run| run.measures.is_none())
-            .map(|run| metrics::count(run.ranked.len()))
-            .collect();
+        let unanswered = runs.iter().filter(|run| run.measures.is_none());
+        let unanswered: Vec<f64> = unanswered.map(|run| metrics::count(run.ranked.len())).collect();
         Self {
             queries: measured.len() as u64,
             recall_5: estimate(|measures| measures.recall_5),

@@ -20,7 +20,6 @@ use ack_store::hint::{io_hint, sqlite_hints};
 
 /// Maximum length of a scope's name, in bytes.
 const LONGEST_NAME: usize = 64;
-/// Maximum length of a line, in bytes.
 const MAX_LINE_BYTES: usize = 8 << 20;
 
 #[derive(Debug, thiserror::Error)]
@@ -32,7 +31,6 @@ pub enum ImportError {
     )]
     Refused {
         refused: usize,
-        /// The total number of lines.
         lines: usize,
         /// The bracket with which a file begins that is JSON, but not JSON lines, or a space.
         begins: char,
@@ -40,11 +38,7 @@ pub enum ImportError {
     #[error("`{name}` cannot be the name of a scope")]
     BadName { name: String },
     #[error("`{}` is a {profile} store; import writes only to native ones", path.display())]
-    NotNative {
-        path: PathBuf,
-        /// The program that it belongs to.
-        profile: &'static str,
-    },
+    NotNative { path: PathBuf, profile: &'static str },
     #[error("`{}` has no column `{column}` in `memories`", path.display())]
     MissingColumn { path: PathBuf, column: &'static str },
     #[error("there is no line to import")]
@@ -79,7 +73,12 @@ impl Diagnostic for ImportError {
             Self::Refused { .. } => {
                 "correct the lines listed above and run the same command again, or pass --skip-refused to import the others"
             }
-            Self::BadName { name } => return vec![Hint::advice(name_hint(name))],
+            Self::BadName { name } => {
+                let rule =
+                    "use up to 64 letters, digits, `-`, `_` and `.`, not beginning with a dot";
+                let like = name_like(name).map(|like| format!("for instance `{like}`; {rule}"));
+                return vec![Hint::advice(like.unwrap_or_else(|| rule.to_owned()))];
+            }
             Self::NotNative { .. } => "import into a scope of its own: `--scope OTHER_NAME`",
             Self::MissingColumn { .. } => {
                 "add the columns of schemas/scope.sql, or import into a new scope"
@@ -112,13 +111,9 @@ impl Diagnostic for ImportError {
 
 /// The name of a scope that is similar to a text; `None` if it has no letter for one.
 pub fn name_like(text: &str) -> Option<String> {
-    let allowed = |c: char| match c {
-        '-' | '_' | '.' => c,
-        c if c.is_alphanumeric() => c,
-        _ => '-',
-    };
-    let like: String = text.to_lowercase().chars().map(allowed).collect();
-    let words = like.split('-').filter(|word| !word.is_empty());
+    let text = text.to_lowercase();
+    let words = text.split(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '.'));
+    let words = words.filter(|word| !word.is_empty());
     let mut like = words.collect::<Vec<_>>().join("-");
     while like.len() > LONGEST_NAME {
         like.pop();
@@ -127,28 +122,17 @@ pub fn name_like(text: &str) -> Option<String> {
     (!like.is_empty()).then(|| like.to_owned())
 }
 
-/// Which names are allowed for a scope, with one similar to `name`.
-fn name_hint(name: &str) -> String {
-    let rule = "use up to 64 letters, digits, `-`, `_` and `.`, not beginning with a dot";
-    match name_like(name) {
-        None => rule.to_owned(),
-        Some(like) => format!("for instance `{like}`; {rule}"),
-    }
-}
-
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ImportOptions {
     /// Import the valid lines even if others are refused.
     pub skip_refused: bool,
     /// Replace existing memories whose content differs.
     pub update: bool,
-    /// Report what would be done, and write nothing.
     pub dry_run: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RefusedLine {
-    /// Its number, from 1.
     pub line: usize,
     pub reason: String,
 }
@@ -158,17 +142,13 @@ pub struct ImportReport {
     pub path: PathBuf,
     pub created: bool,
     pub added: usize,
-    /// Memories replaced.
     pub updated: usize,
-    /// Memories that existed with the same content.
     pub unchanged: usize,
     pub refused: Vec<RefusedLine>,
 }
 
-/// A valid line with its number, from 1.
 pub type NumberedRow = (usize, Row);
 
-/// The lines of an import.
 pub struct ReadLines {
     pub rows: Vec<NumberedRow>,
     pub refused: Vec<RefusedLine>,
@@ -177,9 +157,6 @@ pub struct ReadLines {
 }
 
 /// Reads every line. `progress` gets the number of bytes read so far.
-///
-/// # Errors
-/// The input itself cannot be read.
 pub fn read(
     input: &mut dyn BufRead,
     now: jiff::Timestamp,
@@ -235,11 +212,8 @@ pub fn read(
     Ok(ReadLines { rows, refused, begins })
 }
 
-/// Imports into the store at `path`, and creates the store if it is missing.
-///
-/// # Errors
-/// `ImportError`, after the refused lines have gone to `account`, or an error from the file
-/// system. Then nothing is written.
+/// Imports into the store at `path`, and creates the store if it is missing. After an error,
+/// nothing is written. The refused lines go to `account`.
 pub fn run(
     path: PathBuf,
     input: &mut dyn BufRead,
@@ -283,14 +257,10 @@ pub fn run(
     })
 }
 
-/// Checks that a name is valid for a scope's folder.
 pub fn check_name(name: &str) -> Result<(), ImportError> {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if name.is_empty()
-        || name.len() > LONGEST_NAME
-        || name.starts_with('.')
-        || !name.chars().all(plain)
-    {
+    let fits = (1..=LONGEST_NAME).contains(&name.len()) && !name.starts_with('.');
+    if !fits || !name.chars().all(plain) {
         return Err(ImportError::BadName { name: ack_api::text::line(name, 80) });
     }
     Ok(())

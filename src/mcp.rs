@@ -36,14 +36,12 @@ use rmcp::model::{CallToolResult, ContentBlock, MetaObject, Tool as ListedTool, 
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::transport::io::stdio_pipes;
 use rmcp::{ErrorData, ServiceExt};
-use schemars::JsonSchema;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use self::answer::Answer;
+use self::answer::{Answer, to_json};
 use self::catching::CatchingServer;
 use self::client::Quirks;
 use self::reader::{error_result, protocol_error};
@@ -52,15 +50,13 @@ pub use self::trouble::Start;
 use self::trouble::Trouble;
 use crate::offer::Offer;
 use crate::toolset::call::Call;
-use crate::toolset::{OfferedTool as Own, Place, Tool, ToolSchemas as _, Toolset};
+use crate::toolset::{OfferedTool as Own, Place, Tool, Toolset, schema};
 use ack_api::cancel::{self, CancelFlag, CancelOnDrop, Stopped};
 use ack_api::{ContextRequest, GetRequest, ListScopesRequest, QueryRequest};
 use ack_gateway::server::{Report, Upstreams};
-use ack_service::Error;
 use ack_service::service_state::{CachedServiceState, ServiceState};
-use ack_service::{Service, arguments};
+use ack_service::{Error, Service, arguments};
 
-/// How many requests run at the same time. Further ones wait.
 const MAX_CONCURRENT_REQUESTS: usize = 8;
 /// How long running requests may still take after standard input is closed. Without any, the
 /// process ends immediately.
@@ -77,7 +73,6 @@ pub static INSTRUCTIONS: LazyLock<String> =
 /// The key of a tool's `_meta` that saves Claude Code's model a call to ask for the tool's schema.
 const ALWAYS_LOAD: &str = "anthropic/alwaysLoad";
 
-/// The tools, in the order in which they are listed.
 pub const TOOLS: [&str; 4] = ["get_context", "get_memory", "list_scopes", "query_memories"];
 
 /// Serves MCP on standard input and output until standard input is closed or a signal arrives.
@@ -121,14 +116,12 @@ where
 
 /// What ends a server, other than the end of its first stream.
 struct End<S> {
-    /// Resolves to the number of a signal.
     stop: S,
     /// Whether the other end of the first stream is closed. Checked while that stream is not being
     /// read.
     is_closed: fn() -> bool,
 }
 
-/// Serves until the first stream or `end` ends it.
 async fn serve_offer<R, W, S>(
     server: Server,
     reader: R,
@@ -142,7 +135,7 @@ where
 {
     let upstreams = Arc::clone(&server.upstreams);
     let trouble = server.trouble.clone();
-    let (transport, mut closed) = stdio::transport(reader, writer, end.is_closed);
+    let (transport, mut input) = stdio::transport(reader, writer, end.is_closed);
     let serving = async {
         match CatchingServer(server).serve(transport).await {
             Ok(running) => running.waiting().await.map(|_| ()).map_err(std::io::Error::other),
@@ -153,7 +146,7 @@ where
     tokio::pin!(serving);
     let result = tokio::select! {
         result = &mut serving => result.map(|()| None),
-        was_piped = closed.wait() => {
+        was_piped = stdio::end_of(&mut input) => {
             let grace = if was_piped { PIPED_GRACE } else { SHUTDOWN_GRACE };
             timeout(grace, serving).await.unwrap_or(Ok(())).map(|()| None)
         }
@@ -189,7 +182,6 @@ struct Server {
     is_shared: bool,
     /// Why nothing can be answered, if the settings cannot be used.
     trouble: Option<Arc<Trouble>>,
-    /// The folders of the client's workspace.
     roots: Arc<Roots>,
 }
 
@@ -244,7 +236,9 @@ impl Server {
                 } else {
                     answer.to_markdown(self.surface.name_of(Tool::GetMemory))
                 };
-                success((!quirks.text_only).then(|| answer.to_json()), text)
+                let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+                result.structured_content = (!quirks.text_only).then(|| to_json(&answer));
+                result
             }
             Err(error) => error_result(&tool.body(&call, self.body(&error, &reader))),
         }
@@ -258,15 +252,13 @@ impl Server {
         arguments: &Map<String, Value>,
         answer: Result<Answer, Error>,
     ) -> Result<Answer, Error> {
-        let missing: Vec<String> = match &answer {
-            Ok(answer) => answer.missing().map(str::to_owned).collect(),
+        let missing: Vec<&str> = match &answer {
+            Ok(answer) => answer.missing().collect(),
             Err(Error::MemoryNotFound { .. }) => {
-                let id = arguments.get("id").and_then(Value::as_str);
-                id.map(str::to_owned).into_iter().collect()
+                arguments.get("id").and_then(Value::as_str).into_iter().collect()
             }
             Err(_) => Vec::new(),
         };
-        let missing: Vec<&str> = missing.iter().map(String::as_str).collect();
         let Some(arguments) = call.alternate_arguments(arguments, &missing) else {
             return answer;
         };
@@ -282,26 +274,19 @@ impl Server {
         let Some(question) = call.question.take() else {
             return Ok(());
         };
-        let mut values = Map::from_iter([
-            ("query".to_owned(), Value::from(question.as_str())),
-            ("limit".to_owned(), json!(1)),
-        ]);
+        let mut values =
+            Map::from_iter([("query".to_owned(), json!(question)), ("limit".to_owned(), json!(1))]);
         for name in ["scope", "status"] {
             values.extend(call.arguments.get(name).map(|value| (name.to_owned(), value.clone())));
         }
-        let mut request: QueryRequest = arguments("query_memories", values)?;
-        request.by_agent = true;
-        let found = self
-            .run_blocking("query_memories", move |service| service.query_memories(&request))
-            .await?;
-        let Some(best) = found.results.into_iter().next() else {
-            let question = ack_api::text::line(&question, 120);
-            return Err(Error::invalid(
-                "id",
-                question,
-                "words that find a memory; these find none",
-            ));
+        let best = match self.run_tool(Tool::QueryMemories, values).await? {
+            Answer::Query(found) => found.results.into_iter().next(),
+            _ => None,
         };
+        let best = best.ok_or_else(|| {
+            let question = ack_api::text::line(&question, 120);
+            Error::invalid("id", question, "words that find a memory; these find none")
+        })?;
         call.arguments.insert("id".to_owned(), Value::from(best.id));
         call.arguments.insert("scope".to_owned(), Value::from(best.scope));
         Ok(())
@@ -309,35 +294,29 @@ impl Server {
 
     async fn run_tool(&self, operation: Tool, values: Map<String, Value>) -> Result<Answer, Error> {
         let name = operation.name();
-        Ok(match operation {
-            Tool::QueryMemories => {
-                let answer = self.run(name, values, Service::query_memories).await?;
-                Answer::Query(answer)
-            }
-            Tool::GetMemory => Answer::Get(self.run(name, values, Service::get_memory).await?),
-            Tool::ListScopes => Answer::Scopes(self.run(name, values, Service::list_scopes).await?),
-            Tool::GetContext => {
-                Answer::Context(self.run(name, values, Service::get_context).await?)
-            }
-        })
+        let work = move |service: &Service| {
+            Ok(match operation {
+                Tool::QueryMemories => {
+                    let request = QueryRequest { by_agent: true, ..arguments(name, values)? };
+                    Answer::Query(service.query_memories(&request)?)
+                }
+                Tool::GetMemory => {
+                    let request = GetRequest { by_agent: true, ..arguments(name, values)? };
+                    Answer::Get(service.get_memory(&request)?)
+                }
+                Tool::ListScopes => {
+                    let request = ListScopesRequest { by_agent: true, ..arguments(name, values)? };
+                    Answer::Scopes(service.list_scopes(&request)?)
+                }
+                Tool::GetContext => {
+                    let request = ContextRequest { by_agent: true, ..arguments(name, values)? };
+                    Answer::Context(service.get_context(&request)?)
+                }
+            })
+        };
+        self.run_blocking(name, work).await
     }
 
-    async fn run<Q, A>(
-        &self,
-        name: &'static str,
-        values: Map<String, Value>,
-        operation: fn(&Service, &Q) -> Result<A, Error>,
-    ) -> Result<A, Error>
-    where
-        Q: AgentRequest + DeserializeOwned + JsonSchema + Send + 'static,
-        A: Send + 'static,
-    {
-        let mut request: Q = arguments(name, values)?;
-        *request.by_agent() = true;
-        self.run_blocking(name, move |service| operation(service, &request)).await
-    }
-
-    /// Runs work on a blocking thread, once a slot is free.
     async fn run_blocking<A>(
         &self,
         name: &'static str,
@@ -373,23 +352,6 @@ impl Server {
     }
 }
 
-/// A request that says whether an agent made it.
-trait AgentRequest {
-    fn by_agent(&mut self) -> &mut bool;
-}
-
-macro_rules! asked_by_agent {
-    ($($request:ty),*) => {
-        $(impl AgentRequest for $request {
-            fn by_agent(&mut self) -> &mut bool {
-                &mut self.by_agent
-            }
-        })*
-    };
-}
-
-asked_by_agent!(QueryRequest, GetRequest, ListScopesRequest, ContextRequest);
-
 /// Waits for an answer until the client cancels the request. Then the future is dropped, which
 /// tells the work to stop. The protocol has no answer to a cancelled request, so rmcp discards this
 /// one.
@@ -399,37 +361,28 @@ async fn until_cancelled<A>(
 ) -> Result<A, ErrorData> {
     tokio::select! {
         answer = answer => answer,
-        () = context.ct.cancelled() => Err(protocol_error(&Stopped::Cancelled.into(), &Error::from(Stopped::Cancelled).body())),
+        () = context.ct.cancelled() => {
+            let error = Error::from(Stopped::Cancelled);
+            Err(protocol_error(&error, &error.body()))
+        }
     }
 }
 
 fn describe(panic: &(dyn std::any::Any + Send)) -> String {
-    panic
-        .downcast_ref::<&str>()
-        .map(|text| (*text).to_owned())
-        .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a panic".to_owned())
-}
-
-fn success(structure: Option<Value>, text: String) -> CallToolResult {
-    let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
-    result.structured_content = structure;
-    result
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic".to_owned())
 }
 
 pub fn tools(surface: &Toolset) -> Vec<ListedTool> {
-    let search = surface.tool_for(Tool::QueryMemories);
+    let search = surface.name_of(Tool::QueryMemories);
     let listed = surface.tools().iter().map(|offered| {
         let mut tool = ListedTool::new(
             offered.name.clone(),
             offered.description.clone(),
             Arc::new(offered.input()),
         );
-        let searches = search.is_some_and(|search| search.name == offered.name);
-        tool.output_schema = Some(Arc::new(match searches {
-            true => offered.operation.output_with_results(),
-            false => offered.operation.output(),
-        }));
+        let is_search = search == Some(offered.name.as_str());
+        tool.output_schema = Some(Arc::new(schema::output(offered.operation, is_search)));
         tool.annotations = Some(
             ToolAnnotations::new()
                 .read_only(true)
@@ -437,7 +390,7 @@ pub fn tools(surface: &Toolset) -> Vec<ListedTool> {
                 .idempotent(true)
                 .open_world(false),
         );
-        if searches {
+        if is_search {
             tool.meta = Some(MetaObject(Map::from_iter([(ALWAYS_LOAD.to_owned(), json!(true))])));
         }
         tool
@@ -448,27 +401,16 @@ pub fn tools(surface: &Toolset) -> Vec<ListedTool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ack_api::QueryResponse;
     use ack_service::config::{Config, Inputs, Setting};
 
     #[tokio::test]
     async fn a_panic_in_a_handler_is_answered() {
-        let inputs = Inputs {
-            root: Some(Setting::flag("--root", std::env::temp_dir())),
-            ..Inputs::default()
-        };
+        let root = Some(Setting::flag("--root", std::env::temp_dir()));
+        let inputs = Inputs { root, ..Inputs::default() };
         let service = Service::new(Config::load(inputs).unwrap()).leak();
         let server = Server::new(service, Offer::default(), Arc::new(|_| {}), true);
-        let result = server
-            .run(
-                "query_memories",
-                Map::new(),
-                |_: &Service, _: &QueryRequest| -> Result<QueryResponse, Error> {
-                    panic!("on purpose")
-                },
-            )
-            .await;
-        let body = result.unwrap_err().body();
+        let work = |_: &Service| -> Result<(), Error> { panic!("on purpose") };
+        let body = server.run_blocking("query_memories", work).await.unwrap_err().body();
         assert!(body.code == "internal_error" && body.message.contains("on purpose"), "{body:?}");
         let result = error_result(&body);
         assert_eq!((result.is_error, result.structured_content), (Some(true), None));

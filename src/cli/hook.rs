@@ -21,7 +21,7 @@ use super::render::{count, grouped};
 use super::scopes::team::invitation;
 use super::settings::{config, inputs, load};
 use super::{CloseOnDrop, command, progress};
-use crate::hook::file::takes_text;
+use crate::hook::tool_call::takes_text;
 use crate::hook::wire::{Event, HookEvent, Host, Output, SessionOrigin};
 use crate::hook::{self, SessionStart};
 use crate::offer::Offer;
@@ -139,7 +139,7 @@ fn answer(global: &Global, mut event: Event, plugin: bool) -> Result<Option<Outp
         }
         HookEvent::UserPrompt => hook::user_prompt(service, surface.as_ref(), &event),
         HookEvent::PreToolUse => {
-            hook::file::pre_tool_use(service, surface.as_ref(), &event, &files)
+            hook::tool_call::pre_tool_use(service, surface.as_ref(), &event, &files)
         }
         HookEvent::ToolFailure => {
             let agent = event.agent.as_deref().unwrap_or_default();
@@ -147,7 +147,7 @@ fn answer(global: &Global, mut event: Event, plugin: bool) -> Result<Option<Outp
                 let name = format!("failure\0{agent}\0{memory}");
                 session_files(&event).is_some_and(|files| files.claim(&name).unwrap_or(false))
             };
-            hook::failure::tool_failure(service, surface.as_ref(), &event, is_new)
+            hook::tool_call::tool_failure(service, surface.as_ref(), &event, is_new)
         }
     };
     // A line for the person whose session starts in a clone that has not joined.

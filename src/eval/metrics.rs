@@ -6,13 +6,10 @@ use serde::Serialize;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measures {
-    /// Share of the relevant ids among the first five.
     pub recall_5: f64,
-    /// Among the first ten.
     pub recall_10: f64,
     /// 1 / rank of the first relevant id among the first ten, or 0.
     pub reciprocal_rank: f64,
-    /// Normalised discounted cumulative gain of the first ten.
     pub ndcg_10: f64,
 }
 
@@ -22,11 +19,8 @@ impl Measures {
         if relevant.is_empty() {
             return None;
         }
-        let hits: Vec<usize> = (0..)
-            .zip(ranked)
-            .filter(|(_, id)| relevant.contains(id.as_str()))
-            .map(|(place, _)| place)
-            .collect();
+        let hits = ranked.iter().enumerate().filter(|(_, id)| relevant.contains(id.as_str()));
+        let hits: Vec<usize> = hits.map(|(place, _)| place).collect();
         let gain = |place: usize| 1.0 / (count(place) + 2.0).log2();
         let within = |depth: usize| hits.iter().copied().filter(move |place| *place < depth);
         let ideal: f64 = (0..relevant.len().min(10)).map(gain).sum();
@@ -44,7 +38,6 @@ impl Measures {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Estimate {
     pub mean: f64,
-    /// Half the width of the interval.
     pub margin: f64,
 }
 
@@ -55,14 +48,11 @@ impl Estimate {
             return Self::default();
         }
         let mean = values.iter().sum::<f64>() / n;
-        let margin = if values.len() > 1 {
-            let variance =
-                values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
-            1.96 * (variance / n).sqrt()
-        } else {
-            0.0
-        };
-        Self { mean, margin }
+        if values.len() == 1 {
+            return Self { mean, margin: 0.0 };
+        }
+        let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        Self { mean, margin: 1.96 * (variance / n).sqrt() }
     }
 }
 
@@ -78,7 +68,6 @@ pub fn percentile(values: &mut [f64], share: f64) -> f64 {
     values.get(place).copied().unwrap_or_default()
 }
 
-/// Converts a count for arithmetic.
 #[expect(clippy::cast_precision_loss, reason = "counts of results and questions")]
 pub const fn count(number: usize) -> f64 {
     number as f64

@@ -9,7 +9,6 @@ const MAX_PATH_BYTES: usize = 4_096;
 const FILE_EDITING_TOOLS: [&str; 6] =
     ["Edit", "MultiEdit", "NotebookEdit", "Write", "create", "edit"];
 const PATH_ARGUMENTS: [&str; 3] = ["file_path", "notebook_path", "path"];
-/// Prefixes of the patch lines that name a file.
 const PATCH_PREFIXES: [&str; 4] =
     ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
 

@@ -6,7 +6,6 @@
 
 use serde_json::{Map, Value};
 
-/// What hosts call the tools that run a command.
 const SHELLS: [&str; 6] =
     ["Bash", "bash", "powershell", "run_shell_command", "shell", "local_shell"];
 
@@ -28,7 +27,6 @@ pub struct FailedCommand {
     pub command: String,
     /// `None` if the host does not say.
     pub exit_code: Option<i64>,
-    /// Whether the host says that it failed.
     pub is_known: bool,
     pub output: String,
 }
@@ -77,7 +75,6 @@ fn without_host_lines(output: &str) -> String {
     output.strip_prefix("Output: ").map_or_else(|| output.clone(), str::to_owned)
 }
 
-/// The command of a call's arguments, which may be JSON text.
 fn command(arguments: &Value) -> String {
     let parsed = arguments.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
     match parsed.as_ref().unwrap_or(arguments).get("command") {

@@ -15,7 +15,9 @@ use super::failed_command::FailedCommand;
 use ack_api::text;
 
 const MAX_PATH_BYTES: usize = 4_096;
-
+/// The events whose output repeats their name.
+const KNOWN_EVENTS: &str = "SessionStart SubagentStart UserPromptSubmit BeforeAgent PreToolUse \
+    PostToolUse PostToolUseFailure AfterTool";
 const MAX_SESSION_BYTES: usize = 500;
 
 /// The programs whose hooks are supported, by their names on the command line. Qwen Code uses Gemini
@@ -53,7 +55,6 @@ pub enum HookEvent {
     ToolFailure,
 }
 
-/// What the conversation contains already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionOrigin {
     /// None of our text: a new session, one that was cleared or compacted (`startup`, `clear`,
@@ -80,12 +81,9 @@ pub struct Event {
     pub other_folders: Vec<String>,
     pub prompt: Option<String>,
     pub session: Option<String>,
-    /// The files that the tool is about to edit, as the host names them.
     pub files: Vec<String>,
     pub failed_command: Option<FailedCommand>,
-    /// The subagent in whose conversation it happens.
     pub agent: Option<String>,
-    /// The event's name for the output.
     name: String,
 }
 
@@ -101,7 +99,6 @@ impl Output {
         self.line().chars().count()
     }
 
-    /// The text that the model sees.
     pub fn text(&self) -> Option<&str> {
         let (hook, context) = ("hookSpecificOutput", "additionalContext");
         let text = self.0.get(hook).unwrap_or(&self.0).get(context);
@@ -116,10 +113,7 @@ impl Output {
 
 impl Event {
     /// Parses the input. `host` comes from the command line; if it is missing, the host is guessed
-    /// from the input's shape.
-    ///
-    /// # Errors
-    /// Why it is not an event, in a few words. Use [`Event::unknown`] instead then.
+    /// from the input's shape. If it is not an event, use [`Event::unknown`].
     pub fn read(sent: &[u8], host: Option<Host>, moment: HookEvent) -> Result<Self, String> {
         // Some shells begin what they pipe with a byte order mark.
         let sent = sent.strip_prefix(b"\xef\xbb\xbf").unwrap_or(sent);
@@ -134,23 +128,15 @@ impl Event {
         let name = text("hook_event_name").unwrap_or_default();
         let sender = recognise(&sent, name);
         let host = host.unwrap_or(sender);
-        let source = ["source", "trigger"].iter().find_map(|key| text(key));
+        let source = text("source").or_else(|| text("trigger"));
         let source = source.unwrap_or_default().to_ascii_lowercase();
         let continued = ["resume", "fork"].contains(&source.as_str());
         let is_subagent = name == "SubagentStart";
-        let known = [
-            "SessionStart",
-            "SubagentStart",
-            "UserPromptSubmit",
-            "BeforeAgent",
-            "PreToolUse",
-            "PostToolUse",
-            "PostToolUseFailure",
-            "AfterTool",
-        ]
-        .contains(&name);
+        let is_known = KNOWN_EVENTS.split(' ').any(|known| known == name);
         let unknown = Self::unknown(Some(host), moment);
         let mut folders = folders(&sent).into_iter();
+        let tool = text("tool_name").or_else(|| text("toolName"));
+        let input = sent.get("tool_input").or_else(|| sent.get("toolArgs"));
         Ok(Self {
             sender,
             origin: if is_subagent {
@@ -168,16 +154,13 @@ impl Event {
             session: text("session_id")
                 .or_else(|| text("sessionId"))
                 .map(|session| text::cut(session, MAX_SESSION_BYTES).0.into_owned()),
-            files: match (
-                text("tool_name").or_else(|| text("toolName")),
-                sent.get("tool_input").or_else(|| sent.get("toolArgs")),
-            ) {
-                (Some(tool), Some(input)) => edited_files::files(tool, input),
-                _ => Vec::new(),
-            },
+            files: tool
+                .zip(input)
+                .map(|(tool, it)| edited_files::files(tool, it))
+                .unwrap_or_default(),
             failed_command: FailedCommand::of(&sent),
             agent: text("agent_id").map(str::to_owned),
-            name: if known { name.to_owned() } else { unknown.name.clone() },
+            name: if is_known { name.to_owned() } else { unknown.name.clone() },
             ..unknown
         })
     }
@@ -337,13 +320,13 @@ mod tests {
 
     #[test]
     fn only_a_resumed_conversation_gets_less_text() {
-        for source in ["startup", "clear", "compact", "something new"] {
-            let event = read(&json!({ "source": source }));
-            assert_eq!(event.origin, SessionOrigin::Fresh, "{source}");
-        }
-        for source in ["resume", "fork"] {
-            let event = read(&json!({ "source": source }));
-            assert_eq!(event.origin, SessionOrigin::Continued, "{source}");
+        for (source, origin) in [
+            ("compact", SessionOrigin::Fresh),
+            ("something new", SessionOrigin::Fresh),
+            ("resume", SessionOrigin::Continued),
+            ("fork", SessionOrigin::Continued),
+        ] {
+            assert_eq!(read(&json!({ "source": source })).origin, origin, "{source}");
         }
     }
 }

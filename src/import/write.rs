@@ -12,37 +12,18 @@ use super::{ImportError, NumberedRow, RefusedLine};
 use ack_api::import_line::Row;
 use ack_api::memory::{Status, Unreviewed};
 use ack_api::time;
-use ack_store::StoreError;
 use ack_store::decisions::is_content;
 use ack_store::layout::{Profile, tables};
 use ack_store::profiles::recognise;
-use ack_store::{Snapshot, Store};
+use ack_store::{Snapshot, Store, StoreError};
 use ack_sys::files::{create_private, make_private};
 
 pub const SCHEMA: &str = include_str!("../../schemas/scope.sql");
 
 /// Columns of `memories` that an import fills, in the order of [`values`].
-const COLUMNS: [&str; 19] = [
-    "id",
-    "project",
-    "session",
-    "session_id",
-    "date",
-    "type",
-    "title",
-    "subtitle",
-    "facts",
-    "concepts",
-    "files",
-    "narrative",
-    "status",
-    "confidence",
-    "reviewed_at",
-    "reviewed_by",
-    "superseded_by",
-    "created_at",
-    "updated_at",
-];
+const COLUMNS: &str = "id, project, session, session_id, date, type, title, subtitle, facts, \
+    concepts, files, narrative, status, confidence, reviewed_at, reviewed_by, superseded_by, \
+    created_at, updated_at";
 /// Columns that a curator fills. They stay as they are if a line does not set them.
 const CURATED_COLUMNS: [&str; 4] = ["status", "reviewed_at", "reviewed_by", "superseded_by"];
 /// The name prefix of folders in which new stores are built. Discovery skips them.
@@ -56,14 +37,11 @@ pub struct Target {
 #[derive(Debug, Default)]
 pub struct ImportPlan {
     pub added: Vec<Row>,
-    /// Rows to replace, with the status each had.
     pub updated: Vec<(Row, String)>,
-    /// Rows that exist with the same content.
     pub unchanged: usize,
 }
 
 impl Target {
-    /// The store at `path`, which need not exist.
     pub fn new(path: PathBuf) -> Self {
         let is_new = !path.exists();
         Self { path, is_new }
@@ -102,10 +80,8 @@ impl Target {
         plan
     }
 
-    /// Writes the plan in one transaction. A new store is then moved into place.
-    ///
-    /// # Errors
-    /// An error from SQLite or the file system. Then nothing is changed.
+    /// Writes the plan in one transaction. A new store is then moved into place. After an error,
+    /// nothing is changed.
     pub fn commit(&self, plan: &ImportPlan, now: jiff::Timestamp) -> Result<(), ImportError> {
         let sqlite = |source| ImportError::Sqlite { path: self.path.clone(), source };
         if !self.is_new {
@@ -118,7 +94,11 @@ impl Target {
         let io = |source| ImportError::Io { action: "create", path: self.path.clone(), source };
         make_private(above).map_err(io)?;
         sweep(above);
-        let building = private_folder(above).map_err(io)?;
+        // It becomes the scope's folder.
+        let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        let mut building = tempfile::Builder::new();
+        let building = building.prefix(BUILD_FOLDER_PREFIX).permissions(private);
+        let building = building.tempdir_in(above).map_err(io)?;
         let file = building.path().join(self.path.file_name().unwrap_or("memory.db".as_ref()));
         // SQLite treats an empty file as a new database.
         create_private(&file).map_err(io)?;
@@ -138,12 +118,8 @@ impl Target {
     }
 }
 
-/// Creates the folder in which a new store is built. It becomes the scope's folder.
-fn private_folder(above: &Path) -> std::io::Result<tempfile::TempDir> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(BUILD_FOLDER_PREFIX);
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
-    builder.tempdir_in(above)
+fn columns() -> impl Iterator<Item = &'static str> {
+    COLUMNS.split(", ")
 }
 
 /// Removes what a killed import left behind more than a day ago.
@@ -161,7 +137,6 @@ fn sweep(above: &Path) {
     }
 }
 
-/// Why nothing can be imported into a store, if anything prevents it.
 fn check(snapshot: &Snapshot<'_>) -> Result<Option<ImportError>, StoreError> {
     let path = || snapshot.path().to_owned();
     if snapshot.layout.profile != Profile::Ack {
@@ -177,10 +152,8 @@ fn check(snapshot: &Snapshot<'_>) -> Result<Option<ImportError>, StoreError> {
             table.name.eq_ignore_ascii_case("memories") && table.column(&[column]).is_some()
         })
     };
-    Ok(COLUMNS
-        .into_iter()
-        .find(missing)
-        .map(|column| ImportError::MissingColumn { path: path(), column }))
+    let missing = columns().find(missing);
+    Ok(missing.map(|column| ImportError::MissingColumn { path: path(), column }))
 }
 
 fn compare(
@@ -191,18 +164,16 @@ fn compare(
 ) -> Result<ImportPlan, StoreError> {
     let sqlite = |error| StoreError::sqlite(snapshot.path(), error);
     let mut plan = ImportPlan::default();
-    let sql = format!("SELECT {} FROM memories WHERE id COLLATE BINARY = ?1", COLUMNS.join(", "));
+    let sql = format!("SELECT {COLUMNS} FROM memories WHERE id COLLATE BINARY = ?1");
     let mut statement = snapshot.connection().prepare(&sql).map_err(sqlite)?;
     for (number, row) in rows {
         let stored = statement
             .query_row([&row.id], |stored| {
-                (0..COLUMNS.len())
-                    .map(|column| stored.get::<_, Value>(column))
-                    .collect::<Result<Vec<_>, _>>()
+                columns().enumerate().map(|(place, _)| stored.get(place)).collect()
             })
             .optional()
             .map_err(sqlite)?;
-        let Some(stored) = stored else {
+        let Some(stored): Option<Vec<Value>> = stored else {
             plan.added.push(row.clone());
             continue;
         };
@@ -211,8 +182,13 @@ fn compare(
             _ => String::new(),
         };
         let mut adjusted = row.clone();
-        if update && !adjusted.has_status && is_served(&status) && changes_content(row, &stored) {
-            wait_for_review(&mut adjusted);
+        let is_served = Status::parse(&status).is_some_and(Status::is_served);
+        if update && !row.has_status && is_served && changes_content(row, &stored) {
+            // Nobody has approved the text of this line.
+            adjusted.given_fields.push("status".to_owned());
+            adjusted.status = Status::Staging;
+            adjusted.line.status = Some(Status::Staging.as_str().to_owned());
+            adjusted.has_status = true;
         }
         if !would_change(&adjusted, &stored, update) {
             plan.unchanged += 1;
@@ -232,10 +208,9 @@ fn compare(
 }
 
 fn would_change(row: &Row, stored: &[Value], update: bool) -> bool {
-    let columns = COLUMNS.iter().zip(stored.iter().zip(values(row)));
-    columns.into_iter().any(|(column, (stored, wanted))| {
+    columns().zip(stored.iter().zip(values(row))).any(|(column, (stored, wanted))| {
         *stored != wanted
-            && match *column {
+            && match column {
                 // An undated line keeps the time of its first import.
                 "created_at" => row.has_date,
                 "updated_at" => update && sets_column(row, column),
@@ -245,24 +220,10 @@ fn would_change(row: &Row, stored: &[Value], update: bool) -> bool {
     })
 }
 
-/// Whether a stored status makes a memory visible to agents.
-fn is_served(status: &str) -> bool {
-    Status::parse(status).is_some_and(Status::is_served)
-}
-
 fn changes_content(row: &Row, stored: &[Value]) -> bool {
-    let columns = COLUMNS.iter().zip(stored.iter().zip(values(row)));
-    columns.into_iter().any(|(column, (stored, wanted))| {
+    columns().zip(stored.iter().zip(values(row))).any(|(column, (stored, wanted))| {
         is_content(column) && *stored != wanted && sets_column(row, column)
     })
-}
-
-/// Nobody has approved the text of this line, so the memory waits for review.
-fn wait_for_review(row: &mut Row) {
-    row.given_fields.push("status".to_owned());
-    row.status = Status::Staging;
-    row.line.status = Some(Status::Staging.as_str().to_owned());
-    row.has_status = true;
 }
 
 fn write(
@@ -273,22 +234,16 @@ fn write(
     let has_log = recognise(&tables(connection)?).is_some_and(|layout| layout.log.is_some());
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     {
-        let marks: Vec<String> = (1..=COLUMNS.len()).map(|number| format!("?{number}")).collect();
-        let mut insert = transaction.prepare(&format!(
-            "INSERT INTO memories ({}) VALUES ({})",
-            COLUMNS.join(", "),
-            marks.join(", ")
-        ))?;
+        let count = columns().count();
+        let marks: Vec<String> = (1..=count).map(|number| format!("?{number}")).collect();
+        let mut insert = transaction
+            .prepare(&format!("INSERT INTO memories ({COLUMNS}) VALUES ({})", marks.join(", ")))?;
         // The last parameter has a bit for each column that the line sets.
-        let set = |(number, (column, mark)): (usize, (&&str, &String))| {
-            format!(
-                "{column} = CASE WHEN ?{} & {} THEN {mark} ELSE {column} END",
-                COLUMNS.len() + 1,
-                1_u64 << number
-            )
+        let set = |(number, column): (usize, &str)| {
+            let (mark, last, bit) = (number + 1, count + 1, 1_u64 << number);
+            format!("{column} = CASE WHEN ?{last} & {bit} THEN ?{mark} ELSE {column} END")
         };
-        let columns = COLUMNS.iter().zip(&marks).enumerate().skip(1);
-        let sets: Vec<String> = columns.map(set).collect();
+        let sets: Vec<String> = columns().enumerate().skip(1).map(set).collect();
         let mut replace = transaction
             .prepare(&format!("UPDATE memories SET {} WHERE id = ?1", sets.join(", ")))?;
         let mut log = has_log
@@ -300,21 +255,17 @@ fn write(
             })
             .transpose()?;
         let now = time::to_rfc3339(now);
-        let steps = plan
-            .added
-            .iter()
-            .map(|row| (row, None))
-            .chain(plan.updated.iter().map(|(row, status)| (row, Some(status))));
-        for (row, previous) in steps {
+        let added = plan.added.iter().map(|row| (row, None));
+        let updated = plan.updated.iter().map(|(row, status)| (row, Some(status)));
+        for (row, previous) in added.chain(updated) {
             let mut parameters = values(row);
             let kept_status = match previous {
                 Some(previous) if !row.has_status => previous.as_str(),
                 _ => row.status.as_str(),
             };
             if previous.is_some() {
-                let bits =
-                    COLUMNS.iter().enumerate().filter(|(_, column)| sets_column(row, column));
-                let bits = bits.fold(0, |bits, (number, _)| bits | 1_i64 << number);
+                let set = columns().enumerate().filter(|(_, column)| sets_column(row, column));
+                let bits = set.fold(0, |bits, (number, _)| bits | 1_i64 << number);
                 parameters.push(Value::Integer(bits));
                 replace.execute(rusqlite::params_from_iter(parameters))?;
             } else {

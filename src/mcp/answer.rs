@@ -19,7 +19,8 @@ use super::{Server, markdown};
 use crate::toolset::AgentReader;
 use ack_service::Service;
 
-/// The answer of one of the four tools.
+#[derive(Serialize)]
+#[serde(untagged)]
 pub(super) enum Answer {
     Query(QueryResponse),
     Get(GetResponse),
@@ -28,7 +29,6 @@ pub(super) enum Answer {
 }
 
 impl Answer {
-    /// The requested ids that are missing.
     pub fn missing(&self) -> impl Iterator<Item = &str> {
         let missing = match self {
             Self::Get(answer) => answer.missing.as_slice(),
@@ -43,15 +43,6 @@ impl Answer {
             Self::Get(answer) => &mut answer.notes,
             Self::Scopes(answer) => &mut answer.notes,
             Self::Context(answer) => &mut answer.notes,
-        }
-    }
-
-    pub fn to_json(&self) -> Value {
-        match self {
-            Self::Query(answer) => to_json(answer),
-            Self::Get(answer) => to_json(answer),
-            Self::Scopes(answer) => to_json(answer),
-            Self::Context(answer) => to_json(answer),
         }
     }
 
@@ -75,11 +66,10 @@ impl Answer {
             }
             Self::Get(answer) => {
                 let found = usize::from(answer.memory.is_some()) + answer.memories.len();
-                let missing = match answer.missing.len() {
-                    0 => String::new(),
-                    missing => format!(", {missing} missing"),
-                };
-                format!("{}{missing}", counted(found, "memory"))
+                match answer.missing.len() {
+                    0 => counted(found, "memory"),
+                    missing => format!("{}, {missing} missing", counted(found, "memory")),
+                }
             }
             Self::Scopes(answer) => counted(answer.scopes.len(), "scope"),
             Self::Context(answer) => format!(
@@ -165,7 +155,6 @@ impl Editor for ForAgent<'_> {
 /// The paths of this machine, and what replaces them.
 struct Places {
     names: HashMap<PathBuf, String>,
-    /// The folder that the server runs in.
     project: PathBuf,
 }
 
@@ -198,10 +187,9 @@ impl Places {
             let is_here = self.known(text).is_some() || self.project.starts_with(text);
             return if is_here { self.name(text) } else { text.to_owned() };
         }
-        let parts = text.split('`').enumerate();
-        let parts = parts.map(|(number, part)| match part.starts_with('/') {
-            true if number % 2 == 1 => self.name(part),
-            _ => part.to_owned(),
+        let parts = text.split('`').enumerate().map(|(number, part)| {
+            let is_path = number % 2 == 1 && part.starts_with('/');
+            if is_path { self.name(part) } else { part.to_owned() }
         });
         parts.collect::<Vec<_>>().join("`")
     }
@@ -214,7 +202,6 @@ impl Places {
         })
     }
 
-    /// The name of a path that belongs to a scope.
     fn known(&self, path: &str) -> Option<String> {
         let path = Path::new(path);
         let (place, name) =

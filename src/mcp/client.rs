@@ -14,7 +14,6 @@ pub struct Quirks {
 }
 
 impl Quirks {
-    /// The differences of the client with this name.
     pub fn of(client: Option<&Implementation>) -> Self {
         let name = client.map(|client| client.name.to_lowercase()).unwrap_or_default();
         let words: Vec<&str> =

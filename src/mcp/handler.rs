@@ -16,7 +16,7 @@ use super::client::Quirks;
 use super::{Server, error_result, prompts, resources, tools, until_cancelled};
 use crate::toolset::Place;
 use ack_api::{Diagnostic, text};
-use ack_gateway::server::Answer;
+use ack_gateway::server::CallError;
 
 /// The longest time that a connecting client waits for the state of the stores. It takes
 /// milliseconds, unless a disk hangs.
@@ -97,10 +97,10 @@ impl ServerHandler for Server {
                     .await?
             }
             None => match server.upstreams.call(&request.name, values, &context).await {
-                Some(Answer::Result(result)) => result,
-                Some(Answer::Refused(error)) => return Err(error),
-                Some(Answer::Arguments(body)) => error_result(&body),
-                Some(Answer::None(error)) => {
+                Some(Ok(result)) => result,
+                Some(Err(CallError::Refused(error))) => return Err(error),
+                Some(Err(CallError::Arguments(body))) => error_result(&body),
+                Some(Err(CallError::Upstream(error))) => {
                     let reader = server.reader(Place::Resource);
                     error_result(&error.body_for(&reader))
                 }

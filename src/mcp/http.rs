@@ -36,10 +36,8 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(3);
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     connection_limits: ConnectionLimits,
-    /// How long a client may take to send the body of a request.
     body: Duration,
     bytes: usize,
-    /// How long the server may take to answer.
     answer: Duration,
 }
 
@@ -56,7 +54,6 @@ const DEFAULT_LIMITS: Limits = Limits {
     answer: Duration::from_secs(120),
 };
 
-/// Why the server cannot listen.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// Anyone who reaches it could read the memories.
@@ -138,8 +135,7 @@ pub fn listen(
     token: Option<Token>,
     extras: ServerExtras,
 ) -> Result<Listening, ServeError> {
-    let is_open = token.is_none() && extras.tokens.is_none();
-    if !address.ip().is_loopback() && is_open {
+    if !address.ip().is_loopback() && token.is_none() && extras.tokens.is_none() {
         return Err(ServeError::Open(address));
     }
     let failed = |source: std::io::Error| match source.kind() {
@@ -153,17 +149,11 @@ pub fn listen(
     if !address.ip().is_unspecified() {
         names.push(address.ip().to_string());
     }
-    Ok(Listening {
-        gate: Gate::new(&names, token),
-        listener,
-        address,
-        limits: DEFAULT_LIMITS,
-        extras,
-    })
+    let gate = Gate::new(&names, token);
+    Ok(Listening { listener, address, gate, limits: DEFAULT_LIMITS, extras })
 }
 
 impl Listening {
-    /// The address, with the port that the system chose if none was given.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
@@ -213,33 +203,17 @@ mod tests {
     use super::*;
     use ack_service::config::{Config, Inputs, Setting};
 
-    /// A server without a token and with small limits.
     fn server(limits: Limits) -> (SocketAddr, JoinHandle<std::io::Result<()>>) {
-        let inputs = Inputs {
-            root: Some(Setting::flag(
-                "--root",
-                std::env::temp_dir().join("ack-memory-nothing-here"),
-            )),
-            ..Inputs::default()
-        };
+        let root = std::env::temp_dir().join("ack-memory-nothing-here");
+        let inputs = Inputs { root: Some(Setting::flag("--root", root)), ..Inputs::default() };
         let service = Service::new(Config::load(inputs).unwrap()).leak();
-        let mut listening = listen(
-            "127.0.0.1:0".parse().unwrap(),
-            &[],
-            None,
-            ServerExtras { tokens: None, warm: false, report: Arc::new(|_| {}) },
-        )
-        .unwrap();
+        let report: Report = Arc::new(|_| {});
+        let extras = ServerExtras { tokens: None, warm: false, report: Arc::clone(&report) };
+        let any_port = "127.0.0.1:0".parse().unwrap();
+        let mut listening = listen(any_port, &[], None, extras).unwrap();
         listening.limits = limits;
-        (
-            listening.address(),
-            tokio::spawn(listening.accept(Server::new(
-                service,
-                Offer::default(),
-                Arc::new(|_| {}),
-                false,
-            ))),
-        )
+        let server = Server::new(service, Offer::default(), report, false);
+        (listening.address(), tokio::spawn(listening.accept(server)))
     }
 
     /// Writes the bytes, then reads until the server closes the connection.
@@ -250,21 +224,12 @@ mod tests {
         String::from_utf8(reply).unwrap()
     }
 
-    fn limits() -> Limits {
-        Limits {
-            connection_limits: ConnectionLimits {
-                head_timeout: Duration::from_millis(300),
-                ..DEFAULT_LIMITS.connection_limits
-            },
-            body: Duration::from_millis(300),
-            bytes: 1_000,
-            ..DEFAULT_LIMITS
-        }
-    }
-
     #[tokio::test]
     async fn slow_and_oversized_requests_are_ended() {
-        let (address, server) = server(limits());
+        let short = Duration::from_millis(300);
+        let mut limits = Limits { body: short, bytes: 1_000, ..DEFAULT_LIMITS };
+        limits.connection_limits.head_timeout = short;
+        let (address, server) = server(limits);
         let connect = || async { TcpStream::connect(address).await.unwrap() };
         let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\n";
         // The client sends nothing, half a head, or half a body.
@@ -278,10 +243,8 @@ mod tests {
         let long = format!("{head}Content-Length: 1001\r\n\r\n");
         let answer = exchange(&mut connect().await, long.as_bytes()).await;
         assert!(answer.starts_with("HTTP/1.1 413") && answer.contains("1000 bytes"), "{answer}");
-        let chunk = format!(
-            "{head}Transfer-Encoding: chunked\r\n\r\n3e9\r\n{}\r\n0\r\n\r\n",
-            "x".repeat(1_001)
-        );
+        let body = "x".repeat(1_001);
+        let chunk = format!("{head}Transfer-Encoding: chunked\r\n\r\n3e9\r\n{body}\r\n0\r\n\r\n");
         let answer = exchange(&mut connect().await, chunk.as_bytes()).await;
         assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
         server.abort();

@@ -8,12 +8,11 @@
 use std::fmt::Write;
 
 use ack_api::memory::Status;
-use ack_api::number::count;
-use ack_api::text;
+use ack_api::number::{count, verb};
 use ack_api::{
     ContextResponse, GetResponse, HealthState, IndexInfo, ListScopesResponse, MemoryDetail,
-    MemoryHit, Message, Note, NoteKind, Pending, QueryResponse, ScopeInfo, SessionEntry,
-    TimelineEntry,
+    MemoryHit, Message, Note, NoteKind, Pending, QueryResponse, ScopeInfo, Searched, SessionEntry,
+    TimelineEntry, text,
 };
 
 /// The answer of `query_memories`. `whole` is the tool that shows a memory in full, if there is one.
@@ -21,7 +20,7 @@ pub fn query(answer: &QueryResponse, whole: Option<&str>) -> String {
     let at_least = if answer.total_is_lower_bound { " or more" } else { "" };
     let mut out = match (answer.results.len(), answer.total) {
         (0, 0) => "No memories.".to_owned(),
-        (1, 1) if at_least.is_empty() => "1 memory".to_owned(),
+        (1, 1) if !answer.total_is_lower_bound => "1 memory".to_owned(),
         (_, total) if answer.is_complete() && answer.folded() > 0 => {
             format!("{total} memories, {} contained in others", answer.folded())
         }
@@ -42,15 +41,13 @@ pub fn query(answer: &QueryResponse, whole: Option<&str>) -> String {
     }
     if let Some(hidden) = &answer.hidden {
         // A note may already state the number.
-        let mut notes = answer.notes.iter();
-        let is_mentioned = notes.any(|note| note.kind == NoteKind::HiddenByStatus);
-        let by_status = (hidden.by_status > 0 && !is_mentioned)
-            .then(|| format!("{} by status", hidden.by_status));
-        let superseded =
-            (hidden.superseded > 0).then(|| format!("{} superseded", hidden.superseded));
-        let hidden_counts: Vec<String> = by_status.into_iter().chain(superseded).collect();
-        if !hidden_counts.is_empty() {
-            let _ = writeln!(end, "Hidden: {}", hidden_counts.join(", "));
+        let is_mentioned = answer.notes.iter().any(|note| note.kind == NoteKind::HiddenByStatus);
+        let by_status = if is_mentioned { 0 } else { hidden.by_status };
+        let counts = [(by_status, "by status"), (hidden.superseded, "superseded")].into_iter();
+        let counts = counts.filter(|(count, _)| *count > 0);
+        let counts: Vec<String> = counts.map(|(count, why)| format!("{count} {why}")).collect();
+        if !counts.is_empty() {
+            let _ = writeln!(end, "Hidden: {}", counts.join(", "));
         }
     }
     let searched = &answer.searched;
@@ -58,10 +55,7 @@ pub fn query(answer: &QueryResponse, whole: Option<&str>) -> String {
         let others = more_suffix(searched.more_scopes);
         let _ = writeln!(end, "Searched: {}{others}", searched.scopes.join(", "));
     }
-    for skipped in &searched.skipped {
-        let _ =
-            writeln!(end, "Not searched: {} ({})", skipped.scope, inline(skipped.reason.text()));
-    }
+    not_searched(&mut end, searched);
     let (first, rest): (Vec<&Note>, Vec<&Note>) =
         answer.notes.iter().partition(|note| comes_first(note));
     notes(&mut end, rest);
@@ -93,12 +87,11 @@ pub fn get(answer: &GetResponse) -> String {
         out.push('\n');
     }
     for missing in &answer.missing {
-        let suggestion = match missing.nearest.is_empty() {
-            true => String::new(),
-            false => format!("; similar: {}", missing.nearest.join(", ")),
-        };
-        let _ =
-            writeln!(out, "Missing {}: {}{suggestion}", missing.id, inline(missing.reason.text()));
+        let _ = write!(out, "Missing {}: {}", missing.id, inline(missing.reason.text()));
+        if !missing.nearest.is_empty() {
+            let _ = write!(out, "; similar: {}", missing.nearest.join(", "));
+        }
+        out.push('\n');
     }
     notes(&mut out, &answer.notes);
     harmless(&out)
@@ -110,11 +103,8 @@ fn detail(out: &mut String, memory: &MemoryDetail) {
     list(out, "Tags", &hit.concepts);
     session_of(out, memory);
     if let Some(reviewed) = &memory.reviewed_at {
-        let by = memory
-            .reviewed_by
-            .as_deref()
-            .map_or_else(String::new, |by| format!(" by {}", inline(by)));
-        let _ = writeln!(out, "Reviewed {reviewed}{by}");
+        let by = memory.reviewed_by.as_ref().map(|by| format!(" by {}", inline(by)));
+        let _ = writeln!(out, "Reviewed {reviewed}{}", by.unwrap_or_default());
     }
     if let Some(timeline) = &memory.timeline {
         let within = format!("{:?}", timeline.within).to_lowercase();
@@ -135,20 +125,14 @@ fn detail(out: &mut String, memory: &MemoryDetail) {
         );
     }
     for link in &memory.links {
-        let title =
-            link.title.as_deref().map_or_else(String::new, |title| format!(": {}", inline(title)));
-        let _ =
-            writeln!(out, "Link: {} {} {}{title}", link.from_id, inline(&link.kind), link.to_id);
+        let title = link.title.as_ref().map(|title| format!(": {}", inline(title)));
+        let (title, kind) = (title.unwrap_or_default(), inline(&link.kind));
+        let _ = writeln!(out, "Link: {} {kind} {}{title}", link.from_id, link.to_id);
     }
     for entry in &memory.history {
-        let parts = [
-            entry.created_at.as_deref(),
-            Some(entry.action.as_str()),
-            entry.new_status.as_deref(),
-            entry.actor.as_deref(),
-            entry.reason.as_deref(),
-        ];
-        let parts: Vec<String> = parts.into_iter().flatten().map(inline).collect();
+        let parts = entry.created_at.iter().chain([&entry.action]).chain(&entry.new_status);
+        let parts: Vec<String> =
+            parts.chain(&entry.actor).chain(&entry.reason).map(inline).collect();
         let _ = writeln!(out, "History: {}", parts.join(", "));
     }
 }
@@ -216,40 +200,28 @@ fn scope(out: &mut String, info: &ScopeInfo) {
         let _ = writeln!(out, "  Path: {}", inline(path));
     }
     list(out, "  Projects", &info.projects);
-    let tags: Vec<String> = info.tags.iter().map(|tag| tag.tag.clone()).collect();
-    list(out, "  Tags", &tags);
+    list(out, "  Tags", info.tags.iter().map(|tag| &tag.tag));
     let state = match info.health.state {
         HealthState::Ok => return,
         HealthState::NotRead => "",
         HealthState::Degraded => "Degraded: ",
         HealthState::Unavailable => "Unavailable: ",
     };
-    let problems = info.health.problems.iter().map(Message::text);
-    let problems: Vec<&str> = problems.collect();
+    let problems: Vec<&str> = info.health.problems.iter().map(Message::text).collect();
     let _ = writeln!(out, "  {state}{}", inline(problems.join("; ")));
 }
 
-/// How much of a scope its vector table covers, and since when.
 fn vector_table(table: &IndexInfo) -> String {
-    let coverage = table
-        .coverage
-        .map_or_else(String::new, |share| format!(" of {:.0} %", (share * 100.0).floor()));
-    let built = table.built_at.as_deref();
-    let built = built.map_or_else(String::new, |day| format!(" ({day})"));
-    format!("vector table{coverage}{built}")
+    let coverage = table.coverage.map(|share| format!(" of {:.0} %", (share * 100.0).floor()));
+    let built = table.built_at.as_ref().map(|day| format!(" ({day})"));
+    format!("vector table{}{}", coverage.unwrap_or_default(), built.unwrap_or_default())
 }
 
 fn pending(waiting: &Pending) -> String {
-    let since =
-        waiting.oldest.as_deref().map_or_else(String::new, |day| format!(" (oldest: {day})"));
-    let ids = match waiting.ids.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", waiting.ids.join(", ")),
-    };
-    match waiting.count {
-        1 => format!("1 waits for review{since}{ids}"),
-        count => format!("{count} wait for review{since}{ids}"),
-    }
+    let since = waiting.oldest.as_ref().map(|day| format!(" (oldest: {day})"));
+    let (since, ids) = (since.unwrap_or_default(), in_brackets(&waiting.ids.join(", ")));
+    let wait = verb(waiting.count, "waits", "wait");
+    format!("{} {wait} for review{since}{ids}", waiting.count)
 }
 
 pub fn context(answer: &ContextResponse) -> String {
@@ -279,10 +251,7 @@ pub fn context(answer: &ContextResponse) -> String {
     if let Some(waiting) = &answer.pending {
         let _ = writeln!(out, "{}", pending(waiting));
     }
-    for skipped in &answer.searched.skipped {
-        let _ =
-            writeln!(out, "Not searched: {} ({})", skipped.scope, inline(skipped.reason.text()));
-    }
+    not_searched(&mut out, &answer.searched);
     notes(&mut out, &answer.notes);
     harmless(&out)
 }
@@ -358,22 +327,28 @@ fn more_suffix(count: u64) -> String {
 
 fn notes<'a>(out: &mut String, notes: impl IntoIterator<Item = &'a Note>) {
     for (message, scopes) in Note::by_message(notes) {
-        let about = match scopes.is_empty() {
-            true => String::new(),
-            false => format!(" ({})", scopes.join(", ")),
-        };
-        let _ = writeln!(out, "Note{about}: {}", inline(message));
+        let _ = writeln!(out, "Note{}: {}", in_brackets(&scopes.join(", ")), inline(message));
     }
 }
 
-fn list(out: &mut String, name: &str, entries: &[String]) {
+fn not_searched(out: &mut String, searched: &Searched) {
+    for skipped in &searched.skipped {
+        let reason = inline(skipped.reason.text());
+        let _ = writeln!(out, "Not searched: {} ({reason})", skipped.scope);
+    }
+}
+
+fn in_brackets(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!(" ({text})") }
+}
+
+fn list<'a>(out: &mut String, name: &str, entries: impl IntoIterator<Item = &'a String>) {
+    let entries: Vec<String> = entries.into_iter().map(inline).collect();
     if !entries.is_empty() {
-        let entries: Vec<String> = entries.iter().map(inline).collect();
         let _ = writeln!(out, "{name}: {}", entries.join(", "));
     }
 }
 
-/// Long text, with every line quoted.
 fn quote_lines(out: &mut String, long: &str) {
     // Before the text is split, because a tag may go on in the next line.
     let block = text::block(long);

@@ -19,22 +19,19 @@ pub const MAX_MESSAGE_BYTES: usize = 4 << 20;
 const MAX_VALUES: usize = 20_000;
 /// The deepest nesting that `serde_json` reads.
 const MAX_DEPTH: usize = 127;
-/// Approximate size of a value, in bytes.
 const VALUE_BYTES: usize = 100;
-/// Maximum characters of a name that a client sent and that is quoted.
 const MAX_NAME_CHARS: usize = 80;
 const MAX_ERROR_CHARS: usize = 2_000;
-
-/// The bytes of a message as decoded, and the message.
-type RepairedMessage<'a> = (Cow<'a, [u8]>, RxJsonRpcMessage<RoleServer>);
 
 /// Decodes a message. The error is the answer to send, if any: an invalid notification gets none.
 pub fn decode(message: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Option<Value>> {
     decode_repaired(message).map(|(_, decoded)| decoded)
 }
 
-/// Like [`decode`], but also returns the bytes of the message.
-pub fn decode_repaired(message: &[u8]) -> Result<RepairedMessage<'_>, Option<Value>> {
+/// Like [`decode`], but also returns the bytes that were decoded.
+pub fn decode_repaired(
+    message: &[u8],
+) -> Result<(Cow<'_, [u8]>, RxJsonRpcMessage<RoleServer>), Option<Value>> {
     let line = message.strip_prefix(b"\xef\xbb\xbf").unwrap_or(message).trim_ascii();
     if line.is_empty() {
         return Err(None);
@@ -65,8 +62,7 @@ pub fn decode_repaired(message: &[u8]) -> Result<RepairedMessage<'_>, Option<Val
         let message = "batches are not supported: send each message by itself";
         return Err(Some(failure(&Value::Null, -32600, message)));
     }
-    let id = value.get("id").filter(|id| is_id(id)).cloned();
-    let id = id.unwrap_or_default();
+    let id = value.get("id").filter(|id| is_id(id)).cloned().unwrap_or_default();
     if value.get("method").and_then(Value::as_str) == Some("tools/call")
         && value.get("id").is_some()
     {
@@ -77,23 +73,18 @@ pub fn decode_repaired(message: &[u8]) -> Result<RepairedMessage<'_>, Option<Val
             line = Cow::Owned(value.to_string().into_bytes());
         }
         let has_name = value.pointer("/params/name").is_some_and(Value::is_string);
-        let arguments = value
-            .pointer("/params/arguments")
-            .is_none_or(|arguments| arguments.is_object() || arguments.is_null());
-        if !has_name || !arguments {
-            return Err(Some(failure(
-                &id,
-                -32602,
-                "`params` of tools/call is an object with `name`, a string, and `arguments`, an object",
-            )));
+        let arguments = value.pointer("/params/arguments").unwrap_or(&Value::Null);
+        if !has_name || !(arguments.is_object() || arguments.is_null()) {
+            let message = "`params` of tools/call is an object with `name`, a string, and `arguments`, an object";
+            return Err(Some(failure(&id, -32602, message)));
         }
     }
     match serde_json::from_slice(&line) {
         Ok(decoded) => Ok((line, decoded)),
+        Err(_) if value.is_object() && value.get("id").is_none() => Err(None),
         Err(error) => {
-            let needs_answer = value.get("id").is_some() || !value.is_object();
-            Err(needs_answer
-                .then(|| failure(&id, -32600, &format!("not a message of this protocol: {error}"))))
+            let message = format!("not a message of this protocol: {error}");
+            Err(Some(failure(&id, -32600, &message)))
         }
     }
 }
@@ -111,7 +102,6 @@ fn read_arguments(arguments: &Value) -> Option<Map<String, Value>> {
     }
 }
 
-/// Approximately how much memory a message takes, in bytes.
 pub fn memory_size(message: &[u8]) -> usize {
     message.len() + shape(message).values * VALUE_BYTES
 }
@@ -119,8 +109,7 @@ pub fn memory_size(message: &[u8]) -> usize {
 /// How large a text is as JSON, which it may not be.
 #[derive(Debug, Default)]
 struct Shape {
-    /// Approximately how many values its lists and objects contain: the characters that start or
-    /// separate values.
+    /// Approximately: the characters that start or separate values.
     values: usize,
     depth: usize,
 }
@@ -175,8 +164,8 @@ pub fn sanitize_error_body(answer: &[u8]) -> Option<Vec<u8>> {
     }
     let mut answer: Value = serde_json::from_slice(answer).ok()?;
     let error = answer.get_mut("error")?;
-    *error =
-        serde_json::to_value(sanitize_error(serde_json::from_value(error.take()).ok()?)).ok()?;
+    let safe = sanitize_error(serde_json::from_value(error.take()).ok()?);
+    *error = serde_json::to_value(safe).ok()?;
     serde_json::to_vec(&answer).ok()
 }
 
@@ -195,19 +184,17 @@ fn repair_surrogates(line: &[u8]) -> Option<Vec<u8>> {
             at += 1;
             continue;
         }
-        let is_pair = matches!(unit(at), Some(0xd800..=0xdbff))
-            && matches!(unit(at + 6), Some(0xdc00..=0xdfff));
-        let half = !is_pair && matches!(unit(at), Some(0xd800..=0xdfff));
-        if half && let Some(bytes_at) = out.get_mut(at + 2..at + 6) {
-            bytes_at.copy_from_slice(b"fffd");
-            changed = true;
-        }
-        at += if is_pair {
-            12
-        } else if unit(at).is_some() {
-            6
-        } else {
-            2
+        at += match (unit(at), unit(at + 6)) {
+            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => 12,
+            (Some(0xd800..=0xdfff), _) => {
+                if let Some(digits) = out.get_mut(at + 2..at + 6) {
+                    digits.copy_from_slice(b"fffd");
+                    changed = true;
+                }
+                6
+            }
+            (Some(_), _) => 6,
+            (None, _) => 2,
         };
     }
     changed.then_some(out)

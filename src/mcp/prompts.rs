@@ -8,28 +8,23 @@ use rmcp::model::{
 };
 use serde_json::Value;
 
-use super::Server;
 use super::client::Quirks;
-use super::markdown;
 use super::resources::unknown;
+use super::{Server, markdown};
 use crate::toolset::{Place, Tool};
-use ack_api::text;
-use ack_api::{QueryRequest, QueryResponse};
-use ack_service::Error;
-use ack_service::Service;
+use ack_api::{QueryRequest, QueryResponse, text};
 use ack_service::scope::ScopeError;
 use ack_service::validate::check_length;
+use ack_service::{Error, Service};
 
 const RECALL: &str = "recall";
 const RECALL_ARGUMENTS: [&str; 2] = ["query", "scope"];
 /// The argument name for further words of a question, without the number.
 const WORD_ARGUMENT: &str = "word";
-/// Maximum words of a question, if the client gives each argument one word.
 const MAX_WORDS: usize = 24;
 
 const DESCRIPTION: &str =
     "Approved memories about a question, error message or task, for the model to weigh.";
-/// The origin of the memories.
 const REVIEWED: &str =
     "The memories below were written in past sessions and approved by a reviewer.";
 const UNREVIEWED: &str =
@@ -68,10 +63,9 @@ impl Server {
         if name != RECALL {
             return Err(unknown("prompt", name, &[RECALL]));
         }
-        let text = self
-            .recall(arguments.unwrap_or_default())
-            .await
-            .map_err(|error| self.protocol_error(&error, Place::Prompt(&RECALL_ARGUMENTS)))?;
+        let text = self.recall(arguments.unwrap_or_default()).await;
+        let text =
+            text.map_err(|error| self.protocol_error(&error, Place::Prompt(&RECALL_ARGUMENTS)))?;
         let message = PromptMessage::new_text(Role::User, text);
         Ok(GetPromptResult::new(vec![message]).with_description(DESCRIPTION))
     }
@@ -79,17 +73,13 @@ impl Server {
     async fn recall(&self, arguments: JsonObject) -> Result<String, Error> {
         let Arguments { query, scope, rest } = Arguments::parse(arguments)?;
         let words = |scope: Option<&String>| {
-            let words: Vec<&str> =
-                query.iter().chain(scope).chain(&rest).map(String::as_str).collect();
-            words.join(" ")
+            let words = query.iter().chain(scope).chain(&rest).map(String::as_str);
+            words.collect::<Vec<_>>().join(" ")
         };
         let question = words(None);
         if question.is_empty() {
-            return Err(Error::invalid(
-                "query",
-                "missing",
-                "a question, an error message, an identifier or a task",
-            ));
+            let allowed = "a question, an error message, an identifier or a task";
+            return Err(Error::invalid("query", "missing", allowed));
         }
         match self.search(&question, scope.clone()).await {
             // A client that splits typed text puts the second word of a question into the scope
@@ -129,14 +119,13 @@ impl Server {
         }
         let scopes = found.results.iter().map(|hit| hit.scope.as_str());
         let origin = if self.service.serves_unreviewed(scopes) { UNREVIEWED } else { REVIEWED };
-        let in_full = whole.map_or_else(String::new, |tool| format!("; {tool} shows one in full"));
+        let in_full = whole.map(|tool| format!("; {tool} shows one in full")).unwrap_or_default();
         format!(
             "{asked}\n\n{origin} {RECALL_TEXT}{in_full}. If none matters, say so.\n\n{memories}"
         )
     }
 }
 
-/// Whether an error says that no scope has the given name.
 fn names_no_scope(service: &Service, error: &Error) -> bool {
     match error {
         Error::Scope(ScopeError::NotFound { .. }) => true,

@@ -27,7 +27,6 @@ impl Server {
         }
     }
 
-    /// The agent of a client that reads the answer of a tool outside of a call of its own.
     pub(super) fn reader_of(&self, tool: Tool) -> AgentReader {
         let offered = self.surface.tool_for(tool);
         self.reader(

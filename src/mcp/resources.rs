@@ -6,19 +6,17 @@ use rmcp::model::{
     Resource, ResourceContents, ResourceTemplate,
 };
 use serde::Serialize;
+use serde_json::json;
 
 use super::Server;
 use super::answer::to_json;
 use crate::toolset::{Place, Tool, Toolset};
 use ack_api::memory::nearest;
-use ack_api::text;
 use ack_api::uri::{Address, MEMORY_TEMPLATE, SCOPE_TEMPLATE, SCOPES};
-use ack_api::{GetRequest, Resolve};
-use ack_service::Error;
-use ack_service::{ListedScope, Service};
+use ack_api::{GetRequest, Resolve, text};
+use ack_service::{Error, ListedScope, Service};
 
 const PAGE_SIZE: usize = 100;
-/// The media type of every resource.
 const JSON: &str = "application/json";
 
 const QUOTED: &str = "Its text is quoted data written by others.";
@@ -51,14 +49,13 @@ impl Server {
     ) -> Result<ListResourcesResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
         let is_first = cursor.is_none();
-        let listed = self
-            .run_blocking("resources/list", move |service| {
-                let scopes = service.listed_scopes()?;
-                // Without memories, or if no store can be read, the scopes say why.
-                let memories = is_first.then(|| service.listed_memories().unwrap_or_default());
-                Ok((scopes, memories.unwrap_or_default()))
-            })
-            .await;
+        let list = move |service: &Service| {
+            let scopes = service.listed_scopes()?;
+            // Without memories, or if no store can be read, the scopes say why.
+            let memories = is_first.then(|| service.listed_memories().unwrap_or_default());
+            Ok((scopes, memories.unwrap_or_default()))
+        };
+        let listed = self.run_blocking("resources/list", list).await;
         let (mut scopes, memories) =
             listed.map_err(|error| self.protocol_error(&error, Place::Resource))?;
         let mut resources = Vec::new();
@@ -96,42 +93,33 @@ impl Server {
         Ok(listed)
     }
 
-    /// The contents of one address.
     pub(super) async fn resource(&self, uri: String) -> Result<ReadResourceResult, ErrorData> {
         let Some(address) = Address::parse(&uri) else {
             return Err(self.invalid_address(&uri).await);
         };
-        let wanted = address.clone();
-        let server = self.clone();
-        let json = self
-            .run_blocking("resources/read", move |service| {
-                Ok(match &wanted {
-                    Address::Scopes => encode_answer(&server, service.scopes_resource()?),
-                    Address::Scope { name } => {
-                        encode_answer(&server, service.scope_resource(name)?)
-                    }
-                    Address::Memory { scope, id } => encode_answer(
-                        &server,
-                        service.get_memory(&GetRequest {
-                            id: Some(id.clone()),
-                            scope: Some(scope.clone()),
-                            by_agent: true,
-                            ..GetRequest::default()
-                        })?,
-                    ),
-                })
+        let (wanted, server) = (address.clone(), self.clone());
+        let read = move |service: &Service| {
+            Ok(match wanted {
+                Address::Scopes => encode_answer(&server, service.scopes_resource()?),
+                Address::Scope { name } => encode_answer(&server, service.scope_resource(&name)?),
+                Address::Memory { scope, id } => {
+                    let (id, scope) = (Some(id), Some(scope));
+                    let request = GetRequest { id, scope, by_agent: true, ..GetRequest::default() };
+                    encode_answer(&server, service.get_memory(&request)?)
+                }
             })
-            .await
-            .map_err(|error| self.read_error(&uri, &address, &error))?;
+        };
+        let json = self.run_blocking("resources/read", read).await;
+        let json = json.map_err(|error| self.read_error(&uri, &address, &error))?;
         Ok(ReadResourceResult::new(vec![ResourceContents::text(json, uri).with_mime_type(JSON)]))
     }
 
     async fn invalid_address(&self, uri: &str) -> ErrorData {
         let scopes =
             self.run_blocking("resources/read", Service::listed_scopes).await.unwrap_or_default();
-        let known: Vec<String> = std::iter::once(SCOPES.to_owned())
-            .chain(scopes.into_iter().map(|scope| Address::Scope { name: scope.name }.to_string()))
-            .collect();
+        let scopes =
+            scopes.into_iter().map(|scope| Address::Scope { name: scope.name }.to_string());
+        let known: Vec<String> = [SCOPES.to_owned()].into_iter().chain(scopes).collect();
         let near = nearest(uri, known.iter().map(String::as_str), 3);
         let allowed = [SCOPES, SCOPE_TEMPLATE, MEMORY_TEMPLATE];
         let message = format!(
@@ -140,12 +128,8 @@ impl Server {
             did_you_mean(&near),
             allowed.map(|uri| format!("`{uri}`")).join(", ")
         );
-        ErrorData::resource_not_found(
-            message,
-            Some(
-                serde_json::json!({ "uri": text::line(uri, 200), "nearest": near, "allowed": allowed }),
-            ),
-        )
+        let data = json!({ "uri": text::line(uri, 200), "nearest": near, "allowed": allowed });
+        ErrorData::resource_not_found(message, Some(data))
     }
 
     /// The error for a resource that could not be read. If no such resource may be shown, it is
@@ -204,5 +188,5 @@ pub fn unknown(what: &str, word: &str, known: &[&str]) -> ErrorData {
 }
 
 fn did_you_mean(nearest: &[String]) -> String {
-    nearest.first().map_or_else(String::new, |nearest| format!("; did you mean `{nearest}`?"))
+    nearest.first().map(|nearest| format!("; did you mean `{nearest}`?")).unwrap_or_default()
 }

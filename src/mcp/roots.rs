@@ -20,7 +20,6 @@ const CALL_TIMEOUT: Duration = Duration::from_millis(300);
 /// How long after the question an answer still counts.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What is known about the folders of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Progress {
     NotAsked,
@@ -28,7 +27,6 @@ enum Progress {
     Answered,
 }
 
-/// The folders of a client, and the server for them.
 pub(super) struct Roots {
     progress: watch::Sender<Progress>,
     there: Mutex<Option<(Vec<String>, Server)>>,
@@ -41,24 +39,17 @@ impl Default for Roots {
 }
 
 impl Roots {
-    /// Waits for an answer that is due.
     async fn settle(&self) {
         let mut progress = self.progress.subscribe();
-        let asked = match *progress.borrow() {
-            Progress::Asked(since) => since,
-            Progress::NotAsked | Progress::Answered => return,
+        let Progress::Asked(since) = *progress.borrow() else {
+            return;
         };
-        let left = CALL_TIMEOUT.saturating_sub(asked.elapsed());
-        let is_due = |progress: &Progress| matches!(progress, Progress::Asked(_));
-        let _ = timeout(left, progress.wait_for(|progress| !is_due(progress))).await;
-    }
-
-    fn there(&self) -> Option<Server> {
-        self.there.lock().as_ref().map(|(_, server)| server.clone())
+        let left = CALL_TIMEOUT.saturating_sub(since.elapsed());
+        let settled = progress.wait_for(|progress| !matches!(progress, Progress::Asked(_)));
+        let _ = timeout(left, settled).await;
     }
 }
 
-/// The folders that a client names, if it answers in time.
 #[expect(deprecated, reason = "the clients that offer roots are older")]
 async fn folders(peer: &Peer<RoleServer>) -> Option<Vec<String>> {
     let answer = timeout(ANSWER_TIMEOUT, peer.list_roots()).await;
@@ -74,20 +65,15 @@ impl Server {
     ) -> Cow<'a, Self> {
         server.ask_roots(peer);
         server.roots.settle().await;
-        match server.roots.there() {
-            Some(there) => Cow::Owned(there),
-            None => server,
-        }
+        let there = server.roots.there.lock().as_ref().map(|(_, there)| there.clone());
+        there.map_or(server, Cow::Owned)
     }
 
     /// Asks a client for its folders, once, if it offers them and nothing else says where the
     /// project is.
     pub(super) fn ask_roots(&self, peer: &Peer<RoleServer>) {
-        let offers = |peer: &Peer<RoleServer>| {
-            let client = peer.peer_info();
-            client.is_some_and(|client| client.capabilities.roots.is_some())
-        };
-        if self.is_shared || !self.service.config.wants_workspace() || !offers(peer) {
+        let offers_roots = || peer.peer_info().is_some_and(|it| it.capabilities.roots.is_some());
+        if self.is_shared || !self.service.config.wants_workspace() || !offers_roots() {
             return;
         }
         let is_first = self.roots.progress.send_if_modified(|progress| {
@@ -108,7 +94,6 @@ impl Server {
         }
     }
 
-    /// Asks again, because the client's folders have changed.
     pub(super) fn ask_roots_again(&self, peer: &Peer<RoleServer>) {
         self.roots.progress.send_replace(Progress::NotAsked);
         self.ask_roots(peer);
@@ -120,8 +105,7 @@ impl Server {
         if known.unwrap_or_default() == folders {
             return;
         }
-        let config = self.service.config.clone();
-        let config = config.with_workspace(folders.iter().cloned());
+        let config = self.service.config.clone().with_workspace(folders.iter().cloned());
         let server = Self {
             service: self.service.configured(config).leak(),
             service_state: Arc::default(),

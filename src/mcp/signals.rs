@@ -13,7 +13,6 @@ pub struct EndSignals {
 }
 
 impl EndSignals {
-    /// Starts listening.
     pub fn new() -> std::io::Result<Self> {
         let hang_up = SignalKind::hangup();
         Ok(Self {
@@ -23,7 +22,6 @@ impl EndSignals {
         })
     }
 
-    /// Waits for the next signal and returns its number.
     pub async fn wait(&mut self) -> i32 {
         let hang_up = async {
             match &mut self.hang_up {

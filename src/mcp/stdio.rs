@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rmcp::model::{
-    ClientNotification, ClientRequest, GetMeta, JsonRpcMessage, ProtocolVersion, RequestId,
+    ClientNotification, ClientRequest, GetMeta, JsonRpcMessage, JsonRpcRequest, ProtocolVersion,
+    RequestId,
 };
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
@@ -31,11 +32,8 @@ const CLOSED_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// How long a request waits for the answer to an earlier one with the same id.
 const SAME_ID_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Resolves when standard input has ended.
-pub struct Closed(watch::Receiver<Input>);
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Input {
+pub enum Input {
     Open,
     Ended,
     /// It has ended, and its other end was closed before the first message was read: the messages
@@ -43,13 +41,11 @@ enum Input {
     PipedAndEnded,
 }
 
-impl Closed {
-    /// Waits for the end of standard input. Returns whether its messages were piped in.
-    pub async fn wait(&mut self) -> bool {
-        // If the sender is dropped, no one reads any more, which also counts as the end.
-        let input = self.0.wait_for(|input| *input != Input::Open).await;
-        input.is_ok_and(|input| *input == Input::PipedAndEnded)
-    }
+/// Waits for the end of standard input. Returns whether its messages were piped in.
+pub async fn end_of(input: &mut watch::Receiver<Input>) -> bool {
+    // If the sender is dropped, no one reads any more, which also counts as the end.
+    let input = input.wait_for(|input| *input != Input::Open).await;
+    input.is_ok_and(|input| *input == Input::PipedAndEnded)
 }
 
 /// Whether the other end of this process's standard input is closed, even if there is more to read.
@@ -74,7 +70,7 @@ pub fn transport<R, W>(
     reader: R,
     writer: W,
     is_closed: fn() -> bool,
-) -> (impl Transport<RoleServer, Error = std::io::Error> + 'static, Closed)
+) -> (impl Transport<RoleServer, Error = std::io::Error> + 'static, watch::Receiver<Input>)
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
@@ -85,7 +81,7 @@ where
         writer: Arc::new(Mutex::new(writer)),
         closed,
         is_closed,
-        open_requests: OpenRequests::default(),
+        open_requests: Arc::default(),
         held_request: None,
         line: Vec::new(),
         too_long: None,
@@ -93,7 +89,7 @@ where
         is_piped: None,
         open: false,
     };
-    (lines, Closed(receiver))
+    (lines, receiver)
 }
 
 struct Lines<R, W> {
@@ -101,8 +97,7 @@ struct Lines<R, W> {
     writer: Arc<Mutex<W>>,
     closed: watch::Sender<Input>,
     is_closed: fn() -> bool,
-    open_requests: OpenRequests,
-    /// A request with the same id as one that is still open.
+    open_requests: Arc<OpenRequests>,
     held_request: Option<HeldRequest>,
     /// The part of the current line read so far. A call of `receive` may be dropped before the line
     /// is complete.
@@ -117,10 +112,8 @@ struct Lines<R, W> {
     open: bool,
 }
 
-/// A request that waits for an earlier one with the same id.
 struct HeldRequest {
-    message: RxJsonRpcMessage<RoleServer>,
-    id: RequestId,
+    request: JsonRpcRequest<ClientRequest>,
     bytes: usize,
     since: Instant,
 }
@@ -129,7 +122,7 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
     /// Waits until an answer has been sent, or for a moment; false if the other end is closed.
     async fn wait(&mut self) -> bool {
         tokio::select! {
-            () = self.open_requests.answer_sent() => true,
+            () = self.open_requests.answer_sent.notified() => true,
             () = sleep(CLOSED_CHECK_INTERVAL) => {
                 let closed = (self.is_closed)();
                 if closed {
@@ -181,16 +174,22 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
 }
 
 impl<R, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
-    /// Answers an invalid message, or a request that may not run.
     fn answer(&self, answer: &Value) {
-        let (writer, open_requests) = (Arc::clone(&self.writer), self.open_requests.add_invalid());
+        let (writer, open) = (Arc::clone(&self.writer), Arc::clone(&self.open_requests));
+        open.add_invalid();
         let answer = answer.to_string().into_bytes();
         // In its own task, because the caller may be dropped in the middle of a write, which would
         // leave half a line.
         tokio::spawn(async move {
-            let _open_requests = open_requests;
-            write(&mut *writer.lock().await, answer).await
+            let written = write(&mut *writer.lock().await, answer).await;
+            open.remove_invalid();
+            written
         });
+    }
+
+    fn refuse(&self, id: &RequestId, why: &str) {
+        let id = serde_json::to_value(id).unwrap_or_default();
+        self.answer(&failure(&id, -32600, why));
     }
 }
 
@@ -205,7 +204,7 @@ where
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let (writer, open_requests) = (Arc::clone(&self.writer), self.open_requests.clone());
+        let (writer, open) = (Arc::clone(&self.writer), Arc::clone(&self.open_requests));
         async move {
             let id = match &message {
                 JsonRpcMessage::Response(response) => Some(response.id.clone()),
@@ -219,7 +218,7 @@ where
                 Err(error) => Err(error.into()),
             };
             if let Some(id) = id {
-                open_requests.remove(&id);
+                open.remove(&id);
             }
             encoded
         }
@@ -227,26 +226,17 @@ where
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
-            if let Some(held_request) = self.held_request.take() {
-                if self.open_requests.add(&held_request.id, held_request.bytes) {
-                    return Some(held_request.message);
+            if let Some(held) = self.held_request.take() {
+                if self.open_requests.add(&held.request.id, held.bytes) {
+                    return Some(JsonRpcMessage::Request(held.request));
                 }
-                if held_request.since.elapsed() > SAME_ID_TIMEOUT {
-                    let id = serde_json::to_value(&held_request.id).unwrap_or_default();
-                    self.answer(&failure(
-                        &id,
-                        -32600,
-                        "a request with this id is not answered yet",
-                    ));
+                if held.since.elapsed() > SAME_ID_TIMEOUT {
+                    self.refuse(&held.request.id, "a request with this id is not answered yet");
                     continue;
                 }
-                self.held_request = Some(held_request);
-                if !self.wait().await {
-                    return None;
-                }
-                continue;
+                self.held_request = Some(held);
             }
-            if !self.open_requests.has_room() {
+            if self.held_request.is_some() || !self.open_requests.has_room() {
                 if !self.wait().await {
                     return None;
                 }
@@ -255,7 +245,7 @@ where
             if !self.read_line().await {
                 // After this the answers that are not ready are dropped.
                 while self.open_requests.are_open() {
-                    self.open_requests.answer_sent().await;
+                    self.open_requests.answer_sent.notified().await;
                 }
                 return None;
             }
@@ -269,16 +259,13 @@ where
                 Ok(JsonRpcMessage::Request(request))
                     if !self.open && precedes_the_handshake(&request.request) =>
                 {
-                    let id = serde_json::to_value(&request.id).unwrap_or_default();
-                    let message = "the first request of a session is `initialize`";
-                    self.answer(&failure(&id, -32600, message));
+                    self.refuse(&request.id, "the first request of a session is `initialize`");
                 }
                 Ok(JsonRpcMessage::Request(request)) => {
                     self.open |= ends_the_handshake(&request.request);
                     self.held_request = Some(HeldRequest {
-                        id: request.id.clone(),
+                        request,
                         bytes: memory_size(&line),
-                        message: JsonRpcMessage::Request(request),
                         since: Instant::now(),
                     });
                 }

@@ -8,10 +8,8 @@ use ack_api::number::grouped;
 
 use super::message::{MAX_MESSAGE_BYTES, failure};
 
-/// How many bytes are kept at each end.
 const KEPT_BYTES: usize = 4 << 10;
 
-/// The ends of a message that is too long.
 #[derive(Debug, Default)]
 pub struct TooLong {
     first: Vec<u8>,
@@ -36,7 +34,6 @@ impl TooLong {
     }
 }
 
-/// Whether a value can be the id of a request.
 pub fn is_id(value: &Value) -> bool {
     value.is_string() || value.is_number()
 }

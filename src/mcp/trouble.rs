@@ -40,7 +40,6 @@ impl Trouble {
         Ok(fixed.insert(server).clone())
     }
 
-    /// The upstream servers, if the settings were fixed.
     pub(super) fn upstreams(&self) -> Option<Arc<Upstreams>> {
         self.fixed.lock().as_ref().map(|server| Arc::clone(&server.upstreams))
     }

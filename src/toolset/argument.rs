@@ -5,15 +5,13 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use ack_api::ErrorBody;
+use super::call::Call;
 use ack_api::memory::nearest;
-use ack_api::text;
+use ack_api::{ErrorBody, text};
 
-/// An argument as agents give it.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Argument {
-    /// The name that agents use.
     #[serde(skip)]
     pub(super) name: String,
     /// The operation's argument it stands for; `None` if it is accepted without effect.
@@ -31,17 +29,14 @@ pub struct Argument {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Form {
-    /// That of the operation.
     #[default]
     Own,
-    /// A number that is moved into its bounds.
     Clamped,
     Day,
     /// A list, or texts separated by commas.
     List,
     /// A list of texts as one text.
     Words,
-    /// One entry of a list.
     One,
     /// A question, replaced by the id of the memory that answers it best.
     BestMatch,
@@ -67,7 +62,6 @@ pub(super) struct IdForm {
 }
 
 impl Argument {
-    /// An argument of the operation under its own name.
     pub(super) fn own(name: &str) -> Self {
         Self { name: name.to_owned(), is: Some(name.to_owned()), ..Self::default() }
     }
@@ -86,7 +80,6 @@ impl Argument {
         self.is.iter().chain(&self.also).map(String::as_str)
     }
 
-    /// Whether it stands for an argument of the operation.
     pub(super) fn has_target(&self, ours: &str) -> bool {
         self.targets().any(|known| known == ours)
     }
@@ -146,25 +139,26 @@ impl Argument {
         Value::Object(schema)
     }
 
-    /// Its value converted for the operation, with any notes about it. `others` gets the other
-    /// possible meaning of an id.
+    /// Its value converted for the operation. `call` gets notes about it, and the other possible
+    /// meaning of an id.
     pub(super) fn convert(
         &self,
         value: Value,
         known: &Map<String, Value>,
-        notes: &mut Vec<String>,
-        others: &mut Vec<(String, String)>,
-    ) -> Result<Value, Refusal> {
+        call: &mut Call,
+    ) -> Result<Value, Box<ErrorBody>> {
+        let others = &mut call.others;
         Ok(match (&self.form, value) {
             (Form::Choice(words), value) => {
-                let ours = value.as_str().and_then(|word| words.get(word));
-                let allowed = || words.keys().cloned().collect();
-                Value::from(ours.ok_or_else(|| Refusal::new(&value, allowed()))?.as_str())
+                let Some(ours) = value.as_str().and_then(|word| words.get(word)) else {
+                    return Err(refusal(&self.name, &value, words.keys().cloned().collect()));
+                };
+                Value::from(ours.as_str())
             }
-            (Form::Clamped, value) => self.clamp(value, known, notes),
+            (Form::Clamped, value) => self.clamp(value, known, call),
             (Form::Words, Value::Array(parts)) if parts.iter().all(Value::is_string) => {
                 if parts.len() > 1 {
-                    notes.push(format!(
+                    call.note(format!(
                         "`{}`: its texts were searched together; none of them is required by itself",
                         self.name
                     ));
@@ -182,7 +176,7 @@ impl Argument {
     }
 
     /// A number within the bounds of the operation's argument.
-    fn clamp(&self, value: Value, known: &Map<String, Value>, notes: &mut Vec<String>) -> Value {
+    fn clamp(&self, value: Value, known: &Map<String, Value>, call: &mut Call) -> Value {
         let schema = self.is.as_ref().and_then(|is| known.get(is));
         let bound = |key: &str| schema?.get(key)?.as_f64();
         let (Some(min), Some(max), Some(number)) =
@@ -197,14 +191,13 @@ impl Argument {
         } else {
             return value;
         };
-        notes.push(format!("`{}`: {number} is {side}; {used} was used", self.name));
+        call.note(format!("`{}`: {number} is {side}; {used} was used", self.name));
         #[expect(clippy::cast_possible_truncation, reason = "bounds are small and whole")]
         Value::from(used as i64)
     }
 }
 
 impl IdForm {
-    /// A value as the id to look up.
     fn read(&self, value: Value, others: &mut Vec<(String, String)>) -> Value {
         let (given, is_number) = match &value {
             Value::Number(number) => (number.to_string(), true),
@@ -213,8 +206,7 @@ impl IdForm {
         };
         let bare = given.strip_prefix(self.without.as_str());
         let text = bare.unwrap_or(&given);
-        let numbered = is_digits(text) || is_number;
-        let numbered = numbered.then(|| format!("{}{text}", self.number));
+        let numbered = (is_digits(text) || is_number).then(|| format!("{}{text}", self.number));
         // A string of digits may be one of our ids as it was shown.
         let (requested, other) = match (self.lettered(&given), numbered) {
             (Some(lettered), _) => (lettered, given),
@@ -240,30 +232,19 @@ fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// A value that is not allowed.
-pub(super) struct Refusal {
-    value: String,
-    allowed: Vec<String>,
-}
-
-impl Refusal {
-    pub(super) fn new(value: &Value, allowed: Vec<String>) -> Self {
-        Self { value: text::line(&value.to_string(), 120), allowed }
-    }
-
-    pub(super) fn body(self, argument: &str) -> ErrorBody {
-        let Self { value, allowed } = self;
-        let near = nearest(value.trim_matches('"'), allowed.iter().map(String::as_str), 2);
-        let example = near.first().or_else(|| allowed.first());
-        ErrorBody {
-            code: "invalid_argument".to_owned(),
-            message: format!("`{argument}` is {value}; allowed: {}", allowed.join(", ")),
-            argument: Some(argument.to_owned()),
-            value: Some(value),
-            example: example.map(|word| json!({ argument: word }).to_string()),
-            nearest: near,
-            allowed,
-            ..ErrorBody::default()
-        }
-    }
+/// The error for a value that is not allowed.
+pub(super) fn refusal(argument: &str, value: &Value, allowed: Vec<String>) -> Box<ErrorBody> {
+    let value = text::line(&value.to_string(), 120);
+    let near = nearest(value.trim_matches('"'), allowed.iter().map(String::as_str), 2);
+    let example = near.first().or_else(|| allowed.first());
+    Box::new(ErrorBody {
+        code: "invalid_argument".to_owned(),
+        message: format!("`{argument}` is {value}; allowed: {}", allowed.join(", ")),
+        argument: Some(argument.to_owned()),
+        value: Some(value),
+        example: example.map(|word| json!({ argument: word }).to_string()),
+        nearest: near,
+        allowed,
+        ..ErrorBody::default()
+    })
 }

@@ -6,7 +6,6 @@ use ack_api::text;
 use ack_service::config::tools::{ToolEntry, ToolsTable};
 
 impl Toolset {
-    /// The toolset that `[tools]` describes.
     pub fn build(table: &ToolsTable) -> Result<Self, Problem> {
         let set = match &table.surface {
             None => ToolsetPreset::Ack,
@@ -30,18 +29,14 @@ impl Toolset {
         if tools.is_empty() {
             return Err(Problem::at(["hide"], "every tool is hidden; leave one"));
         }
-        let mut taken = Vec::new();
         // A tool that is not renamed keeps its name.
-        let is_renamed = |tool: &&OfferedTool| {
-            let entry = table.entries.get(&tool.name);
-            entry.is_some_and(|entry| entry.name.is_some())
-        };
+        let is_renamed =
+            |tool: &OfferedTool| table.entries.get(&tool.name).is_some_and(|it| it.name.is_some());
         let unchanged = tools.iter().filter(|tool| !is_renamed(tool));
-        taken.extend(unchanged.map(|tool| tool.name.clone()));
+        let mut taken: Vec<String> = unchanged.map(|tool| tool.name.clone()).collect();
         for tool in &mut tools {
-            let key = tool.name.clone();
-            if let Some(entry) = table.entries.get(&key) {
-                change(tool, entry, &mut taken).map_err(|problem| problem.below_path(&[&key]))?;
+            if let Some((key, entry)) = table.entries.get_key_value(&tool.name) {
+                change(tool, entry, &mut taken).map_err(|problem| problem.below_path(&[key]))?;
             }
         }
         Ok(Self::new(set, tools))

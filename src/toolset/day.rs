@@ -1,43 +1,37 @@
 //! Days as clients write them: with a time, an offset, other separators, or as a number.
 
-use std::borrow::Cow;
-
 use jiff::civil::{Date, DateTime};
 use jiff::{Timestamp, fmt::rfc2822};
 use serde_json::Value;
 
 use ack_api::time;
 
-/// The day of a text: borrowed if it is a day already. With a time and an offset, the day in UTC;
-/// without an offset, the day as written.
-pub(super) fn day(text: &str) -> Option<Cow<'_, str>> {
+/// The day of a text in another form: with a time and an offset, the day in UTC; without an offset,
+/// the day as written. `None` if it is a day already, or no day.
+pub(super) fn day(text: &str) -> Option<String> {
     if time::day_bound(text, false).is_some() {
-        return Some(Cow::Borrowed(text));
+        return None;
     }
-    let of_instant = |instant: Timestamp| Some(Cow::Owned(time::to_date(instant)));
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
         // Eight digits are a day.
         return match text.len() {
-            8 => Some(Cow::Owned(text.parse::<Date>().ok()?.to_string())),
-            _ => instant(&Value::from(text.parse::<i64>().ok()?)).map(Cow::Owned),
+            8 => Some(text.parse::<Date>().ok()?.to_string()),
+            _ => instant(&Value::from(text.parse::<i64>().ok()?)),
         };
     }
-    if let Ok(instant) = text.parse::<Timestamp>() {
-        return of_instant(instant);
-    }
-    if let Ok(instant) = rfc2822::parse(text) {
-        return of_instant(instant.timestamp());
+    let mail = || rfc2822::parse(text).map(|at| at.timestamp());
+    if let Ok(instant) = text.parse::<Timestamp>().or_else(|_| mail()) {
+        return Some(time::to_date(instant));
     }
     if let Ok(at) = text.parse::<DateTime>() {
-        return Some(Cow::Owned(at.date().to_string()));
+        return Some(at.date().to_string());
     }
     let parts: Vec<&str> = text.split(['-', '/', '.']).collect();
     let [year, month, day] = parts.as_slice() else {
         return None;
     };
     let year = year.parse().ok().filter(|_| year.len() == 4)?;
-    let date = Date::new(year, month.parse().ok()?, day.parse().ok()?);
-    date.ok().map(|date| Cow::Owned(date.to_string()))
+    Some(Date::new(year, month.parse().ok()?, day.parse().ok()?).ok()?.to_string())
 }
 
 /// The day of seconds or milliseconds since 1970. `None` for a number that may be something else.

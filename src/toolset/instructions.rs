@@ -12,11 +12,8 @@ use ack_service::service_state::{ReviewState, ServiceState};
 
 /// Maximum bytes before the last sentences.
 const MAX_LIST_BYTES: usize = 1_500;
-/// Maximum characters of a scope's name in the first line.
 const MAX_NAME_CHARS: usize = 30;
-/// Maximum characters of a tool's description in the list.
 const MAX_DESCRIPTION_CHARS: usize = 110;
-/// How to use the search tool.
 const SEARCH_TEXT: &str = "\
     Decisions, bug fixes, gotchas and how-tos. Give the error message, identifier or question as \
     it is: words and meaning are searched, best first; often another project has met it.";
@@ -24,7 +21,6 @@ const SEARCH_TEXT: &str = "\
 const NO_MEMORIES_TEXT: &str = "\
     No memories are set up on this machine yet, so every search finds nothing. Only the user can set \
     them up. Read-only.";
-/// What the four tools do.
 const TOOLS_TEXT: &str = " like finds what is near a memory. get_memory shows one in full \
     (include: timeline, related, links, history). get_context gives what matters for this project \
     when a session starts. list_scopes shows what there is.";

@@ -1,5 +1,6 @@
 //! How an agent reads a hint: with the names of the tools and arguments that it has.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -13,7 +14,6 @@ use ack_api::{Given, Reader};
 #[derive(Debug, Clone)]
 pub struct AgentReader {
     pub toolset: Arc<Toolset>,
-    /// What it reads the answer of.
     pub place: Place,
     /// The command line of this program for what comes after its name.
     pub command: fn(&str) -> String,
@@ -24,7 +24,6 @@ pub struct AgentReader {
 pub enum Place {
     /// A call of the tool with this name, with its arguments as pairs of our name and the agent's.
     Call(String, Vec<(String, String)>),
-    /// A prompt with these arguments, under our names.
     Prompt(&'static [&'static str]),
     /// A resource, which has no arguments.
     Resource,
@@ -62,18 +61,11 @@ impl Reader for AgentReader {
     }
 
     fn argument(&self, given: &Given) -> Option<String> {
-        match self.offered(given.argument)? {
-            Offered::Renamed(argument) => public(argument, given),
-            Offered::Own => Some(argument_text(given.argument, given.value.as_ref())),
-        }
+        public(&*self.offered(given.argument)?, given)
     }
 
     fn argument_name(&self, name: &str) -> Option<String> {
-        let name = match self.offered(name)? {
-            Offered::Renamed(argument) => &argument.name,
-            Offered::Own => name,
-        };
-        Some(argument_text(name, None))
+        Some(argument_text(&self.offered(name)?.name, None))
     }
 
     fn next_page(&self) -> Option<String> {
@@ -87,22 +79,16 @@ impl Reader for AgentReader {
 }
 
 /// An argument that an agent can pass.
-enum Offered<'a> {
-    /// It is one of a tool.
-    Renamed(&'a Argument),
-    /// It has our name.
-    Own,
-}
 
 impl AgentReader {
     /// The argument that an agent passes here for one of our own.
-    fn offered(&self, ours: &str) -> Option<Offered<'_>> {
+    fn offered(&self, ours: &str) -> Option<Cow<'_, Argument>> {
         match &self.place {
             Place::Call(name, names) => {
                 let tool = self.toolset.find(name)?;
-                tool.argument_for(ours, names).map(Offered::Renamed)
+                tool.argument_for(ours, names).map(Cow::Borrowed)
             }
-            Place::Prompt(names) => names.contains(&ours).then_some(Offered::Own),
+            Place::Prompt(names) => names.contains(&ours).then(|| Cow::Owned(Argument::own(ours))),
             Place::Resource => None,
         }
     }
@@ -118,4 +104,41 @@ fn public(argument: &Argument, given: &Given) -> Option<String> {
         (_, value) => value.clone(),
     };
     Some(argument_text(&argument.name, value.as_ref()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ack_api::Hint;
+    use ack_api::hint::render;
+    use ack_api::shell::flag;
+
+    #[test]
+    fn a_resource_takes_no_arguments_and_a_prompt_takes_its_own() {
+        let mut agent = AgentReader {
+            toolset: Arc::new(Toolset::default()),
+            place: Place::Resource,
+            command: |command| format!("ack-memory --root /r {command}"),
+        };
+        let hints =
+            [Hint::pass([Given::value("status", "all")], "to see it"), Hint::omit("scope", "")];
+        assert_eq!(render(&hints, &agent), None);
+        agent.place = Place::Prompt(&["query", "scope"]);
+        assert_eq!(render(&hints, &agent).as_deref(), Some("leave `scope` out"));
+    }
+
+    #[test]
+    fn every_argument_of_the_tools_has_a_flag() {
+        for schema in [
+            schemars::schema_for!(ack_api::QueryRequest),
+            schemars::schema_for!(ack_api::GetRequest),
+            schemars::schema_for!(ack_api::ListScopesRequest),
+            schemars::schema_for!(ack_api::ContextRequest),
+        ] {
+            let schema = schema.to_value();
+            for argument in schema["properties"].as_object().unwrap().keys() {
+                assert!(flag(argument).is_some(), "{argument}");
+            }
+        }
+    }
 }

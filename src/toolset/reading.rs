@@ -5,16 +5,12 @@
 //! refused with a corrected example: here if the types cannot tell, else by
 //! [`ack_service::arguments`], which is strict. All sets of tools are read alike.
 
-use std::borrow::Cow;
-
 use serde_json::{Map, Value, json};
 
-use super::OfferedTool;
-use super::ToolSchemas as _;
 use super::argument::{Argument, Form};
 use super::day::{day, instant};
-use ack_api::text;
-use ack_api::{ALIASES, COMMA_SEPARATED, DAYS, FREE_TEXTS, Note, NoteKind};
+use super::{OfferedTool, schema};
+use ack_api::{ALIASES, COMMA_SEPARATED, DAYS, FREE_TEXTS, Note, NoteKind, text};
 use ack_service::Error;
 
 /// The names of the object that arguments may be nested in, once too deep.
@@ -45,7 +41,6 @@ enum Expected<'a> {
         /// Whether a number is a value of its own.
         or_number: bool,
     },
-    /// Words to search for.
     Text,
     List(ListOf<'a>),
     Any,
@@ -60,15 +55,9 @@ struct ListOf<'a> {
     or_number: bool,
 }
 
-enum Reading {
-    /// As it is. The strict check refuses it if it does not fit.
-    Same,
-    As(Value),
-    /// As if the argument were not given.
-    NotGiven,
-    /// It has two meanings. This one can be passed clearly.
-    Unclear(Value),
-}
+/// What a value means; `None` as if the argument were not given. The error is one of two meanings,
+/// as it can be passed clearly. What does not fit stays as it is, and the strict check refuses it.
+type Reading = Result<Option<Value>, Value>;
 
 impl OfferedTool {
     /// Reads arguments as their types say, under the names that they have here. The note says how
@@ -82,7 +71,7 @@ impl OfferedTool {
     ) -> Result<(Map<String, Value>, Option<Note>), Error> {
         let mut told = Vec::new();
         let values = self.unwrapped(values, &mut told);
-        let known = self.operation.properties();
+        let known = schema::properties(self.operation);
         let mut read = Map::new();
         for (given, value) in values {
             let Some(argument) = self.named(&given) else {
@@ -93,37 +82,37 @@ impl OfferedTool {
             let name = &argument.name;
             let expected = argument.expected(known);
             let reading = expected.read(&value);
-            let is_empty = matches!(reading, Reading::NotGiven);
+            let is_empty = reading == Ok(None);
             if is_empty && argument.required && !value.is_null() {
                 read.insert(name.clone(), value);
                 continue;
             }
-            if !is_empty && given != *name && !is_alias(&given) {
+            let is_alias = ALIASES.iter().any(|(alias, _)| *alias == given);
+            if !is_empty && given != *name && !is_alias {
                 told.push(format!("`{}` as `{name}`", text::line(&given, 100)));
             }
-            let quoted = || text::line(&value.to_string(), MAX_QUOTED_CHARS);
+            let quoted = |value: &Value| text::line(&value.to_string(), MAX_QUOTED_CHARS);
             let value = match reading {
-                Reading::Same => value,
-                Reading::As(read) => {
+                Ok(Some(meant)) => {
                     // JSON Schema counts 5.0 as an integer.
-                    let is_same_number = value.is_number() && read.is_number();
-                    let is_usual = is_same_number || without_empty(&value) == read;
+                    let is_same_number = value.is_number() && meant.is_number();
+                    let is_usual =
+                        value == meant || is_same_number || without_empty(&value) == meant;
                     if !is_usual && !argument.is_converted() {
-                        let shown = text::line(&read.to_string(), MAX_QUOTED_CHARS);
-                        told.push(format!("`{name}` {} as {shown}", quoted()));
+                        told.push(format!("`{name}` {} as {}", quoted(&value), quoted(&meant)));
                     }
-                    read
+                    meant
                 }
-                Reading::NotGiven => {
+                Ok(None) => {
                     if !expected.is_usual_nothing(&value) {
-                        told.push(format!("`{name}` {} as not given", quoted()));
+                        told.push(format!("`{name}` {} as not given", quoted(&value)));
                     }
                     continue;
                 }
-                Reading::Unclear(example) => {
+                Err(example) => {
                     return Err(Error::InvalidArgument {
                         argument: name.clone(),
-                        value: quoted(),
+                        value: quoted(&value),
                         allowed: "a list of strings".to_owned(),
                         nearest: Vec::new(),
                         example: Some(json!({ name: example }).to_string()),
@@ -149,32 +138,25 @@ impl OfferedTool {
     }
 
     /// The arguments themselves, if they are nested in an object once too deep.
-    fn unwrapped(
-        &self,
-        mut values: Map<String, Value>,
-        told: &mut Vec<String>,
-    ) -> Map<String, Value> {
+    fn unwrapped(&self, values: Map<String, Value>, told: &mut Vec<String>) -> Map<String, Value> {
         let is_wrapper = |name: &str| WRAPPERS.contains(&name) && self.named(name).is_none();
-        let Some(wrapper) = values.keys().find(|name| is_wrapper(name)).cloned() else {
+        let Some((wrapper, value)) = values.iter().find(|(name, _)| is_wrapper(name)) else {
             return values;
         };
         let names_this_tool = |(name, value): (&String, &Value)| {
-            *name == wrapper || TOOL_NAMES.contains(&name.as_str()) && *value == json!(self.name)
+            name == wrapper || TOOL_NAMES.contains(&name.as_str()) && *value == json!(self.name)
         };
-        if !values.iter().all(names_this_tool) {
-            return values;
-        }
-        let inner = values.get(&wrapper).and_then(|value| match value {
-            Value::Object(inner) => Some(inner.clone()),
+        let inner = match value {
+            _ if !values.iter().all(names_this_tool) => return values,
+            Value::Object(inner) => inner.clone(),
             Value::String(inner) if inner.len() <= MAX_WRITTEN_BYTES => {
-                serde_json::from_str(inner).ok()
+                match serde_json::from_str(inner) {
+                    Ok(inner) => inner,
+                    Err(_) => return values,
+                }
             }
-            _ => None,
-        });
-        let Some(inner) = inner else {
-            return values;
+            _ => return values,
         };
-        values.clear();
         told.push(format!("the object in `{wrapper}` as the arguments"));
         inner
     }
@@ -182,7 +164,7 @@ impl OfferedTool {
     /// The argument that a name means: spelled like one except for case and separators, or by an
     /// alias.
     fn named(&self, given: &str) -> Option<&Argument> {
-        let arguments = self.arguments.iter();
+        let mut arguments = self.arguments.iter();
         if let Some(exact) = arguments.clone().find(|argument| argument.name == given) {
             return Some(exact);
         }
@@ -193,7 +175,7 @@ impl OfferedTool {
             folded_name(&argument.name) == folded
                 || is_own && alias.is_some_and(|(_, name)| argument.name == *name)
         };
-        arguments.clone().find(is_meant).filter(|_| !folded.is_empty())
+        arguments.find(is_meant).filter(|_| !folded.is_empty())
     }
 
     /// The argument that takes several of what `argument` takes one of (`ids` of `id`), if the
@@ -207,16 +189,14 @@ impl OfferedTool {
             _ => false,
         };
         let several = format!("{}s", argument.name);
-        let known = self.operation.properties();
-        let mut arguments = self.arguments.iter().filter(|_| is_list);
-        arguments.find(|other| {
+        let known = schema::properties(self.operation);
+        self.arguments.iter().filter(|_| is_list).find(|other| {
             other.name == several && matches!(other.expected(known), Expected::List(_))
         })
     }
 }
 
 impl Argument {
-    /// What it takes.
     fn expected<'a>(&'a self, known: &'a Map<String, Value>) -> Expected<'a> {
         let Some(schema) = self.is.as_ref().and_then(|is| known.get(is)) else {
             return match &self.form {
@@ -266,55 +246,47 @@ impl Expected<'_> {
     }
 
     fn read(&self, value: &Value) -> Reading {
+        let same = || Ok(Some(value.clone()));
         match (self, value) {
-            (_, Value::Null) => Reading::NotGiven,
-            (_, Value::String(text)) if text.trim().is_empty() => Reading::NotGiven,
-            (_, Value::Array(entries)) if entries.is_empty() => Reading::NotGiven,
-            (_, Value::Object(members)) if members.is_empty() => Reading::NotGiven,
+            (_, Value::Null) => Ok(None),
+            (_, Value::String(text)) if text.trim().is_empty() => Ok(None),
+            (_, Value::Array(entries)) if entries.is_empty() => Ok(None),
+            (_, Value::Object(members)) if members.is_empty() => Ok(None),
             (Self::List(list), value) => list.read(value),
-            (Self::Any, _) => Reading::Same,
-            (Self::Text, Value::Array(entries)) if entries.len() > 1 => Reading::Same,
+            (Self::Any, _) => same(),
+            (Self::Text, Value::Array(entries)) if entries.len() > 1 => same(),
             (Self::Name { by_commas: true, .. }, Value::Array(entries)) if entries.len() > 1 => {
                 let texts: Option<Vec<&str>> = entries.iter().map(Value::as_str).collect();
-                texts.map_or(Reading::Same, |texts| Reading::As(texts.join(",").into()))
+                texts.map_or_else(same, |texts| Ok(Some(texts.join(",").into())))
             }
             (_, Value::Array(entries)) => match entries.as_slice() {
-                [one] if !one.is_array() => self.read_inside(one),
-                _ => Reading::Same,
+                [one] if !one.is_array() => self.read(one),
+                _ => same(),
             },
             (Self::Word(words), Value::String(text)) => match word(words, text) {
-                Some(known) if known == text => Reading::Same,
-                Some(known) => Reading::As(known.into()),
+                Some(known) => Ok(Some(known.into())),
                 None => self.read_text(text),
             },
-            (Self::Text, Value::String(_)) => Reading::Same,
+            (Self::Text, Value::String(_)) => same(),
             (_, Value::String(text)) => self.read_text(text),
             (Self::Integer { zero_is_default }, Value::Number(number)) => {
                 match number.as_i64().or_else(|| whole(value.as_f64()?)) {
-                    Some(0) if *zero_is_default => Reading::NotGiven,
-                    Some(whole) if number.is_f64() => Reading::As(whole.into()),
-                    _ => Reading::Same,
+                    Some(0) if *zero_is_default => Ok(None),
+                    Some(whole) if number.is_f64() => Ok(Some(whole.into())),
+                    _ => same(),
                 }
             }
             (Self::Boolean, Value::Number(number)) => match number.as_i64() {
-                Some(0) => Reading::As(false.into()),
-                Some(1) => Reading::As(true.into()),
-                _ => Reading::Same,
+                Some(flag @ 0..=1) => Ok(Some((flag == 1).into())),
+                _ => same(),
             },
             (Self::Day, Value::Number(_)) => {
-                instant(value).map_or(Reading::Same, |day| Reading::As(day.into()))
+                instant(value).map_or_else(same, |day| Ok(Some(day.into())))
             }
             (Self::Name { or_number: false, .. } | Self::Text, Value::Number(number)) => {
-                Reading::As(number.to_string().into())
+                Ok(Some(number.to_string().into()))
             }
-            _ => Reading::Same,
-        }
-    }
-
-    fn read_inside(&self, value: &Value) -> Reading {
-        match self.read(value) {
-            Reading::Same => Reading::As(value.clone()),
-            other => other,
+            _ => same(),
         }
     }
 
@@ -322,32 +294,24 @@ impl Expected<'_> {
     fn read_text(&self, text: &str) -> Reading {
         let trimmed = text.trim();
         if is_nothing(trimmed) {
-            return Reading::NotGiven;
+            return Ok(None);
         }
-        if let Some(value) = written_value(trimmed) {
-            return match (self, &value) {
-                // Several names in one text are refused as they were written.
-                (_, Value::Array(entries)) if entries.len() != 1 => Reading::Same,
-                _ => self.read_inside(&value),
-            };
-        }
-        let read = match self {
-            Self::Integer { .. } | Self::Number => number(trimmed),
-            Self::Boolean => boolean(trimmed).map(Value::from),
-            Self::Day => {
-                return day(trimmed).map_or(Reading::Same, |day| match day {
-                    Cow::Borrowed(_) => Reading::Same,
-                    Cow::Owned(day) => Reading::As(day.into()),
-                });
-            }
-            _ => None,
+        let read = match (written_value(trimmed), self) {
+            // Several names in one text are refused as they were written.
+            (Some(Value::Array(entries)), _) if entries.len() != 1 => None,
+            (Some(value), _) => Some(value),
+            (None, Self::Integer { .. } | Self::Number) => number(trimmed),
+            (None, Self::Boolean) => boolean(trimmed).map(Value::from),
+            (None, Self::Day) => day(trimmed).map(Value::from),
+            (None, _) => None,
         };
-        read.map_or(Reading::Same, |read| self.read_inside(&read))
+        read.map_or_else(|| Ok(Some(text.into())), |read| self.read(&read))
     }
 }
 
 impl ListOf<'_> {
     fn read(&self, value: &Value) -> Reading {
+        let same = || Ok(Some(value.clone()));
         match value {
             Value::Array(entries) => match entries.as_slice() {
                 [Value::Array(inner)] => self.entries(inner),
@@ -362,13 +326,12 @@ impl ListOf<'_> {
             Value::Object(members) => {
                 // A list as PHP and form encoders write it.
                 let is_numbered = |(place, name): (usize, &String)| *name == place.to_string();
-                if members.keys().enumerate().all(is_numbered) {
-                    self.entries(&members.values().cloned().collect::<Vec<_>>())
-                } else {
-                    Reading::Same
+                if !members.keys().enumerate().all(is_numbered) {
+                    return same();
                 }
+                self.entries(&members.values().cloned().collect::<Vec<_>>())
             }
-            Value::Bool(_) | Value::Null => Reading::Same,
+            Value::Bool(_) | Value::Null => same(),
         }
     }
 
@@ -383,12 +346,12 @@ impl ListOf<'_> {
         let several: Vec<Value> = parts.iter().map(|part| Value::from(*part)).collect();
         if !self.words.is_empty() {
             if is_nothing(text) && word(&self.words, text).is_none() {
-                return Reading::NotGiven;
+                return Ok(None);
             }
             return self.entries(&several);
         }
         if is_nothing(text) {
-            return Reading::Unclear(json!([text]));
+            return Err(json!([text]));
         }
         // `{a,b}` is part of a glob.
         let is_glob = text.contains(['{', '}']);
@@ -398,7 +361,7 @@ impl ListOf<'_> {
         // Prose with a comma may be one entry.
         let is_prose = parts.iter().any(|part| part.contains(char::is_whitespace));
         if is_prose && !self.by_commas {
-            return Reading::Unclear(several.into());
+            return Err(several.into());
         }
         self.entries(&several)
     }
@@ -418,7 +381,7 @@ impl ListOf<'_> {
                 other => other.clone(),
             });
         }
-        if read.is_empty() { Reading::NotGiven } else { Reading::As(read.into()) }
+        Ok((!read.is_empty()).then(|| read.into()))
     }
 }
 
@@ -449,10 +412,6 @@ fn word<'a>(words: &[&'a str], text: &str) -> Option<&'a str> {
 fn folded_name(name: &str) -> String {
     let letters = name.chars().filter(|c| c.is_alphanumeric());
     letters.flat_map(char::to_lowercase).collect()
-}
-
-fn is_alias(given: &str) -> bool {
-    ALIASES.iter().any(|(alias, _)| *alias == given)
 }
 
 fn is_nothing(text: &str) -> bool {
@@ -492,7 +451,6 @@ fn boolean(text: &str) -> Option<bool> {
     }
 }
 
-/// A whole number below 2^53.
 fn whole(number: f64) -> Option<i64> {
     #[expect(clippy::cast_possible_truncation, reason = "a whole number below 2^53")]
     let whole = number as i64;

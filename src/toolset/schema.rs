@@ -1,74 +1,100 @@
-//! Compact versions of the generated tool schemas, for listing.
+//! The schemas of the four tools for listing: the generated ones without parts that cost tokens and
+//! add nothing (nulls, references, formats). The complete ones are in `schemas/`.
+
+use std::sync::OnceLock;
 
 use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
 
-/// The schema of a tool's arguments for listing: the generated one without parts that cost tokens
-/// and add nothing (nulls, references, formats). It never has a root-level `anyOf`, which hosts
-/// reject.
-pub fn input_schema<Q: JsonSchema>() -> Map<String, Value> {
-    let schema = inline_schema::<Q>();
-    let mut properties = Map::new();
-    for (name, property) in
-        schema.get("properties").and_then(Value::as_object).into_iter().flatten()
-    {
-        properties.insert(name.clone(), compact_property(property));
+use super::Tool;
+use ack_api::{
+    ContextRequest, ContextResponse, GetRequest, GetResponse, ListScopesRequest,
+    ListScopesResponse, QueryRequest, QueryResponse,
+};
+
+/// The result fields that a listed schema names: those of a concise result.
+const RESULT_FIELDS: [&str; 8] =
+    ["id", "title", "facts", "concepts", "project", "scope", "status", "type"];
+
+/// The arguments of a tool. Built once, because every call reads them.
+pub(super) fn properties(tool: Tool) -> &'static Map<String, Value> {
+    static KNOWN: [OnceLock<Map<String, Value>>; 4] = [const { OnceLock::new() }; 4];
+    let [context, get, scopes, query] = &KNOWN;
+    match tool {
+        Tool::GetContext => context.get_or_init(compact_properties::<ContextRequest>),
+        Tool::GetMemory => get.get_or_init(compact_properties::<GetRequest>),
+        Tool::ListScopes => scopes.get_or_init(compact_properties::<ListScopesRequest>),
+        Tool::QueryMemories => query.get_or_init(compact_properties::<QueryRequest>),
     }
-    let mut root = Map::new();
-    root.insert("type".to_owned(), json!("object"));
-    root.insert("properties".to_owned(), Value::Object(properties));
-    root.insert("additionalProperties".to_owned(), json!(false));
+}
+
+/// The schema of a tool's answer: the lists and numbers that are always present. Only Codex shows
+/// it to its model, so `with_results` adds the fields of a result.
+pub fn output(tool: Tool, with_results: bool) -> Map<String, Value> {
+    let schema = match tool {
+        Tool::GetContext => inline_schema::<ContextResponse>(),
+        Tool::GetMemory => inline_schema::<GetResponse>(),
+        Tool::ListScopes => inline_schema::<ListScopesResponse>(),
+        Tool::QueryMemories => inline_schema::<QueryResponse>(),
+    };
+    let mut properties = Map::new();
+    for name in entries(&schema, "required").filter_map(Value::as_str) {
+        let property = schema.pointer(&format!("/properties/{name}")).unwrap_or(&Value::Null);
+        let Some(kind) = property.get("type").filter(|kind| **kind != json!("object")) else {
+            continue;
+        };
+        let mut listed = json!({ "type": kind });
+        if with_results && name == "results" {
+            listed["items"] = json!({ "type": "object", "properties": result_fields(property) });
+        }
+        properties.insert(name.to_owned(), listed);
+    }
+    let mut root = Map::from_iter([("type".to_owned(), json!("object"))]);
+    if !properties.is_empty() {
+        root.insert("properties".to_owned(), properties.into());
+    }
     root
 }
 
-fn compact_property(property: &Value) -> Value {
-    let mut small = Map::new();
-    let options: Vec<&Value> = property
-        .get("anyOf")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter(|option| option.get("type") != Some(&json!("null")))
-        .collect();
-    let words = |schema: &Value| -> Vec<Value> {
-        let listed = schema
-            .get("oneOf")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(|option| option.get("const").cloned());
-        let plain = schema
-            .get("enum")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter(|word| !word.is_null())
-            .cloned();
-        listed.chain(plain).collect()
+fn result_fields(results: &Value) -> Map<String, Value> {
+    let field = |name: &str| {
+        let property = results.pointer(&format!("/items/properties/{name}"));
+        let compact = compact_property(property.unwrap_or(&Value::Null));
+        (name.to_owned(), json!({ "type": compact.get("type") }))
     };
+    RESULT_FIELDS.into_iter().map(field).collect()
+}
+
+fn compact_properties<Q: JsonSchema>() -> Map<String, Value> {
+    let schema = inline_schema::<Q>();
+    let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+    properties.map(|(name, property)| (name.clone(), compact_property(property).into())).collect()
+}
+
+fn compact_property(property: &Value) -> Map<String, Value> {
+    let mut small = Map::new();
+    let options = entries(property, "anyOf");
+    let options = options.filter(|option| option.get("type") != Some(&json!("null")));
     for schema in std::iter::once(property).chain(options) {
-        let found = words(schema);
-        if !found.is_empty() {
-            small.insert("enum".to_owned(), Value::Array(found));
+        let listed = entries(schema, "oneOf").filter_map(|option| option.get("const"));
+        let plain = entries(schema, "enum").filter(|word| !word.is_null());
+        let words: Vec<&Value> = listed.chain(plain).collect();
+        if !words.is_empty() {
+            small.insert("enum".to_owned(), json!(words));
         }
         for key in ["type", "items", "minimum", "maximum", "maxItems"] {
-            let Some(value) = schema.get(key) else {
-                continue;
-            };
-            let value = match value {
-                Value::Array(types) => types
-                    .iter()
-                    .find(|kind| **kind != json!("null"))
-                    .cloned()
-                    .unwrap_or(Value::Null),
-                Value::Object(_) => {
-                    let mut item = compact_property(value);
-                    if let Some(item) = item.as_object_mut() {
-                        item.remove("description");
-                    }
-                    item
+            let value = match schema.get(key) {
+                None => continue,
+                Some(Value::Array(types)) => {
+                    let kind = types.iter().find(|kind| **kind != json!("null"));
+                    kind.cloned().unwrap_or_default()
                 }
-                other => other.clone(),
+                Some(item @ Value::Object(_)) => {
+                    let mut item = compact_property(item);
+                    item.remove("description");
+                    item.into()
+                }
+                Some(other) => other.clone(),
             };
             small.insert(key.to_owned(), value);
         }
@@ -79,54 +105,11 @@ fn compact_property(property: &Value) -> Value {
     if let Some(description) = property.get("description") {
         small.insert("description".to_owned(), description.clone());
     }
-    Value::Object(small)
+    small
 }
 
-/// The schema of a tool's answer for listing: the lists and numbers that are always present. The
-/// complete schemas are in `schemas/`.
-pub fn output_schema<A: JsonSchema>() -> Map<String, Value> {
-    let schema = inline_schema::<A>();
-    let required = schema.get("required").and_then(Value::as_array);
-    let mut properties = Map::new();
-    for name in required.into_iter().flatten().filter_map(Value::as_str) {
-        let kind = schema.pointer(&format!("/properties/{name}/type"));
-        if let Some(kind) = kind.filter(|kind| **kind != json!("object")) {
-            properties.insert(name.to_owned(), json!({ "type": kind }));
-        }
-    }
-    let mut root = Map::new();
-    root.insert("type".to_owned(), json!("object"));
-    if !properties.is_empty() {
-        root.insert("properties".to_owned(), Value::Object(properties));
-    }
-    root
-}
-
-/// A listed schema in which the list `name` also has fields of its entries, with their types, which
-/// is what a model needs. Only Codex shows them to its model.
-pub fn with_fields<A: JsonSchema>(
-    mut schema: Map<String, Value>,
-    name: &str,
-    fields: &[&str],
-) -> Map<String, Value> {
-    let whole = inline_schema::<A>();
-    let entries = whole.pointer(&format!("/properties/{name}/items/properties"));
-    let fields = fields.iter().map(|field| {
-        let property = entries.and_then(|entries| entries.get(field));
-        let mut kind = property.map(compact_property).unwrap_or_default();
-        if let Some(kind) = kind.as_object_mut() {
-            kind.retain(|key, _| key == "type");
-        }
-        ((*field).to_owned(), kind)
-    });
-    let fields: Map<String, Value> = fields.collect();
-    let list = schema
-        .get_mut("properties")
-        .and_then(|properties| properties.get_mut(name)?.as_object_mut());
-    if let Some(list) = list {
-        list.insert("items".to_owned(), json!({ "type": "object", "properties": fields }));
-    }
-    schema
+fn entries<'a>(schema: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
+    schema.get(key).and_then(Value::as_array).into_iter().flatten()
 }
 
 fn inline_schema<T: JsonSchema>() -> Value {

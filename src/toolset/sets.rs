@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::argument::Argument;
-use super::{OfferedTool, Tool, ToolSchemas as _, ToolsetPreset};
+use super::{OfferedTool, Tool, ToolsetPreset, schema};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -42,25 +42,48 @@ impl ToolsetPreset {
     }
 }
 
-/// One of the four, unchanged.
 fn built_in(operation: Tool) -> OfferedTool {
-    let arguments = operation.properties().keys();
-    OfferedTool::new(
-        operation.name(),
+    let description = match operation {
+        Tool::GetContext => {
+            "What matters for a project when a session starts: its memories, recent sessions, learnings of other projects."
+        }
+        Tool::GetMemory => "Memories in full by id, with their session.",
+        Tool::ListScopes => {
+            "The memory scopes: what they hold, what waits for review, health; which one is current and why."
+        }
+        Tool::QueryMemories => {
+            "Search learnings of past sessions in all projects by words, error message or identifier; or list the newest."
+        }
+    };
+    OfferedTool {
+        name: operation.name().to_owned(),
+        description: description.to_owned(),
         operation,
-        operation.description(),
-        arguments.map(|name| Argument::own(name)).collect(),
-    )
+        arguments: schema::properties(operation).keys().map(|name| Argument::own(name)).collect(),
+        preset: Map::new(),
+    }
 }
 
 fn tool((name, row): (String, ToolRow)) -> Option<OfferedTool> {
-    let operation = Tool::ALL.into_iter().find(|tool| tool.name() == row.calls)?;
+    let operation = Tool::from_name(&row.calls)?;
     let arguments = row.arguments.into_iter().map(|(name, row)| match row {
         ArgumentRow::Name(is) => Argument { is: Some(is), name, ..Argument::default() },
         ArgumentRow::Table(argument) => Argument { name, ..argument },
     });
-    let tool = OfferedTool::new(&name, operation, &row.description, arguments.collect());
-    Some(OfferedTool { preset: row.preset, ..tool })
+    let mut arguments: Vec<Argument> = arguments.collect();
+    // In the order of the operation's own; those without effect come last.
+    let known = schema::properties(operation);
+    arguments.sort_by_key(|argument| {
+        let is = argument.is.as_ref();
+        is.and_then(|is| known.keys().position(|name| name == is)).unwrap_or(usize::MAX)
+    });
+    Some(OfferedTool {
+        name,
+        description: row.description,
+        operation,
+        arguments,
+        preset: row.preset,
+    })
 }
 
 #[cfg(test)]
@@ -73,7 +96,8 @@ mod tests {
         for set in ToolsetPreset::names().map(|name| name.parse::<ToolsetPreset>().unwrap()) {
             assert!(set.tools().len() > 1, "{}", set.name());
             for tool in set.tools() {
-                let known = tool.operation.properties();
+                assert_eq!(tool.is_plain(), set == ToolsetPreset::Ack, "{}", tool.name);
+                let known = schema::properties(tool.operation);
                 let presets = tool.preset.keys().map(String::as_str);
                 let targets = tool.arguments.iter().flat_map(Argument::targets);
                 for name in presets.chain(targets) {

@@ -11,7 +11,6 @@ const NO_FILE_MARK: &str = "there was no file";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Backup {
-    /// Nothing: `connect` did not run.
     Nothing,
     /// There was no file, and this many of the folders above it were missing.
     NoFile {
@@ -21,7 +20,6 @@ pub enum Backup {
 }
 
 impl Backup {
-    /// Reads the backup of a file.
     pub fn of(path: &Path) -> Result<Self, ConnectError> {
         let kept = backup_path(path);
         // This program writes no link there, and one may lead anywhere.

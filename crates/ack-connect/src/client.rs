@@ -20,7 +20,6 @@ impl Client {
         self.into_str()
     }
 
-    /// Whether it runs in a terminal, with the PATH of a shell.
     pub fn runs_in_a_terminal(self) -> bool {
         self.row().runs_in_a_terminal
     }
@@ -32,20 +31,18 @@ impl Client {
     pub fn has_settings_folder(self, places: &ClientPlaces) -> bool {
         let row = self.row();
         let server = places.path(&row.server);
-        let folder = match &row.folder {
-            Some(folder) => Some(places.path(folder)),
-            None => server.parent().map(Path::to_owned),
-        };
         // Claude Code's file may be there before its folder.
-        server.is_file() || folder.is_some_and(|folder| folder.is_dir())
+        server.is_file()
+            || match &row.folder {
+                Some(folder) => places.path(folder).is_dir(),
+                None => server.parent().is_some_and(Path::is_dir),
+            }
     }
 
-    /// Its own command that registers the server, if it has one.
     pub fn own_command(self, launch: &Launch) -> Option<String> {
         let own = self.row().own_command.as_ref()?;
         let (binary, arguments) = launch.for_client(self).server();
-        let words = [binary].into_iter().chain(arguments);
-        let words: Vec<String> = words.map(|word| quoted(&word)).collect();
+        let words: Vec<String> = [binary].iter().chain(&arguments).map(|it| quoted(it)).collect();
         Some(format!("{own} {NAME} -- {}", words.join(" ")))
     }
 
@@ -60,7 +57,6 @@ impl Client {
         row.next_step.as_deref().filter(|_| hooks || row.events.is_empty())
     }
 
-    /// What the permission means to this client, if it has one.
     pub fn permission(self) -> Option<&'static str> {
         self.row().permission.as_deref()
     }
@@ -75,14 +71,10 @@ impl Client {
     ) -> Option<Vec<ClientFile>> {
         let (server, settings) = self.paths(places)?;
         let launch = &launch.for_client(self);
-        let stays = vec![places.home.clone(), places.settings.clone()];
-        let mut files = vec![ClientFile {
-            path: server,
-            format: self.row().format,
-            parts: vec![self.server(launch, &extras.allowed)],
-            kept_folders: stays.clone(),
-        }];
-        let mut parts = self.words(&extras.allowed);
+        let server_part = self.server(launch, &extras.allowed);
+        let server = ClientFile::new(server, self.row().format, vec![server_part], places);
+        let mut files = vec![server];
+        let mut parts: Vec<Part> = self.words(&extras.allowed).into_iter().collect();
         if self == Self::ClaudeCode {
             let rule = |root: &PathBuf| ours::write_rule(root, &places.home);
             parts.push(Part::Rule {
@@ -102,17 +94,11 @@ impl Client {
         };
         match files.first_mut().filter(|file| file.path == path) {
             Some(file) => file.parts.extend(parts),
-            None => files.push(ClientFile {
-                path,
-                format: FileFormat::Json,
-                parts,
-                kept_folders: stays,
-            }),
+            None => files.push(ClientFile::new(path, FileFormat::Json, parts, places)),
         }
         Some(files)
     }
 
-    /// The file that calls its hooks, if it has one.
     pub fn hook_file(self, places: &ClientPlaces) -> Option<PathBuf> {
         self.paths(places)?.1
     }
@@ -161,31 +147,26 @@ impl Client {
         Part::Member { path: vec![key], name: NAME, value }
     }
 
-    /// The permissions that let Claude Code call the tools.
-    fn words(self, allowed: &Allowed) -> Vec<Part> {
+    fn words(self, allowed: &Allowed) -> Option<Part> {
         let words = match (self, allowed) {
             (Self::ClaudeCode, Allowed::Server) => vec![format!("mcp__{NAME}")],
             (Self::ClaudeCode, Allowed::Tools(tools)) => {
                 tools.iter().map(|tool| format!("mcp__{NAME}__{tool}")).collect()
             }
-            _ => return Vec::new(),
+            _ => return None,
         };
-        vec![Part::Words { path: vec!["permissions", "allow"], words }]
+        Some(Part::Words { path: vec!["permissions", "allow"], words })
     }
 
     /// The file for the server, and the file for hooks and permissions.
     fn paths(self, places: &ClientPlaces) -> Option<(PathBuf, Option<PathBuf>)> {
         let row = self.row();
         let (server, settings) = match &places.project {
-            Some(project) => {
-                let settings = row.project_hooks.as_ref();
-                let server = project.join(row.project_server.as_ref()?);
-                (server, settings.map(|it| project.join(it)))
-            }
-            None => {
-                let settings = row.hooks.as_ref();
-                (places.path(&row.server), settings.map(|it| places.path(it)))
-            }
+            Some(project) => (
+                project.join(row.project_server.as_ref()?),
+                row.project_hooks.as_ref().map(|path| project.join(path)),
+            ),
+            None => (places.path(&row.server), row.hooks.as_ref().map(|path| places.path(path))),
         };
         // OpenCode reads both; only the second allows comments.
         let commented = server.with_extension("jsonc");
@@ -197,6 +178,15 @@ impl Client {
 }
 
 impl ClientFile {
+    pub fn new(path: PathBuf, format: FileFormat, parts: Vec<Part>, places: &ClientPlaces) -> Self {
+        Self {
+            path,
+            format,
+            parts,
+            kept_folders: vec![places.home.clone(), places.settings.clone()],
+        }
+    }
+
     pub fn calls_hooks(&self) -> bool {
         self.parts.iter().any(|part| matches!(part, Part::Entry { .. }))
     }

@@ -9,7 +9,6 @@ use ack_store::hint::io_hint;
 use super::NAME;
 use ack_service::config::SettingsError;
 
-/// Why a client's configuration cannot be changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     #[error(transparent)]

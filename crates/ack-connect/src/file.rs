@@ -17,17 +17,14 @@ use serde_json::Value;
 use similar::TextDiff;
 use tempfile::NamedTempFile;
 
-use super::ConnectError;
 use super::backup::{Backup, backup_path};
 use super::ours::EntryKind;
-use super::real_path::real_path;
 use super::switch::{self, Switch};
-use super::{ClientFile, FileFormat, Part, json, parts, toml, yaml};
+use super::{ClientFile, ConnectError, FileFormat, Part, json, parts, toml, yaml};
 use ack_service::config::SettingsError;
 use ack_sys::files;
 use ack_sys::text_file::with_line_ends_of;
 
-/// The maximum size of a client's file, in bytes.
 pub const MAX_FILE_BYTES: u64 = 64 << 20;
 
 /// What to do about a file that cannot be changed safely.
@@ -43,7 +40,6 @@ pub enum FileAction {
     SwitchOff,
 }
 
-/// The content of a file after a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum NewContent {
     Unchanged,
@@ -58,19 +54,23 @@ pub struct FileChange {
     after: NewContent,
     backup: Backup,
     removes_parts: bool,
-    /// Folders to keep, even if they end up empty.
     kept_folders: Vec<PathBuf>,
     /// What is switched off, or on again.
     switched_off: Vec<Switch>,
 }
 
-/// Plans a change. Writes nothing.
 pub fn plan(file: &ClientFile, action: FileAction) -> Result<FileChange, ConnectError> {
     let mut switched_off = switch::recorded(&file.path)?;
+    let (switches, ours): (Vec<Part>, Vec<Part>) =
+        file.parts.iter().cloned().partition(|part| part.switch().is_some());
     if action == FileAction::SwitchOff {
-        switched_off.extend(file.parts.iter().filter_map(Part::switch).cloned());
+        switched_off.extend(switches.iter().filter_map(Part::switch).cloned());
     }
-    let (added, file) = &added_and_removed(file, action, &switched_off);
+    let recorded = switched_off.iter().cloned().map(Part::Switch);
+    // From here on, with the parts that a removal takes out.
+    let file =
+        &ClientFile { parts: ours.iter().cloned().chain(recorded).collect(), ..file.clone() };
+    let added = if action == FileAction::SwitchOff { &switches } else { &ours };
     let before = match real_path(&file.path) {
         Some(real) => text_of(&file.path, &real)?.map(|(text, _)| text),
         // A link that leads nowhere is read as no file.
@@ -92,7 +92,7 @@ pub fn plan(file: &ClientFile, action: FileAction) -> Result<FileChange, Connect
                 let path = file.path.clone();
                 return Err(ConnectError::OtherEntry { path, does: does.clone() });
             }
-            let after = add_parts(added, &text).map_err(refuse)?;
+            let after = add_parts(file.format, added, &text).map_err(refuse)?;
             // The result must parse.
             if settings(file.format, &after).is_err() {
                 return Err(refuse("the client could not read the result".to_owned()));
@@ -108,12 +108,10 @@ pub fn plan(file: &ClientFile, action: FileAction) -> Result<FileChange, Connect
         }
         FileAction::Remove if !has_ours => (NewContent::Unchanged, Backup::Nothing),
         FileAction::Remove => {
-            let after = match undo(file, &text, &backup).map_err(refuse)? {
-                None => match backup {
-                    Backup::Text(original) => NewContent::Text(original),
-                    Backup::NoFile { .. } | Backup::Nothing => NewContent::Removed,
-                },
-                Some(text) => new_text(&text),
+            let after = match (undo(file, &text, &backup).map_err(refuse)?, backup) {
+                (Some(text), _) => new_text(&text),
+                (None, Backup::Text(original)) => NewContent::Text(original),
+                (None, _) => NewContent::Removed,
             };
             (after, Backup::Nothing)
         }
@@ -133,21 +131,6 @@ pub fn plan(file: &ClientFile, action: FileAction) -> Result<FileChange, Connect
             FileAction::Put | FileAction::Replace => Vec::new(),
         },
     })
-}
-
-/// A file with the parts that an action adds, and with those that a removal takes out.
-fn added_and_removed(
-    file: &ClientFile,
-    action: FileAction,
-    switched_off: &[Switch],
-) -> (ClientFile, ClientFile) {
-    let with = |parts: Vec<Part>| ClientFile { parts, ..file.clone() };
-    let parts = file.parts.iter().cloned();
-    let (switches, ours): (Vec<Part>, Vec<Part>) = parts.partition(|it| it.switch().is_some());
-    let recorded = switched_off.iter().cloned().map(Part::Switch);
-    let removed = ours.iter().cloned().chain(recorded).collect();
-    let added = if action == FileAction::SwitchOff { switches } else { ours };
-    (with(added), with(removed))
 }
 
 /// The text of a file after our parts are removed. `None` if the backup has that text.
@@ -200,8 +183,7 @@ fn say_the_same(file: &ClientFile, one: &str, other: &str) -> bool {
 
 /// What somebody else's entry with our name does, if the file has one.
 pub fn foreign_entry(file: &ClientFile) -> Result<Option<String>, ConnectError> {
-    let read = read(&file.path)?;
-    let text = read.map_or_else(String::new, |(text, _)| text);
+    let text = read(&file.path)?.map(|(text, _)| text).unwrap_or_default();
     Ok(other_entry(file, without_mark(&text).1))
 }
 
@@ -213,7 +195,6 @@ fn other_entry(file: &ClientFile, text: &str) -> Option<String> {
     })
 }
 
-/// The value where our server's entry belongs.
 pub fn entry<'a>(settings: &'a Value, part: &Part) -> Option<&'a Value> {
     let Part::Member { path, name, .. } = part else {
         return None;
@@ -228,7 +209,6 @@ fn has_no_entry(file: &ClientFile, text: &str) -> bool {
     remove_parts(&entries, text, None).is_ok_and(|bare| bare == text)
 }
 
-/// A byte order mark and the text after it.
 pub fn without_mark(text: &str) -> (&str, &str) {
     text.strip_prefix('\u{feff}').map_or(("", text), |rest| ("\u{feff}", rest))
 }
@@ -239,7 +219,6 @@ fn plain(text: &str) -> String {
 }
 
 impl FileChange {
-    /// Whether anything would change.
     pub fn is_needed(&self) -> bool {
         self.after != NewContent::Unchanged
     }
@@ -265,15 +244,10 @@ impl FileChange {
         };
         let path = self.path.display().to_string();
         let to = if self.after == NewContent::Removed { "(no file)" } else { path.as_str() };
-        let diff = TextDiff::from_lines(before, after)
-            .unified_diff()
-            .context_radius(2)
-            .header(&path, to)
-            .to_string();
-        without_controls(&diff)
+        let diff = TextDiff::from_lines(before, after);
+        without_controls(&diff.unified_diff().context_radius(2).header(&path, to).to_string())
     }
 
-    /// Removes the folders that were created for the file, if they are empty.
     fn remove_empty_folders(&self, created: usize) {
         for folder in self.path.ancestors().skip(1).take(created) {
             // The system refuses to remove a folder that is not empty.
@@ -285,7 +259,6 @@ impl FileChange {
         }
     }
 
-    /// Where the present content is backed up, if it is.
     pub fn backup_path(&self) -> Option<PathBuf> {
         let is_kept = matches!(self.backup, Backup::Text(_)) && self.is_needed();
         is_kept.then(|| backup_path(&self.path))
@@ -297,31 +270,23 @@ impl FileChange {
         let real = real_path(&self.path).ok_or_else(|| dangling(&self.path))?;
         let (before, metadata) = text_of(&self.path, &real)?.unzip();
         if before != self.before {
-            return Err(unusable(
-                &self.path,
-                "another program changed it meanwhile".to_owned(),
-                "run the same command again",
-            ));
+            let reason = "another program changed it meanwhile".to_owned();
+            return Err(unusable(&self.path, reason, "run the same command again"));
         }
         let permissions = metadata.map(|metadata| metadata.permissions());
         if self.is_needed() && permissions.as_ref().is_some_and(Permissions::readonly) {
-            return Err(unusable(
-                &self.path,
-                "it is read-only".to_owned(),
-                "make it writable, or change it by hand as the same command with `--dry-run` shows",
-            ));
+            let hint =
+                "make it writable, or change it by hand as the same command with `--dry-run` shows";
+            return Err(unusable(&self.path, "it is read-only".to_owned(), hint));
         }
         let next = match &self.after {
-            NewContent::Text(text) => {
-                let draft = draft(&real, text, permissions.clone());
-                Some(draft.map_err(io("write", &self.path))?)
-            }
+            NewContent::Text(text) => Some(draft(&real, text, permissions.clone())),
             NewContent::Unchanged | NewContent::Removed => None,
         };
+        let next = next.transpose().map_err(io("write", &self.path))?;
         Ok(Prepared { change: self, real, permissions, next })
     }
 
-    /// Removes the backup if it is not needed any more.
     fn discard_backup(&self) -> Result<(), ConnectError> {
         match (Backup::of(&self.path)?, &self.after) {
             (Backup::NoFile { folders }, NewContent::Removed) => {
@@ -338,7 +303,6 @@ impl FileChange {
     }
 }
 
-/// A change that is ready to be carried out.
 #[derive(Debug)]
 pub struct Prepared<'a> {
     change: &'a FileChange,
@@ -361,8 +325,8 @@ impl Prepared<'_> {
         match self.next {
             None => fs::remove_file(&self.real).map_err(io("remove", &change.path))?,
             Some(next) => {
-                let placed = next.persist(&self.real).map_err(|error| error.error);
-                placed.map(drop).map_err(io("write", &change.path))?;
+                let placed = next.persist(&self.real);
+                placed.map_err(|error| io("write", &change.path)(error.error))?;
             }
         }
         if change.removes_parts {
@@ -413,19 +377,29 @@ pub fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> C
     move |source| ConnectError::Io { action, path, source }
 }
 
-/// The error for a path that is not written to.
 fn dangling(path: &Path) -> ConnectError {
-    unusable(
-        path,
-        "it is, or is behind, a link to something that does not exist or cannot be read".to_owned(),
-        "create what the link leads to, or remove the link",
-    )
+    let reason = "it is, or is behind, a link to something that does not exist or cannot be read";
+    unusable(path, reason.to_owned(), "create what the link leads to, or remove the link")
 }
 
-/// The text and metadata of the file that a path leads to; `None` if there is none.
 pub fn read(path: &Path) -> Result<Option<(String, Metadata)>, ConnectError> {
     let real = real_path(path).ok_or_else(|| dangling(path))?;
     text_of(path, &real)
+}
+
+/// The path of the file that a path leads to: people keep settings elsewhere and link to them. The file may be missing. `None` if a link on the path
+/// leads to something that does not exist.
+fn real_path(path: &Path) -> Option<PathBuf> {
+    // A client's variable may name a relative path.
+    let path = &std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    // A link that leads nowhere exists, too.
+    let existing = path.ancestors().find(|part| part.symlink_metadata().is_ok()).unwrap_or(path);
+    let real = existing.canonicalize().ok()?;
+    // Joined with nothing, a path would end with a separator and name a folder.
+    match path.strip_prefix(existing) {
+        Ok(missing) if !missing.as_os_str().is_empty() => Some(real.join(missing)),
+        _ => Some(real),
+    }
 }
 
 /// The text and metadata of a file, which a path leads to; `None` if there is no file.
@@ -444,10 +418,10 @@ fn text_of(path: &Path, real: &Path) -> Result<Option<(String, Metadata)>, Conne
         .map_err(|_| unusable(path, "it is not UTF-8 text".to_owned(), FIX_HINT))
 }
 
-fn add_parts(file: &ClientFile, text: &str) -> Result<String, String> {
-    let mut settings = settings(file.format, text)?;
-    parts::add(&mut settings, &file.parts)?;
-    rewrite(file.format, text, &settings)
+fn add_parts(format: FileFormat, added: &[Part], text: &str) -> Result<String, String> {
+    let mut settings = settings(format, text)?;
+    parts::add(&mut settings, added)?;
+    rewrite(format, text, &settings)
 }
 
 /// The text of a file without our parts. An entry that has our name but belongs to something else
@@ -455,14 +429,10 @@ fn add_parts(file: &ClientFile, text: &str) -> Result<String, String> {
 /// empty are removed unless they were in it.
 fn remove_parts(file: &ClientFile, text: &str, before: Option<&Value>) -> Result<String, String> {
     let mut left = settings(file.format, text)?;
-    let ours: Vec<Part> = file
-        .parts
-        .iter()
-        .filter(|part| {
-            entry(&left, part).is_none_or(|entry| EntryKind::of(entry) == EntryKind::ThisProgram)
-        })
-        .cloned()
-        .collect();
+    let mut ours = file.parts.clone();
+    ours.retain(|part| {
+        entry(&left, part).is_none_or(|entry| EntryKind::of(entry) == EntryKind::ThisProgram)
+    });
     parts::remove(&mut left, &ours, before);
     // In two steps, because comments may be all that is left in an object.
     let text = rewrite(file.format, text, &left)?;

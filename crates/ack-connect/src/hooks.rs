@@ -15,7 +15,6 @@ const EDITING_TOOLS: &str = "Edit|MultiEdit|Write|NotebookEdit|apply_patch";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hook {
     pub name: &'static str,
-    /// The flag of `connect` that asks for it.
     flag: &'static str,
     /// What it adds, in a few words.
     adds: &'static str,
@@ -58,7 +57,6 @@ impl Client {
         events.is_some_and(|events| events == &["PostToolUseFailure"])
     }
 
-    /// The entries of a hook, one for each event that calls it.
     pub fn hook(self, hook: Hook, launch: &Launch) -> Vec<Part> {
         let command = launch.hook(hook.name, self);
         let entry = |event: &'static String| Part::Entry {

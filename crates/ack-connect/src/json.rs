@@ -20,7 +20,6 @@ const OPTIONS: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-/// The settings in a text.
 pub fn read(text: &str) -> Result<Value, String> {
     let root = parse(text)?;
     top(&root)?;
@@ -74,8 +73,7 @@ fn update(
         };
         // What is left of an empty container may be a comment, which a person wrote.
         let text = property.to_string();
-        let has_comment = text.contains("//") || text.contains("/*");
-        if !(is_hollow(value) && has_comment) {
+        if !(is_hollow(value) && (text.contains("//") || text.contains("/*"))) {
             property.remove();
         }
     }
@@ -98,7 +96,6 @@ fn update(
     Ok(())
 }
 
-/// Whether a value has nothing but empty objects and lists in it.
 fn is_hollow(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -149,13 +146,9 @@ fn update_array(array: &CstArray, old: &[Value], new: &[Value]) -> Result<(), St
     Ok(())
 }
 
-/// The property with a key. It must be the only one.
 fn property(object: &CstObject, key: &str) -> Result<Option<CstObjectProp>, String> {
-    let same = object
-        .properties()
-        .into_iter()
-        .filter(|property| property.decoded_name().as_deref() == Some(key));
-    if same.count() > 1 {
+    let is_same = |property: &CstObjectProp| property.decoded_name().as_deref() == Some(key);
+    if object.properties().into_iter().filter(is_same).count() > 1 {
         return Err(format!("the key `{key}` occurs twice"));
     }
     Ok(object.get(key))
@@ -168,8 +161,9 @@ fn input(value: &Value) -> CstInputValue {
         Value::Number(number) => CstInputValue::Number(number.to_string()),
         Value::String(text) => CstInputValue::String(text.clone()),
         Value::Array(entries) => CstInputValue::Array(entries.iter().map(input).collect()),
-        Value::Object(members) => CstInputValue::Object(
-            members.iter().map(|(key, value)| (key.clone(), input(value))).collect(),
-        ),
+        Value::Object(members) => {
+            let members = members.iter().map(|(key, value)| (key.clone(), input(value)));
+            CstInputValue::Object(members.collect())
+        }
     }
 }

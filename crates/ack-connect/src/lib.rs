@@ -4,8 +4,7 @@
 //! A client is a variant of [`Client::ALL`] and a row of `clients.toml`. [`Client::files`] says where
 //! its files are and what goes into them, as a list of [`Part`]s. `parts` adds them to settings and removes them again;
 //! `json`, `toml` and `yaml` change the text of a file where the settings differ, and leave every
-//! other byte as it was. [`mod@file`] plans, shows, writes and undoes changes, and `real_path` says
-//! where they are written. [`ours`] recognises our own entries, [`runner`] a start
+//! other byte as it was. [`mod@file`] plans, shows, writes and undoes changes. [`ours`] recognises our own entries, [`runner`] a start
 //! by `npx` or the like. [`status`] says what a client's files contain, [`unreviewed`] what else
 //! puts text into its sessions, and [`switch`] switches that off and on again. Nothing here runs a
 //! program.
@@ -18,7 +17,6 @@ mod hooks;
 mod json;
 pub mod ours;
 mod parts;
-mod real_path;
 pub mod recogniser;
 pub mod runner;
 pub mod status;
@@ -42,7 +40,6 @@ use switch::Switch;
 /// The server's name in a client's configuration. Gemini CLI allows no underscore in it.
 pub const NAME: &str = "ack-memory";
 
-/// A program that can use the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, VariantArray, IntoStaticStr)]
 #[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum Client {
@@ -74,7 +71,6 @@ pub enum Client {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileFormat {
-    /// JSON, with comments and trailing commas.
     #[default]
     Json,
     Toml,
@@ -82,7 +78,6 @@ pub enum FileFormat {
     Yaml,
 }
 
-/// One entry in a configuration file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Part {
     /// A member of the object or table at `path`, called `name`. If it exists, the keys that start
@@ -95,12 +90,7 @@ pub enum Part {
     Words { path: Vec<&'static str>, words: Vec<String> },
     /// A rule in the list at `path` that keeps the client from writing below the root of the
     /// memories. It replaces one about a former root.
-    Rule {
-        path: Vec<&'static str>,
-        rule: Option<String>,
-        /// The rules about roots that an earlier entry of ours named.
-        former: Vec<String>,
-    },
+    Rule { path: Vec<&'static str>, rule: Option<String>, former: Vec<String> },
     /// A member that the file needs and that may exist already. An existing one is left alone, and
     /// it is never removed while others need it.
     Required { name: &'static str, value: Value },
@@ -129,23 +119,19 @@ impl Part {
     }
 }
 
-/// A configuration file and what goes into it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClientFile {
     pub path: PathBuf,
     pub format: FileFormat,
     pub parts: Vec<Part>,
-    /// Folders to keep, even if they end up empty.
     pub kept_folders: Vec<PathBuf>,
 }
 
-/// Where clients keep their files.
 #[derive(Debug, Clone, Default)]
 pub struct ClientPlaces {
     pub home: PathBuf,
     /// The system's folder for settings (`~/.config`, `~/Library/Application Support`).
     pub settings: PathBuf,
-    /// The project's folder, if its files are meant.
     pub project: Option<PathBuf>,
     pub claude: Option<PathBuf>,
     pub codex: Option<PathBuf>,
@@ -153,10 +139,8 @@ pub struct ClientPlaces {
 }
 
 impl ClientPlaces {
-    /// Claude Code's folder for its settings and sessions.
     pub fn claude_folder(&self) -> PathBuf {
-        let usual = || self.home.join(".claude");
-        self.claude.clone().unwrap_or_else(usual)
+        self.claude.clone().unwrap_or_else(|| self.home.join(".claude"))
     }
 
     /// The same, where only the user's files are meant.
@@ -166,7 +150,6 @@ impl ClientPlaces {
     }
 }
 
-/// How the server and its hooks are started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launch {
     /// This program, or the package runner that starts it.
@@ -177,36 +160,29 @@ pub struct Launch {
     pub name: Option<&'static str>,
     /// Flags before the command that name places on this machine: root or database.
     pub places: Vec<String>,
-    /// Further flags: the scope.
     pub flags: Vec<String>,
-    /// The tool set that the server offers, if one is named.
     pub surface: Option<&'static str>,
 }
 
 /// What a client may call without asking its user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Allowed {
-    /// Nothing; the user decides.
     Nothing,
     /// These tools. The server also offers tools of other servers, which may do more than read.
     Tools(Vec<String>),
     Server,
 }
 
-/// What is set up in addition to the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Extras {
     pub hooks: Vec<Hook>,
-    /// The permission to call the tools.
     pub allowed: Allowed,
     /// The root of the memories, below which the client's own tools must not write.
     pub root: Option<PathBuf>,
-    /// Roots that an earlier entry of ours named.
     pub former_roots: Vec<PathBuf>,
 }
 
 impl Extras {
-    /// Everything, to remove it.
     pub fn all() -> Self {
         Self {
             hooks: Hook::ALL.into(),
@@ -230,12 +206,10 @@ impl Launch {
         }
     }
 
-    /// The program and arguments that start the server.
     pub fn server(&self) -> (String, Vec<String>) {
-        let surface =
-            self.surface.into_iter().flat_map(|name| ["--surface".to_owned(), name.to_owned()]);
-        let arguments = self.before().chain(["serve".to_owned()]).chain(surface).collect();
-        (self.binary.display().to_string(), arguments)
+        let surface = self.surface.into_iter().flat_map(|name| ["--surface", name]);
+        let after = ["serve"].into_iter().chain(surface).map(str::to_owned);
+        (self.binary.display().to_string(), self.before().chain(after).collect())
     }
 
     /// The same for one client. A client that runs in a terminal finds the program by its name,
@@ -256,11 +230,9 @@ impl Launch {
     }
 
     pub fn hook(&self, hook: &str, client: Client) -> String {
-        let words = [self.binary.display().to_string()]
-            .into_iter()
-            .chain(self.before())
-            .chain(["hook", hook, "--client", client.name()].map(str::to_owned));
-        words.map(|word| quoted(&word)).collect::<Vec<_>>().join(" ")
+        let after = ["hook", hook, "--client", client.name()].map(str::to_owned);
+        let words = [self.binary.display().to_string()].into_iter().chain(self.before());
+        words.chain(after).map(|word| quoted(&word)).collect::<Vec<_>>().join(" ")
     }
 }
 

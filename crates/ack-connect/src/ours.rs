@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use regex::Regex;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::runner::without_runner;
 use super::{NAME, quoted};
@@ -16,7 +16,6 @@ use ack_api::text::line;
 pub const START_KEYS: [&str; 5] = ["type", "command", "cmd", "args", "bash"];
 /// How many of the keys that reach a server name its address.
 const ADDRESS_KEY_COUNT: usize = 4;
-/// The most characters that are shown of a program or an address.
 const MAX_SHOWN_CHARS: usize = 200;
 /// The keys that reach a server over HTTP, those of its address first. Next to a command, they mean
 /// another server or are invalid.
@@ -32,7 +31,6 @@ pub const ADDRESS_KEYS: [&str; 9] = [
     "bearer_token_env_var",
 ];
 
-/// What an entry with the server's name does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EntryKind {
     ThisProgram,
@@ -59,8 +57,7 @@ impl EntryKind {
 
 /// The words that start an entry's program. Some clients write them as a list, some as an object.
 pub fn launch_words(entry: &Value) -> Vec<String> {
-    let command = entry.get("command").or_else(|| entry.get("cmd"));
-    let Some(command) = command else {
+    let Some(command) = entry.get("command").or_else(|| entry.get("cmd")) else {
         return Vec::new();
     };
     let program = command.get("path").unwrap_or(command);
@@ -90,6 +87,7 @@ fn starts_server(words: &[String]) -> bool {
 fn is_our_program(program: &str) -> bool {
     let name = program.rsplit('/').next().unwrap_or_default();
     let name = name.split(['@', '=']).next().unwrap_or_default();
+    let is_version = |text: &str| text.contains(|c: char| c.is_ascii_digit());
     name == NAME || name.strip_prefix("ack-memory-").is_some_and(is_version)
 }
 
@@ -104,16 +102,14 @@ static HOOK: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&format!("{by_name}|{by_arguments}")).ok()
 });
 
-/// The root that a shell command names.
 static ROOT: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"\s--root\s+(?:'([^']*)'|(\S+))").ok());
 
 /// Whether a string in a list of permissions or servers names our server or its tools.
 pub fn is_word(word: &str) -> bool {
-    word == NAME || is_server(word) || word.strip_prefix("mcp__ack-memory__").is_some()
+    word == NAME || is_server(word) || word.starts_with("mcp__ack-memory__")
 }
 
-/// Whether a permission covers all tools of our server.
 pub fn is_server(word: &str) -> bool {
     word == "mcp__ack-memory"
 }
@@ -129,21 +125,16 @@ pub fn write_rule(folder: &Path, home: &Path) -> Option<String> {
     }
 }
 
-/// The folders that our hooks in these settings name as roots.
 pub fn roots(settings: &Value) -> Vec<PathBuf> {
     let of_hook = |command: String| {
         let found = ROOT.as_ref()?.captures(&command)?;
         let root = found.get(1).or(found.get(2))?;
         Some(PathBuf::from(root.as_str()))
     };
-    handlers(settings)
-        .filter(|handler| is_hook(handler))
-        .flat_map(commands)
-        .filter_map(of_hook)
-        .collect()
+    let hooks = handlers(settings).filter(|handler| is_hook(handler));
+    hooks.flat_map(commands).filter_map(of_hook).collect()
 }
 
-/// Whether a rule is the [`write_rule`] of one of these folders.
 pub fn is_write_rule(rule: &str, folders: &[PathBuf]) -> bool {
     let inside = rule.strip_prefix("Edit(").and_then(|rule| rule.strip_suffix("/**)"));
     let is_of = |folder: &PathBuf| match inside.and_then(|path| path.strip_prefix("~/")) {
@@ -153,7 +144,6 @@ pub fn is_write_rule(rule: &str, folders: &[PathBuf]) -> bool {
     inside.is_some() && folders.iter().any(is_of)
 }
 
-/// Whether an object runs one of our hooks.
 pub fn is_hook(handler: &Value) -> bool {
     commands(handler).iter().any(|command| runs_hook(command))
 }
@@ -166,25 +156,20 @@ fn runs_hook(command: &str) -> bool {
 /// together.
 pub fn commands(handler: &Value) -> Vec<String> {
     let arguments = handler.get("args").and_then(Value::as_array).into_iter().flatten();
-    let arguments: String = arguments
-        .filter_map(Value::as_str)
-        .map(|argument| format!(" {}", quoted(argument)))
-        .collect();
+    let arguments = arguments.filter_map(Value::as_str);
+    let arguments: String = arguments.map(|argument| format!(" {}", quoted(argument))).collect();
     let command = |key: &str| {
         let command = handler.get(key)?.as_str()?;
-        Some(match arguments.as_str() {
-            "" => command.to_owned(),
-            arguments => quoted(command) + arguments,
-        })
+        let is_whole = arguments.is_empty();
+        Some(if is_whole { command.to_owned() } else { quoted(command) + &arguments })
     };
     ["command", "bash"].into_iter().filter_map(command).collect()
 }
 
 /// The objects in settings that run a command of a hook, of every event.
 pub fn handlers(settings: &Value) -> impl Iterator<Item = &Value> {
-    let events = settings.get("hooks").and_then(Value::as_object);
-    let entries =
-        events.into_iter().flat_map(|events| events.values()).filter_map(Value::as_array).flatten();
+    let events = settings.get("hooks").and_then(Value::as_object).into_iter();
+    let entries = events.flat_map(Map::values).filter_map(Value::as_array).flatten();
     entries.flat_map(handlers_of)
 }
 
@@ -201,7 +186,6 @@ pub fn calls_hook(settings: &Value, hook: &str) -> bool {
     handlers(settings).any(|handler| is_hook_called(handler, hook))
 }
 
-/// Whether an object runs our hook with this name.
 pub fn is_hook_called(handler: &Value, hook: &str) -> bool {
     let call = format!("hook {hook}");
     let mut commands = commands(handler).into_iter();
@@ -217,14 +201,10 @@ pub fn enabled_plugin(settings: &Value) -> Option<&str> {
     plugins.iter().find(ours).map(|(name, _)| name.as_str())
 }
 
-/// Whether a text looks like the suffix of a versioned program name: `0.2`, `v2`, `x86_64-linux`.
-fn is_version(text: &str) -> bool {
-    text.contains(|c: char| c.is_ascii_digit())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn a_hook_is_recognised_by_its_command() {
@@ -260,7 +240,6 @@ mod tests {
 
     #[test]
     fn an_entry_is_ours_if_it_starts_this_program() {
-        use serde_json::json;
         for ours in [
             json!({ "command": "/usr/bin/ack-memory", "args": ["--root", "/m", "serve"] }),
             json!({ "command": "/bin/ack-memory-0.2", "args": ["serve"] }),
@@ -292,20 +271,18 @@ mod tests {
 
     #[test]
     fn a_program_with_its_arguments_is_a_command_too() {
-        let hook = |program: &str| serde_json::json!({ "type": "command", "command": program, "args": ["hook", "session-start"] });
+        let hook = |program: &str| json!({ "type": "command", "command": program, "args": ["hook", "session-start"] });
         assert!(is_hook(&hook("/a b/ack-memory")) && !is_hook(&hook("/a b/other")));
-        assert!(calls_hook(
-            &serde_json::json!({ "hooks": { "SessionStart": [{ "hooks": [hook("ack-memory")] }] } }),
-            "session-start"
-        ));
+        let settings = json!({ "hooks": { "SessionStart": [{ "hooks": [hook("ack-memory")] }] } });
+        assert!(calls_hook(&settings, "session-start"));
     }
 
     #[test]
     fn a_plugin_counts_while_it_is_enabled() {
-        let on =
-            serde_json::json!({ "enabledPlugins": { "other@x": true, "ack-memory@team": true } });
+        let on = json!({ "enabledPlugins": { "other@x": true, "ack-memory@team": true } });
         assert_eq!(enabled_plugin(&on), Some("ack-memory@team"));
-        let off = serde_json::json!({ "enabledPlugins": { "ack-memory@team": false, "ack-memory-x@team": true } });
+        let off =
+            json!({ "enabledPlugins": { "ack-memory@team": false, "ack-memory-x@team": true } });
         assert_eq!(enabled_plugin(&off), None);
     }
 }

@@ -1,5 +1,7 @@
 //! What goes into the settings of a client and out of them again, whatever format the file has.
 
+use std::path::PathBuf;
+
 use serde_json::{Map, Value};
 
 use super::ours::{self, EntryKind};
@@ -29,11 +31,7 @@ pub fn add(settings: &mut Value, parts: &[Part]) -> Result<(), String> {
             Part::Rule { path, rule, former } => {
                 if let Some(Value::Array(list)) = at(settings, path) {
                     list.retain(|known| {
-                        let is_former = |known: &str| {
-                            former.iter().any(|rule| rule == known)
-                                || ours::is_write_rule(known, &roots)
-                        };
-                        known.as_str() == rule.as_deref() || !known.as_str().is_some_and(is_former)
+                        known.as_str() == rule.as_deref() || !is_our_rule(known, former, &roots)
                     });
                 }
                 if let Some(rule) = rule {
@@ -76,20 +74,27 @@ pub fn remove(settings: &mut Value, parts: &[Part], before: Option<&Value>) {
                     _ => drop(object.shift_remove(*name)),
                 }
             }
-            (Part::Entry { .. }, Some(Value::Array(list))) => change_hooks(list, |_| false),
+            (Part::Entry { .. }, Some(Value::Array(list))) => {
+                retain_hooks(list, |handler| !ours::is_hook(handler));
+            }
             (Part::Words { .. }, Some(Value::Array(list))) => {
                 list.retain(|word| was_there(word) || !word.as_str().is_some_and(ours::is_word));
             }
             (Part::Rule { rule, former, .. }, Some(Value::Array(list))) => {
-                let is_ours = |word: &str| {
-                    rule.iter().chain(former).any(|rule| rule == word)
-                        || ours::is_write_rule(word, &roots)
-                };
-                list.retain(|word| was_there(word) || !word.as_str().is_some_and(is_ours));
+                list.retain(|word| {
+                    was_there(word)
+                        || word.as_str() != rule.as_deref() && !is_our_rule(word, former, &roots)
+                });
             }
             _ => {}
         }
     }
+}
+
+fn is_our_rule(rule: &Value, former: &[String], roots: &[PathBuf]) -> bool {
+    let is_ours =
+        |rule: &str| former.iter().any(|former| former == rule) || ours::is_write_rule(rule, roots);
+    rule.as_str().is_some_and(is_ours)
 }
 
 /// Removes objects and lists around parts that are empty, and were not there `before`.
@@ -115,7 +120,7 @@ fn prune_path(settings: &mut Value, path: &[&str], before: &Value) {
     let Some((last, above)) = path.split_last() else {
         return;
     };
-    let is_empty = at(settings, path).is_some_and(|inner| is_empty_container(inner));
+    let is_empty = inside(settings, path).is_some_and(is_empty_container);
     if !is_empty || inside(before, path).is_some() {
         return;
     }
@@ -125,7 +130,6 @@ fn prune_path(settings: &mut Value, path: &[&str], before: &Value) {
     prune_path(settings, above, before);
 }
 
-/// Whether a value is null, or an object or a list without anything in it.
 pub fn is_empty_container(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -143,7 +147,6 @@ fn at<'a>(settings: &'a mut Value, path: &[&str]) -> Option<&'a mut Value> {
     path.iter().try_fold(settings, |value, key| value.get_mut(*key))
 }
 
-/// The object at a path. Creates it if it is missing.
 fn object<'a>(
     settings: &'a mut Value,
     path: &[&str],
@@ -162,7 +165,6 @@ fn object<'a>(
     value.as_object_mut().ok_or_else(|| format!("`{}` is not an object", path.join(".")))
 }
 
-/// The list at a path. Creates it if it is missing.
 fn list<'a>(settings: &'a mut Value, path: &[&str]) -> Result<&'a mut Vec<Value>, String> {
     let (last, above) = path.split_last().ok_or("it has no name")?;
     let list = object(settings, above)?.entry(*last).or_insert(Value::Null);
@@ -196,7 +198,10 @@ fn put_hook(list: &mut Vec<Value>, value: &Value) {
     let mut start = members(inner.unwrap_or(value));
     start.retain(|key, _| ours::START_KEYS.contains(&key.as_str()));
     let mut is_placed = false;
-    change_hooks(list, |handler| {
+    retain_hooks(list, |handler| {
+        if !ours::is_hook(handler) {
+            return true;
+        }
         let is_first = !std::mem::replace(&mut is_placed, true);
         if let Some(handler) = handler.as_object_mut().filter(|_| is_first) {
             merge(handler, start.clone());
@@ -206,11 +211,6 @@ fn put_hook(list: &mut Vec<Value>, value: &Value) {
     if !is_placed {
         list.push(value.clone());
     }
-}
-
-/// Changes each of our hooks in a list, or removes it if `keep` says no.
-fn change_hooks(list: &mut Vec<Value>, mut keep: impl FnMut(&mut Value) -> bool) {
-    retain_hooks(list, |handler| !ours::is_hook(handler) || keep(handler));
 }
 
 /// Removes hooks from a list, and the entries that call nothing else.

@@ -31,23 +31,19 @@ const READ_TIMEOUT: Duration = Duration::from_secs(1);
 const MAX_DATABASE_BYTES: u64 = 4 << 30;
 /// Larger files of JSON lines are not counted.
 const MAX_LINES_BYTES: u64 = 64 << 20;
-/// How many bytes at the start of a file are read to recognise it.
 const HEAD_BYTES: u64 = 8 << 10;
-/// How many files of a folder are read to recognise its notes.
 const SAMPLE_FILES: usize = 40;
 
 /// Which program or convention a store belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StoreKind {
-    /// A native store, `schemas/scope.sql`.
     AckMemory,
     ClaudeMem,
     /// Claude Code's auto-memory: `MEMORY.md` and a file for each memory.
     AutoMemory,
     /// What a subagent of Claude Code noted.
     AgentMemory,
-    /// A folder in the Open Knowledge Format.
     KnowledgeFormat,
     Codex,
     /// What Copilot keeps in VS Code.
@@ -61,19 +57,16 @@ pub enum StoreKind {
     OpenClaw,
     /// `@modelcontextprotocol/server-memory`.
     ServerMemory,
-    /// Serena's project memories.
     Serena,
     BasicMemory,
     McpMemoryService,
     /// `docs/solutions` of a repository.
     Solutions,
-    /// JSON lines that `ack-memory import` reads.
     ImportLines,
     /// CLAUDE.md, AGENTS.md and the like.
     Instructions,
 }
 
-/// What can be done with a store today.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Support {
@@ -111,7 +104,6 @@ impl StoreKind {
         }
     }
 
-    /// What can be done with it today.
     pub const fn support(self) -> Support {
         match self {
             Self::ImportLines => Support::Import,
@@ -124,7 +116,6 @@ impl StoreKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FoundStore {
     pub kind: StoreKind,
-    /// The database, file or folder.
     pub path: PathBuf,
     /// How many memories it holds; `None` if they were not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -132,7 +123,6 @@ pub struct FoundStore {
     /// How many of them are approved; `None` if the store has no review status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approved: Option<u64>,
-    /// Why they were not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
@@ -247,8 +237,8 @@ pub fn at(path: &Path) -> Option<FoundStore> {
     } else if has("type") && (has("entityType") || has("relationType")) {
         FoundStore::counted(StoreKind::ServerMemory, path)
     } else if has("title") {
-        let text = files::read_text(path, MAX_LINES_BYTES).ok();
         let lines = |text: String| text.lines().filter(|line| !line.trim().is_empty()).count();
+        let text = files::read_text(path, MAX_LINES_BYTES).ok();
         Some(FoundStore {
             memories: text.map(|text| lines(text) as u64),
             ..FoundStore::uncounted(StoreKind::ImportLines, path)
@@ -262,16 +252,14 @@ fn folder(path: &Path) -> Option<FoundStore> {
     if is_rule_folder(path) {
         return Some(FoundStore::uncounted(StoreKind::Instructions, path));
     }
-    let names = DATABASE_NAMES.into_iter();
-    let inside = names.chain(["sqlite_vec.db", "memory.jsonl"]);
-    let mut inside = inside.map(|name| path.join(name));
+    let names = DATABASE_NAMES.into_iter().chain(["sqlite_vec.db", "memory.jsonl"]);
+    let mut inside = names.map(|name| path.join(name));
     if let Some(found) = inside.find_map(|file| at(&file).filter(|_| file.is_file())) {
         return Some(found);
     }
     FoundStore::counted(notes_kind(path)?, path)
 }
 
-/// Which program or convention the notes in a folder follow.
 fn notes_kind(path: &Path) -> Option<StoreKind> {
     let is_in = |folder: &str| path.parent().is_some_and(|parent| parent.ends_with(folder));
     match Dialect::of(path) {
@@ -297,26 +285,18 @@ fn notes_kind(path: &Path) -> Option<StoreKind> {
         Some(StoreKind::Solutions)
     } else if any_has(&["permalink"]) {
         Some(StoreKind::BasicMemory)
-    } else if samples.iter().any(is_auto_memory) {
-        Some(StoreKind::AutoMemory)
     } else {
-        None
+        samples.iter().any(is_auto_memory).then_some(StoreKind::AutoMemory)
     }
 }
 
-/// The beginnings of some Markdown files in a folder and its subfolders.
 fn samples(path: &Path) -> Vec<String> {
-    let entries =
-        walkdir::WalkDir::new(path).max_depth(3).sort_by_file_name().into_iter().flatten();
-    entries
-        .take(SAMPLE_FILES * 10)
-        .filter(|entry| entry.file_type().is_file() && is_markdown(entry.path()))
-        .take(SAMPLE_FILES)
-        .map(|entry| head(entry.path()))
-        .collect()
+    let entries = walkdir::WalkDir::new(path).max_depth(3).sort_by_file_name();
+    let entries = entries.into_iter().flatten().take(SAMPLE_FILES * 10);
+    let notes = entries.filter(|entry| entry.file_type().is_file() && is_markdown(entry.path()));
+    notes.take(SAMPLE_FILES).map(|entry| head(entry.path())).collect()
 }
 
-/// The beginning of a text file; empty if it cannot be read.
 fn head(path: &Path) -> String {
     let mut bytes = Vec::new();
     let read = |file: File| file.take(HEAD_BYTES).read_to_end(&mut bytes);
@@ -329,8 +309,7 @@ fn has_key(head: &str, keys: &[&str]) -> bool {
     let Some(rest) = head.strip_prefix("---\n") else {
         return false;
     };
-    rest.lines()
-        .take_while(|line| line.trim_end() != "---")
-        .filter_map(|line| line.split_once(':'))
-        .any(|(key, _)| keys.contains(&key.trim_matches(['"', '\''])))
+    let lines = rest.lines().take_while(|line| line.trim_end() != "---");
+    let mut known = lines.filter_map(|line| line.split_once(':'));
+    known.any(|(key, _)| keys.contains(&key.trim_matches(['"', '\''])))
 }

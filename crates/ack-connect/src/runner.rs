@@ -17,11 +17,9 @@ pub enum ProgramOrigin {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Runner {
     pub program: &'static str,
-    /// Its arguments, up to the package.
     pub arguments: &'static [&'static str],
     /// The command as a person types it, without the arguments of the program.
     pub typed: &'static str,
-    /// The command that installs the package for good.
     pub install: &'static str,
 }
 
@@ -45,7 +43,6 @@ pub const PIPX: Runner = Runner {
 };
 
 impl ProgramOrigin {
-    /// Where a program was started from, according to its path.
     pub fn of(binary: &Path) -> Self {
         let text = binary.to_string_lossy();
         let parts: Vec<&str> = text.split('/').collect();
@@ -97,20 +94,15 @@ pub fn without_runner(words: &[String]) -> &[String] {
     if !runners.contains(&first.rsplit('/').next().unwrap_or_default()) {
         return words;
     }
-    loop {
-        after = match after {
-            [flag, _, more @ ..]
-                if ["-p", "--package", "--from", "--spec"].contains(&flag.as_str()) =>
-            {
-                more
-            }
-            [flag, more @ ..] if flag.starts_with('-') => more,
-            [word, more @ ..] if ["run", "dlx", "exec", "x", "tool"].contains(&word.as_str()) => {
-                more
-            }
-            _ => return after,
+    while let [word, more @ ..] = after {
+        after = match (word.as_str(), more) {
+            ("-p" | "--package" | "--from" | "--spec", [_, more @ ..]) => more,
+            ("run" | "dlx" | "exec" | "x" | "tool", _) => more,
+            (flag, _) if flag.starts_with('-') => more,
+            _ => break,
         };
     }
+    after
 }
 
 #[cfg(test)]

@@ -7,19 +7,15 @@ use serde_json::{Value, json};
 
 use super::file::{MAX_FILE_BYTES, without_mark};
 use super::runner::without_runner;
-use super::{Client, ClientFile, ClientPlaces, Extras, FileFormat, Launch, file, ours};
+use super::{Client, ClientPlaces, Extras, FileFormat, Launch, file, ours};
 use ack_service::scope::known::is_same;
 use ack_sys::files;
 
-/// The session start hook, as it is named on the command line.
 const SESSION_START: &str = "session-start";
 
-/// What a client's files say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
-    /// The file that names servers.
     pub file: PathBuf,
-    /// How it starts this server, if it does.
     pub starts: Option<Start>,
     /// What becomes of the session start hook; `None` if the client has no such hook.
     pub hook: Option<HookState>,
@@ -31,7 +27,6 @@ pub struct Status {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HookState {
-    /// No file calls it.
     Missing,
     /// The client does not run it before its user has trusted it.
     Untrusted,
@@ -57,7 +52,6 @@ pub struct ProgramEntry {
 }
 
 impl ProgramEntry {
-    /// The package runner that starts this program, if one does.
     pub fn runner(&self) -> Option<&Path> {
         let program = self.program.display().to_string();
         let words: Vec<String> = [program].into_iter().chain(self.arguments.clone()).collect();
@@ -65,7 +59,6 @@ impl ProgramEntry {
         is_runner.then_some(self.program.as_path())
     }
 
-    /// The value of a flag, if the entry has it.
     pub fn flag(&self, flag: &str) -> Option<&str> {
         let mut arguments = self.arguments.iter().map(String::as_str);
         while let Some(argument) = arguments.next() {
@@ -87,31 +80,27 @@ pub fn status(client: Client, places: &ClientPlaces) -> Option<Status> {
     let server = wanted.first()?;
     let hook_file = client.hook_file(places);
     let settings = hook_file.as_ref().map(|path| read(path, FileFormat::Json).unwrap_or_default());
-    let hook = hook_file
-        .iter()
-        .zip(&settings)
-        .map(|(path, settings)| match client {
-            Client::Codex => codex_hook(path, settings, places),
-            Client::Droid => droid_hook(path, settings),
-            _ if !ours::calls_hook(settings, SESSION_START) => HookState::Missing,
-            _ if settings.get("disableAllHooks") == Some(&Value::Bool(true)) => {
-                HookState::SwitchedOff
-            }
-            _ => HookState::On,
-        })
-        .next();
+    let hook = hook_file.as_ref().zip(settings.as_ref()).map(|(path, settings)| match client {
+        Client::Codex => codex_hook(path, settings, places),
+        Client::Droid => droid_hook(path, settings),
+        _ if !ours::calls_hook(settings, SESSION_START) => HookState::Missing,
+        _ if settings.get("disableAllHooks") == Some(&Value::Bool(true)) => HookState::SwitchedOff,
+        _ => HookState::On,
+    });
     let denied = settings.filter(|_| client == Client::ClaudeCode).map(|settings| {
         let rules = settings.pointer("/permissions/deny").and_then(Value::as_array);
         let rules = rules.into_iter().flatten().filter_map(Value::as_str);
         rules.map(str::to_owned).collect()
     });
     let hook_file = hook_file.filter(|path| *path != server.path);
-    let files = [(&server.path, server.format)].into_iter();
-    let files = files.chain(hook_file.iter().map(|path| (path, FileFormat::Json)));
-    let problems = files.filter_map(|(path, format)| Some((path.clone(), problem(path, format)?)));
+    let hook_file = hook_file.map(|path| (path, FileFormat::Json));
+    let files = [(server.path.clone(), server.format)].into_iter().chain(hook_file);
+    let problems = files.filter_map(|(path, format)| problem(&path, format).map(|it| (path, it)));
+    let parsed = read(&server.path, server.format).unwrap_or_default();
+    let entry = server.parts.iter().find_map(|part| file::entry(&parsed, part));
     Some(Status {
         problems: problems.collect(),
-        starts: entry(server).map(|entry| start(&entry)),
+        starts: entry.map(start),
         file: server.path.clone(),
         hook,
         denied,
@@ -123,13 +112,12 @@ pub fn status(client: Client, places: &ClientPlaces) -> Option<Status> {
 fn codex_hook(hook_file: &Path, settings: &Value, places: &ClientPlaces) -> HookState {
     let entries = settings.pointer("/hooks/SessionStart").and_then(Value::as_array);
     let positions = entries.into_iter().flatten().enumerate();
-    let position = positions
-        .flat_map(|(entry, value)| {
-            let handlers = ours::handlers_of(value).into_iter().enumerate();
-            handlers.map(move |(handler, value)| (entry, handler, value))
-        })
-        .find(|(.., handler)| ours::is_hook_called(handler, SESSION_START));
-    let Some((entry, handler, _)) = position else {
+    let position = positions.into_iter().find_map(|(entry, value)| {
+        let mut handlers = ours::handlers_of(value).into_iter();
+        let handler = handlers.position(|it| ours::is_hook_called(it, SESSION_START))?;
+        Some(format!(":session_start:{entry}:{handler}"))
+    });
+    let Some(position) = position else {
         return HookState::Missing;
     };
     let config = Client::Codex.files(&places.of_user(), &Launch::by_name(), &Extras::all());
@@ -140,9 +128,8 @@ fn codex_hook(hook_file: &Path, settings: &Value, places: &ClientPlaces) -> Hook
         return HookState::SwitchedOff;
     }
     let states = config.pointer("/hooks/state").and_then(Value::as_object);
-    let end = format!(":session_start:{entry}:{handler}");
     let state = states.into_iter().flatten().find_map(|(key, state)| {
-        let path = key.strip_suffix(&end)?;
+        let path = key.strip_suffix(&position)?;
         is_same(Path::new(path), hook_file).then_some(state)
     });
     let trusted = state.and_then(|state| state.get("trusted_hash")).is_some();
@@ -175,25 +162,17 @@ fn problem(path: &Path, format: FileFormat) -> Option<String> {
     file::settings(format, without_mark(&text).1).err()
 }
 
-/// The settings in a file; `None` if it is missing or broken.
 pub fn read(path: &Path, format: FileFormat) -> Option<Value> {
     let text = files::read_text(path, MAX_FILE_BYTES).ok()?;
     file::settings(format, without_mark(&text).1).ok()
 }
 
-fn entry(server: &ClientFile) -> Option<Value> {
-    let settings = read(&server.path, server.format)?;
-    let mut parts = server.parts.iter();
-    parts.find_map(|part| file::entry(&settings, part)).cloned()
-}
-
 fn start(entry: &Value) -> Start {
-    let text = |key: &str| entry.get(key).and_then(Value::as_str);
-    let address = || ours::ADDRESS_KEYS.iter().find_map(|key| text(key));
-    match start_command(entry) {
-        Some(started) => Start::Program(started),
-        None => address().map_or(Start::Unknown, |address| Start::Address(address.to_owned())),
+    if let Some(started) = start_command(entry) {
+        return Start::Program(started);
     }
+    let address = ours::ADDRESS_KEYS.iter().find_map(|key| entry.get(*key)?.as_str());
+    address.map_or(Start::Unknown, |address| Start::Address(address.to_owned()))
 }
 
 fn start_command(entry: &Value) -> Option<ProgramEntry> {

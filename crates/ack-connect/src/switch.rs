@@ -15,7 +15,6 @@ use super::parts::inside;
 /// A value in a file that puts unreviewed text into sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Switch {
-    /// The keys that lead to it.
     pub path: Vec<String>,
     /// What is there while it is on; null for nothing.
     pub on: Value,
@@ -24,6 +23,10 @@ pub struct Switch {
 }
 
 impl Switch {
+    pub fn at(path: &[&str], on: Value, off: Value) -> Self {
+        Self { path: path.iter().map(|&key| key.to_owned()).collect(), on, off }
+    }
+
     fn is(&self, settings: &Value, value: &Value) -> bool {
         inside(settings, &self.path).unwrap_or(&Value::Null) == value
     }
@@ -75,7 +78,6 @@ fn put(settings: &mut Value, path: &[String], value: Value) {
     }
 }
 
-/// What was switched off in a file, in order.
 pub fn recorded(file: &Path) -> Result<Vec<Switch>, ConnectError> {
     let path = record_path(file);
     let Some((text, _)) = read(&path)? else {
@@ -94,7 +96,6 @@ pub fn record(file: &Path, switches: &[Switch]) -> Result<(), ConnectError> {
     keep(&path, &(text + "\n"), None).map_err(io("write", &path))
 }
 
-/// Forgets what was switched off, if anything was.
 pub fn forget(file: &Path) -> Result<(), ConnectError> {
     let path = record_path(file);
     match std::fs::remove_file(&path) {
@@ -116,11 +117,8 @@ mod tests {
 
     #[test]
     fn a_list_that_somebody_has_changed_gets_back_what_was_taken_out() {
-        let switch = Switch {
-            path: vec!["hooks".to_owned(), "Start".to_owned()],
-            on: json!(["other", "mem", "gone"]),
-            off: json!(["other", "gone"]),
-        };
+        let (on, off) = (json!(["other", "mem", "gone"]), json!(["other", "gone"]));
+        let switch = Switch::at(&["hooks", "Start"], on, off);
         for (now, then) in [
             (json!(["other", "gone"]), json!(["other", "mem", "gone"])),
             (json!(["other", "new"]), json!(["other", "mem", "new"])),

@@ -24,13 +24,11 @@ pub struct ClientRow {
     pub format: FileFormat,
     /// The key under which its file has servers; `None` for `mcpServers`.
     pub section: Option<String>,
-    /// The beginning of its own command that registers a server.
     pub own_command: Option<String>,
     /// What its user has to know before the user's own files are written.
     pub warning: Option<String>,
     /// What its user has to do afterwards. If it has hooks, this is about them.
     pub next_step: Option<String>,
-    /// What the permission to call the tools means to it.
     pub permission: Option<String>,
     /// The events that call each hook which has any effect there.
     pub events: BTreeMap<String, Vec<String>>,
@@ -56,7 +54,6 @@ impl Client {
 }
 
 impl ClientPlaces {
-    /// A path of the table.
     pub(super) fn path(&self, path: &str) -> PathBuf {
         let home = &self.home;
         let own = |variable: &Option<PathBuf>, usual: &str| {

@@ -3,7 +3,6 @@
 use serde_json::{Map, Value};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, Value as TomlValue};
 
-/// The settings in a text.
 pub fn read(text: &str) -> Result<Value, String> {
     parse(text)?;
     ::toml::from_str(text).map_err(|error| error.to_string())
@@ -78,11 +77,10 @@ fn item(value: &Value) -> Item {
 fn inline(value: &Value) -> TomlValue {
     match value {
         Value::Array(entries) => entries.iter().map(inline).collect::<Array>().into(),
-        Value::Object(members) => members
-            .iter()
-            .map(|(key, value)| (key.as_str(), inline(value)))
-            .collect::<InlineTable>()
-            .into(),
+        Value::Object(members) => {
+            let members = members.iter().map(|(key, value)| (key.as_str(), inline(value)));
+            members.collect::<InlineTable>().into()
+        }
         Value::String(text) => text.as_str().into(),
         Value::Bool(flag) => (*flag).into(),
         Value::Number(number) => match (number.as_i64(), number.as_f64()) {

@@ -47,35 +47,25 @@ const EVENTS: [&str; 8] = [
 const CLAUDE_MEM_TOKENS: usize = 1_000;
 /// The lines of `MEMORY.md` that Claude Code reads.
 const MEMORY_LINES: usize = 200;
-/// The most characters that are shown of a name.
 const MAX_NAME_CHARS: usize = 80;
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// Something that puts unreviewed memories into sessions.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Unreviewed {
     pub what: String,
     program: String,
     /// What to know about it, or how to switch it off by hand.
     pub advice: Option<String>,
-    /// How it is switched off here, if it can be.
-    off: Option<Off>,
+    /// The file and the switches in it, if it can be switched off here.
+    off: Option<ClientFile>,
     /// Roughly how many tokens a session gets from it, if that is known.
     pub tokens: Option<usize>,
 }
 
-/// Values in one file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Off {
-    path: PathBuf,
-    format: FileFormat,
-    switches: Vec<Switch>,
-}
-
 /// A file that may bring unreviewed text, with what it says.
 struct Place {
-    path: PathBuf,
-    format: FileFormat,
+    /// Without any of our entries.
+    file: ClientFile,
     shown: String,
     settings: Value,
     /// The key under which it names servers, if it does.
@@ -95,7 +85,6 @@ impl Unreviewed {
         self.program == program
     }
 
-    /// What it is, and how much of it there is.
     pub fn described(&self) -> String {
         match self.tokens {
             Some(tokens) => format!("{}, about {tokens} tokens a session", self.what),
@@ -113,9 +102,11 @@ impl Unreviewed {
             return Ok(None);
         };
         let known = client.files(&places.of_user(), &Launch::by_name(), &Extras::all());
-        let known = known.into_iter().flatten().find(|it| it.path == off.path);
-        let mut file = known.unwrap_or_else(|| bare(&off.path, off.format, places));
-        file.parts.extend(off.switches.iter().cloned().map(Part::Switch));
+        let mut known = known.into_iter().flatten();
+        let mut file = off.clone();
+        if let Some(known) = known.find(|known| known.path == off.path) {
+            file = ClientFile { parts: [known.parts, file.parts].concat(), ..known };
+        }
         file::plan(&file, FileAction::SwitchOff).map(Some)
     }
 }
@@ -127,23 +118,13 @@ pub fn switched_off(
     known: &[ClientFile],
 ) -> Result<Vec<ClientFile>, ConnectError> {
     let mut found = Vec::new();
-    for place in user_files(client, places) {
-        let is_known = known.iter().any(|file| file.path == place.path);
-        if !is_known && !switch::recorded(&place.path)?.is_empty() {
-            found.push(bare(&place.path, place.format, places));
+    for Place { file, .. } in user_files(client, places) {
+        let is_known = known.iter().any(|known| known.path == file.path);
+        if !is_known && !switch::recorded(&file.path)?.is_empty() {
+            found.push(file);
         }
     }
     Ok(found)
-}
-
-/// One of the user's files, without any of our entries.
-fn bare(path: &Path, format: FileFormat, places: &ClientPlaces) -> ClientFile {
-    ClientFile {
-        path: path.to_owned(),
-        format,
-        parts: Vec::new(),
-        kept_folders: vec![places.home.clone(), places.settings.clone()],
-    }
 }
 
 /// What puts unreviewed memories into a client's sessions. `has_auto_memory` is whether the
@@ -156,14 +137,14 @@ pub fn unreviewed(client: Client, places: &ClientPlaces, has_auto_memory: bool) 
     let mut found = Vec::new();
     let mut seen: Vec<PathBuf> = Vec::new();
     for place in files {
-        if !seen.contains(&place.path) {
+        if !seen.contains(&place.file.path) {
             found.extend(hooks(&place));
             found.extend(plugins(client, &place));
             found.extend(plugin_lists(client, &place));
             found.extend(plugin_files(client, &place, places));
             found.extend(goose_memory(client, &place));
             found.extend(servers(&place));
-            seen.push(place.path);
+            seen.push(place.file.path);
         }
     }
     if client == Client::ClaudeCode && has_auto_memory {
@@ -176,20 +157,17 @@ fn user_files(client: Client, places: &ClientPlaces) -> Vec<Place> {
     files_of(client, &places.of_user(), true)
 }
 
-/// The files of a client in these places.
 fn files_of(client: Client, places: &ClientPlaces, is_own: bool) -> Vec<Place> {
     let place = |path: PathBuf, format, servers| Place {
         settings: read(&path, format).unwrap_or_default(),
         shown: with_tilde(&path, Some(&places.home)),
-        path,
-        format,
+        file: ClientFile::new(path, format, Vec::new(), places),
         servers,
         is_own,
     };
     let connected = client.files(places, &Launch::by_name(), &Extras::all());
     let server = connected.into_iter().flatten().next().map(|file| {
-        let key = file.parts.first().and_then(Part::path);
-        let key = key.and_then(|key| key.first().copied());
+        let key = file.parts.first().and_then(|part| part.path()?.first().copied());
         place(file.path, file.format, key)
     });
     let windsurf = (client == Client::Windsurf && is_own)
@@ -201,22 +179,18 @@ fn files_of(client: Client, places: &ClientPlaces, is_own: bool) -> Vec<Place> {
 
 impl Place {
     fn found(&self, program: &str, what: String, switches: Vec<Switch>) -> Unreviewed {
-        let is_claude_mem = program_in(program) == Some("claude-mem");
+        let known = program_in(program);
+        let parts = switches.into_iter().map(Part::Switch).collect();
         Unreviewed {
             what,
-            program: program_in(program).unwrap_or(program).to_owned(),
+            program: known.unwrap_or(program).to_owned(),
             advice: None,
-            off: self.is_own.then(|| Off {
-                path: self.path.clone(),
-                format: self.format,
-                switches,
-            }),
-            tokens: is_claude_mem.then_some(CLAUDE_MEM_TOKENS),
+            off: self.is_own.then(|| ClientFile { parts, ..self.file.clone() }),
+            tokens: (known == Some("claude-mem")).then_some(CLAUDE_MEM_TOKENS),
         }
     }
 }
 
-/// The hooks of other programs that add memories.
 fn hooks(place: &Place) -> Option<Unreviewed> {
     let is_off = place.settings.get("disableAllHooks") == Some(&Value::Bool(true));
     let events = place.settings.get("hooks").and_then(Value::as_object);
@@ -232,89 +206,72 @@ fn hooks(place: &Place) -> Option<Unreviewed> {
             program.is_none()
         });
         if left != before {
-            switches.push(Switch {
-                path: vec!["hooks".to_owned(), event.clone()],
-                on: on.clone(),
-                off: match left.is_empty() {
-                    true => Value::Null,
-                    false => json!(left),
-                },
-            });
+            let off = if left.is_empty() { Value::Null } else { json!(left) };
+            switches.push(Switch::at(&["hooks", event], on.clone(), off));
         }
     }
-    let names: Vec<String> = programs.into_iter().collect();
-    let names = line(&names.join(" and "), MAX_NAME_CHARS);
+    if switches.is_empty() {
+        return None;
+    }
+    let names = line(&programs.into_iter().collect::<Vec<_>>().join(" and "), MAX_NAME_CHARS);
     let file = &place.shown;
     let what = format!("a hook of {names} in {file} adds memories that nobody reviewed");
-    (!switches.is_empty()).then(|| place.found(&names, what, switches))
+    Some(place.found(&names, what, switches))
 }
 
 fn adds_text(event: &str) -> bool {
     EVENTS.contains(&event.to_ascii_lowercase().as_str())
 }
 
-/// The other program that keeps memories and that a hook runs.
 fn hooked_program(handler: &Value) -> Option<String> {
     let mut commands = ours::commands(handler).into_iter();
     commands.find_map(|command| memory_program(&command)).filter(|_| !ours::is_hook(handler))
 }
 
-/// The enabled plugins that keep memories.
 fn plugins(client: Client, place: &Place) -> Vec<Unreviewed> {
     let is_codex = client == Client::Codex;
     let key = if is_codex { "plugins" } else { "enabledPlugins" };
-    let plugins = place.settings.get(key).and_then(Value::as_object);
-    let is_enabled = |value: &Value| *value == true || (is_codex && value["enabled"] == true);
-    let enabled = plugins
-        .into_iter()
-        .flatten()
-        .filter(|(_, value)| is_enabled(value))
-        .filter(|(plugin, _)| keeps_memories(plugin.split('@').next().unwrap_or_default()));
-    enabled
-        .map(|(plugin, _)| {
-            let mut path = vec![key.to_owned(), plugin.clone()];
-            path.extend(is_codex.then(|| "enabled".to_owned()));
-            let switch = Switch { path, on: json!(true), off: json!(false) };
-            let plugin = line(plugin, MAX_NAME_CHARS);
-            let file = &place.shown;
-            let what = format!(
-                "the plugin {plugin}, enabled in {file}, adds memories that nobody reviewed"
-            );
-            let own = place.is_own.then_some("without the plugin, it records nothing there either");
-            let other = || format!("`claude plugin disable {plugin}` switches it off");
-            Unreviewed {
-                advice: own.map(str::to_owned).or_else(|| (!is_codex).then(other)),
-                ..place.found(&plugin, what, vec![switch])
-            }
-        })
-        .collect()
+    let plugins = place.settings.get(key).and_then(Value::as_object).into_iter().flatten();
+    let enabled = plugins.filter(|(plugin, value)| {
+        let is_enabled = **value == true || (is_codex && value["enabled"] == true);
+        is_enabled && keeps_memories(plugin.split('@').next().unwrap_or_default())
+    });
+    let found = enabled.map(|(plugin, _)| {
+        let path: &[&str] = if is_codex { &[key, plugin, "enabled"] } else { &[key, plugin] };
+        let switch = Switch::at(path, json!(true), json!(false));
+        let (plugin, file) = (line(plugin, MAX_NAME_CHARS), &place.shown);
+        let what =
+            format!("the plugin {plugin}, enabled in {file}, adds memories that nobody reviewed");
+        let advice = if place.is_own {
+            Some("without the plugin, it records nothing there either".to_owned())
+        } else {
+            (!is_codex).then(|| format!("`claude plugin disable {plugin}` switches it off"))
+        };
+        Unreviewed { advice, ..place.found(&plugin, what, vec![switch]) }
+    });
+    found.collect()
 }
 
 /// The other servers whose tools give memories to agents.
 fn servers(place: &Place) -> Vec<Unreviewed> {
-    let entries = place.servers.and_then(|key| place.settings.get(key)?.as_object());
-    let others = entries.into_iter().flatten().filter(|(name, entry)| {
-        EntryKind::of(entry) != EntryKind::ThisProgram
-            && !is_part_of_goose(entry)
-            && serves_memories(name, entry)
+    let Some(section) = place.servers else {
+        return Vec::new();
+    };
+    let entries = place.settings.get(section).and_then(Value::as_object).into_iter().flatten();
+    let others = entries.filter(|(name, entry)| {
+        let is_ours = EntryKind::of(entry) == EntryKind::ThisProgram;
+        !is_ours && !is_part_of_goose(entry) && is_on(entry) && serves_memories(name, entry)
     });
-    others
-        .filter(|(_, entry)| is_on(entry))
-        .map(|(name, entry)| {
-            let section = place.servers.map(str::to_owned);
-            let switch = Switch {
-                path: section.into_iter().chain([name.clone()]).collect(),
-                on: entry.clone(),
-                off: Value::Null,
-            };
-            let (server, file) = (line(name, MAX_NAME_CHARS), &place.shown);
-            let what = format!(
-                "the server {server} in {file} gives agents memories that nobody reviewed, when \
-                 they ask"
-            );
-            Unreviewed { tokens: None, ..place.found(name, what, vec![switch]) }
-        })
-        .collect()
+    let found = others.map(|(name, entry)| {
+        let switch = Switch::at(&[section, name], entry.clone(), Value::Null);
+        let (server, file) = (line(name, MAX_NAME_CHARS), &place.shown);
+        let what = format!(
+            "the server {server} in {file} gives agents memories that nobody reviewed, when they \
+             ask"
+        );
+        Unreviewed { tokens: None, ..place.found(name, what, vec![switch]) }
+    });
+    found.collect()
 }
 
 fn is_on(entry: &Value) -> bool {
@@ -334,7 +291,7 @@ fn plugin_lists(client: Client, place: &Place) -> Vec<Unreviewed> {
         let names = line(&names.join(" and "), MAX_NAME_CHARS);
         let file = &place.shown;
         let what = format!("plugins listed in {file} add memories that nobody reviewed: {names}");
-        let switch = Switch { path: vec![key.to_owned()], on: json!(on), off: json!(left) };
+        let switch = Switch::at(&[key], json!(on), json!(left));
         let found = Unreviewed { tokens: None, ..place.found(&names, what, vec![switch]) };
         (!others.is_empty()).then_some(found)
     });
@@ -354,7 +311,7 @@ fn plugin_name(entry: &Value) -> &str {
 
 /// The files of plugins that keep memories. OpenCode loads each, and has no setting against it.
 fn plugin_files(client: Client, place: &Place, places: &ClientPlaces) -> Vec<Unreviewed> {
-    let folder = place.path.parent().filter(|_| client == Client::OpenCode);
+    let folder = place.file.path.parent().filter(|_| client == Client::OpenCode);
     let folder = folder.map(|it| it.join(if place.is_own { "" } else { ".opencode" }));
     let names = ["plugin", "plugins"].into_iter();
     let folders = names.filter_map(|name| Some(folder.as_ref()?.join(name)));
@@ -390,13 +347,9 @@ fn goose_memory(client: Client, place: &Place) -> Option<Unreviewed> {
         return None;
     }
     let what = "its memory is on: what it was told is in its sessions, and nobody reviewed it";
-    let path = ["extensions", "memory", "enabled"];
-    let switch = Switch {
-        path: path.map(str::to_owned).to_vec(),
-        on: entry.get("enabled").cloned().unwrap_or_default(),
-        off: json!(false),
-    };
-    let files = std::fs::read_dir(place.path.with_file_name("memory")).into_iter();
+    let on = entry.get("enabled").cloned().unwrap_or_default();
+    let switch = Switch::at(&["extensions", "memory", "enabled"], on, json!(false));
+    let files = std::fs::read_dir(place.file.path.with_file_name("memory")).into_iter();
     let files = files.flatten().flatten().map(|file| file.path());
     let texts = files.filter(|path| path.extension().is_some_and(|end| end == "txt"));
     let texts = texts.filter_map(|path| files::read_text(&path, MAX_FILE_BYTES).ok());
@@ -407,7 +360,6 @@ fn goose_memory(client: Client, place: &Place) -> Option<Unreviewed> {
     })
 }
 
-/// Whether a server keeps memories, by its name, its program or its address.
 fn serves_memories(name: &str, entry: &Value) -> bool {
     let address = ours::ADDRESS_KEYS.iter().find_map(|key| entry.get(*key)?.as_str());
     keeps_memories(name)
@@ -440,26 +392,19 @@ fn auto_memory(places: &ClientPlaces) -> Option<Unreviewed> {
         0 => String::new(),
         noted => format!(" about {}", count(noted as u64, "project")),
     };
+    let switch = Switch::at(&["autoMemoryEnabled"], enabled.clone(), json!(false));
+    let switch = Part::Switch(switch);
     Some(Unreviewed {
         what: format!(
             "its auto-memory is on: what it noted{about} is in its sessions, and nobody reviewed it"
         ),
         program: StoreKind::AutoMemory.title().to_owned(),
         advice: None,
-        off: Some(Off {
-            path,
-            format: FileFormat::Json,
-            switches: vec![Switch {
-                path: vec!["autoMemoryEnabled".to_owned()],
-                on: enabled.clone(),
-                off: json!(false),
-            }],
-        }),
+        off: Some(ClientFile::new(path, FileFormat::Json, vec![switch], places)),
         tokens: Some(most?),
     })
 }
 
-/// The tokens that a session gets of a project's `MEMORY.md`.
 fn index_tokens(folder: &Path) -> usize {
     let text = files::read_text(&folder.join("MEMORY.md"), MAX_FILE_BYTES);
     let text = text.unwrap_or_default();
@@ -485,13 +430,11 @@ fn memory_program(command: &str) -> Option<String> {
     program_in(command).map(str::to_owned).or_else(runs)
 }
 
-/// The name of the program that a command runs, without its folder.
 fn program_name(words: &[String]) -> Option<String> {
     let program = without_runner(words).first()?;
     program.rsplit('/').next().map(str::to_owned)
 }
 
-/// Whether a name is that of a program that keeps memories.
 fn keeps_memories(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let is_other = !name.starts_with(NAME);

@@ -7,10 +7,10 @@
 
 use serde_json::{Map, Value};
 
-/// Indentation of an entry in a new mapping.
+use super::members;
+
 const INDENT: usize = 2;
 
-/// The settings in a text.
 pub fn read(text: &str) -> Result<Value, String> {
     match serde_saphyr::from_str(text).map_err(|error| error.without_snippet().to_string())? {
         Value::Null => Ok(Value::Object(Map::new())),
@@ -32,7 +32,8 @@ pub fn rewrite(
     }
     let sections = old.keys().chain(new.keys().filter(|key| !old.contains_key(*key)));
     for section in sections.filter(|section| old.get(*section) != new.get(*section)) {
-        let (before, after) = (entries(old, section), entries(new, section));
+        let entries = |top: &Map<String, Value>| top.get(section).map(members).unwrap_or_default();
+        let (before, after) = (entries(old), entries(new));
         for name in before.keys().filter(|name| !after.contains_key(*name)) {
             lines.take(section, name)?;
         }
@@ -51,35 +52,26 @@ pub fn rewrite(
         text.pop();
     }
     // An empty mapping counts as missing.
-    let full = |top: &Map<String, Value>| {
-        let mut top = top.clone();
-        top.retain(|_, value| !is_empty_value(value));
-        top
-    };
-    match read(&text)? {
-        Value::Object(top) if full(&top) == full(new) => Ok(text),
-        _ => Err("it is not in the usual style, one entry per line".to_owned()),
+    if full(members(&read(&text)?)) == full(new.clone()) {
+        Ok(text)
+    } else {
+        Err("it is not in the usual style, one entry per line".to_owned())
     }
-}
-
-fn entries(top: &Map<String, Value>, section: &str) -> Map<String, Value> {
-    let entries = top.get(section).and_then(Value::as_object);
-    entries.cloned().unwrap_or_default()
 }
 
 pub fn is_empty(text: &str) -> bool {
     text.lines().all(|line| line.trim().is_empty())
 }
 
-fn is_empty_value(value: &Value) -> bool {
-    value.is_null() || value.as_object().is_some_and(Map::is_empty)
+fn full(mut top: Map<String, Value>) -> Map<String, Value> {
+    top.retain(|_, value| !value.is_null() && value.as_object().is_none_or(|it| !it.is_empty()));
+    top
 }
 
 fn unusual_style(section: &str) -> String {
     format!("`{section}` is not in the usual style, one entry per line")
 }
 
-/// The lines of a text, each with its line end.
 struct YamlLines(Vec<String>);
 
 type Span = std::ops::Range<usize>;
@@ -115,14 +107,13 @@ impl YamlLines {
         Ok(())
     }
 
-    /// The lines of a section, without the one that names it.
     fn section(&mut self, section: &str) -> Result<Option<Span>, String> {
         let starts = |line: &String| key_of(line, 0).as_deref() == Some(section);
         let Some(at) = self.0.iter().position(starts) else {
             return Ok(None);
         };
-        let line = self.0.get(at).map_or("", |line| line.as_str());
-        let rest = line.split_once(':').map_or("", |(_, rest)| rest).trim();
+        let line = self.0.get(at).and_then(|line| line.split_once(':'));
+        let rest = line.map_or("", |(_, rest)| rest).trim();
         if let Some(after) = rest.strip_prefix("{}") {
             let after = after.trim();
             let comment = if after.is_empty() { "" } else { " " };
@@ -130,19 +121,16 @@ impl YamlLines {
         } else if !rest.is_empty() && !rest.starts_with('#') {
             return Err(unusual_style(section));
         }
-        let after = self.0.iter().enumerate().skip(at + 1);
-        let mut ends = after.filter(|(_, line)| indent_of(line) == Some(0));
-        let end = ends.next().map_or(self.0.len(), |(end, _)| end);
-        Ok(Some(at + 1..end))
+        let mut after = self.0.iter().skip(at + 1);
+        let length = after.position(|line| indent_of(line) == Some(0));
+        Ok(Some(at + 1..length.map_or(self.0.len(), |length| at + 1 + length)))
     }
 
-    /// The indentation of the first line with content.
     fn indent_in(&self, span: &Span) -> Option<usize> {
         let lines = self.0.get(span.clone())?;
         lines.iter().find_map(|line| indent_of(line))
     }
 
-    /// The end of the last line with content.
     fn end_of_content(&self, span: &Span) -> usize {
         let lines = self.0.get(span.clone()).unwrap_or_default();
         let last = lines.iter().rposition(|line| indent_of(line).is_some());
@@ -205,7 +193,6 @@ mod tests {
         rewrite(text, old.as_object().unwrap(), new.as_object().unwrap())
     }
 
-    /// The text without the entry.
     fn remove(text: &str) -> Result<String, String> {
         let old = read(text)?;
         let mut new = old.clone();
@@ -223,12 +210,7 @@ mod tests {
         assert_eq!(put, after);
         assert_eq!(add(&put).unwrap(), put, "twice changes nothing");
         let without = remove(&put).unwrap();
-        let all = |text: &str| {
-            let mut top = read(text).unwrap();
-            let top = top.as_object_mut().unwrap();
-            top.retain(|_, value| !is_empty_value(value));
-            top.clone()
-        };
+        let all = |text: &str| full(members(&read(text).unwrap()));
         assert_eq!(all(&without), all(&remove(before).unwrap()));
     }
 

@@ -5,7 +5,6 @@ use std::time::Duration;
 use ack_api::cancel::Stopped;
 use ack_api::{Diagnostic, ErrorCode, Hint};
 
-/// Why a call of an upstream server's tool has no result.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum UpstreamError {
     #[error("the upstream server `{name}` is not available: {reason}")]
@@ -15,12 +14,7 @@ pub enum UpstreamError {
         reason: String,
     },
     #[error("`{tool}` of the upstream server `{name}` is not offered: {}", why.reason)]
-    Refused {
-        name: String,
-        /// The server's own name for the tool.
-        tool: String,
-        why: NotOffered,
-    },
+    Refused { name: String, tool: String, why: NotOffered },
     #[error("the upstream server `{name}` did not answer within {} ms", limit.as_millis())]
     TimedOut { name: String, limit: Duration },
     #[error("the upstream server `{name}` gave no answer: {reason}")]

@@ -34,26 +34,21 @@ use self::offered::Listing;
 use self::supervisor::{cause, list_tools, supervise};
 use crate::error::UpstreamError;
 use crate::settings::Upstream;
-use ack_api::ErrorBody;
 use ack_api::cancel::Stopped;
-use ack_api::text;
+use ack_api::{ErrorBody, text};
 
 /// Longest answer of a process, with what it sends before it, and longest event of an HTTP server, in
 /// bytes. rmcp reads an answer in plain JSON up to 16 MiB.
 const MAX_MESSAGE_BYTES: usize = 8 << 20;
-/// Concurrent calls of one server. Further ones wait.
 const MAX_CONCURRENT_CALLS: usize = 8;
-/// How long the first tool list waits for a server.
 const LIST_WAIT: Duration = Duration::from_millis(1_500);
 /// After a call timed out: how long the server may take to list its tools, to show that it is
 /// alive.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long all servers together may take to shut down.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long a call whose connection was lost waits for the reason.
 const REASON_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Receives log lines about upstream servers.
 pub type Report = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// The upstream servers of this process. All clients share them.
@@ -66,7 +61,6 @@ pub struct Upstreams {
 struct Shared {
     /// Counts changes of the offered tools.
     changes: watch::Sender<u64>,
-    /// Whether this process is shutting down.
     stop: watch::Sender<bool>,
     report: Report,
 }
@@ -90,22 +84,25 @@ enum State {
     Down { reason: String, next: Option<Instant> },
 }
 
-pub enum Answer {
-    /// The server's result, marked with its origin.
-    Result(CallToolResult),
+/// Why a call has no result.
+pub enum CallError {
     /// The server's protocol error.
     Refused(ErrorData),
     /// The arguments are not valid for the tool.
     Arguments(Box<ErrorBody>),
-    /// There is no result.
-    None(UpstreamError),
+    Upstream(UpstreamError),
+}
+
+impl From<UpstreamError> for CallError {
+    fn from(error: UpstreamError) -> Self {
+        Self::Upstream(error)
+    }
 }
 
 /// The state of a server, for `doctor`.
 pub struct Health {
     pub name: String,
     pub reached: String,
-    /// Why it is not available, if it is not.
     pub down: Option<String>,
     /// The tools that it offers, under the names that agents see.
     pub tools: Vec<String>,
@@ -135,7 +132,6 @@ impl Upstreams {
         Self { links: links.collect(), shared, tasks: Mutex::default() }
     }
 
-    /// Whether there are no upstream servers.
     pub fn is_empty(&self) -> bool {
         self.links.is_empty()
     }
@@ -146,7 +142,6 @@ impl Upstreams {
         tools.map(|tool| tool.name.as_str()).collect()
     }
 
-    /// Notifies about changes of the offered tools.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.shared.changes.subscribe()
     }
@@ -155,44 +150,33 @@ impl Upstreams {
     pub async fn list_tools(&self) -> Vec<Tool> {
         let waiting = self.links.iter().map(|link| async {
             self.start(link);
-            let mut state = link.state.subscribe();
-            let settled = state.wait_for(|state| !matches!(state, State::Connecting));
-            let _ = timeout(LIST_WAIT, settled).await;
-            let listing = link.listing();
-            let tools = listing.tools.iter().map(|tool| tool.listed.clone());
-            tools.collect::<Vec<_>>()
+            link.settle(LIST_WAIT).await;
+            link.listing()
         });
-        join_all(waiting).await.into_iter().flatten().collect()
+        let listings = join_all(waiting).await;
+        let tools = listings.iter().flat_map(|listing| &listing.tools);
+        tools.map(|tool| tool.listed.clone()).collect()
     }
 
-    /// Calls a tool. `None` if no server has one of that name.
     pub async fn call(
         &self,
         name: &str,
         values: Map<String, Value>,
         context: &RequestContext<RoleServer>,
-    ) -> Option<Answer> {
-        let link = self
-            .links
-            .iter()
-            .find(|link| link.settings.tools.iter().any(|tool| tool.name == name))?;
+    ) -> Option<Result<CallToolResult, CallError>> {
+        let offers = |link: &&Arc<Link>| link.settings.tools.iter().any(|tool| tool.name == name);
+        let link = self.links.iter().find(offers)?;
         self.start(link);
-        let deadline = Instant::now() + link.settings.call_timeout;
-        Some(link.call(name, values, deadline, context).await)
+        Some(link.call(name, values, context).await)
     }
 
     /// The state of each server, after an attempt to connect to it.
     pub async fn health(&self) -> Vec<Health> {
         let pending = self.links.iter().map(|link| async {
             self.start(link);
-            let mut state = link.state.subscribe();
-            let settled = timeout(
-                link.settings.start_timeout * 2,
-                state.wait_for(|state| !matches!(state, State::Connecting)),
-            );
-            let down = match settled.await.ok().and_then(Result::ok).as_deref() {
+            let down = match link.settle(link.settings.start_timeout * 2).await {
                 Some(State::Up(_)) => None,
-                Some(State::Down { reason, .. }) => Some(reason.clone()),
+                Some(State::Down { reason, .. }) => Some(reason),
                 _ => Some("it did not start in time".to_owned()),
             };
             let listing = link.listing();
@@ -228,6 +212,13 @@ impl Link {
         Arc::clone(&self.listing.read())
     }
 
+    /// Waits for the end of the first attempt to connect.
+    async fn settle(&self, limit: Duration) -> Option<State> {
+        let mut state = self.state.subscribe();
+        let settled = state.wait_for(|state| !matches!(state, State::Connecting));
+        Some(timeout(limit, settled).await.ok()?.ok()?.clone())
+    }
+
     /// Replaces the offered tools, and notifies clients if they changed.
     fn offer(&self, listing: Listing) {
         for withheld in &listing.withheld {
@@ -241,16 +232,12 @@ impl Link {
     }
 
     fn report(&self, line: &str) {
-        (self.shared.report)(&format!(
-            "upstream {}: {}",
-            self.settings.name,
-            text::line(line, 400)
-        ));
+        let line = text::line(line, 400);
+        (self.shared.report)(&format!("upstream {}: {line}", self.settings.name));
     }
 
-    fn unavailable(&self, reason: String) -> UpstreamError {
-        let name = self.settings.name.clone();
-        UpstreamError::Unavailable { name, reason }
+    fn unavailable(&self, reason: impl Into<String>) -> UpstreamError {
+        UpstreamError::Unavailable { name: self.settings.name.clone(), reason: reason.into() }
     }
 
     /// Why this tool is not offered although the server is connected.
@@ -262,13 +249,12 @@ impl Link {
                 tool: text::line(&withheld.upstream_name, 80),
                 why: withheld.why.clone(),
             },
-            None => self.unavailable("it has not listed its tools yet".to_owned()),
+            None => self.unavailable("it has not listed its tools yet"),
         }
     }
 
     fn failed(&self, reason: impl Into<String>) -> UpstreamError {
-        let name = self.settings.name.clone();
-        UpstreamError::Failed { name, reason: reason.into() }
+        UpstreamError::Failed { name: self.settings.name.clone(), reason: reason.into() }
     }
 
     /// The failure of a call whose connection was lost. Waits a moment for the reason.
@@ -284,111 +270,91 @@ impl Link {
     }
 
     fn timed_out(&self) -> UpstreamError {
-        UpstreamError::TimedOut {
-            name: self.settings.name.clone(),
-            limit: self.settings.call_timeout,
-        }
+        let (name, limit) = (self.settings.name.clone(), self.settings.call_timeout);
+        UpstreamError::TimedOut { name, limit }
     }
 
     async fn call(
         self: &Arc<Self>,
         name: &str,
         values: Map<String, Value>,
-        deadline: Instant,
         context: &RequestContext<RoleServer>,
-    ) -> Answer {
-        let peer = match self.ready(deadline).await {
-            Ok(peer) => peer,
-            Err(error) => return Answer::None(error),
-        };
+    ) -> Result<CallToolResult, CallError> {
+        let deadline = Instant::now() + self.settings.call_timeout;
+        let peer = self.ready(deadline).await?;
         let listing = self.listing();
-        let Some(tool) = listing.tools.iter().find(|tool| tool.listed.name == name) else {
-            return Answer::None(self.refused(name));
-        };
-        if let Err(body) = tool.check(&values) {
-            return Answer::Arguments(body);
-        }
+        let tool = listing.tools.iter().find(|tool| tool.listed.name == name);
+        let tool = tool.ok_or_else(|| self.refused(name))?;
+        tool.check(&values).map_err(CallError::Arguments)?;
         let Ok(Ok(_permit)) = timeout(time_left(deadline), self.permits.acquire()).await else {
-            return Answer::None(self.timed_out());
+            return Err(self.timed_out().into());
         };
         let mut params = CallToolRequestParams::new(tool.upstream_name.clone());
         params.arguments = Some(values);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        let Ok(Ok(handle)) = timeout(
-            time_left(deadline),
-            peer.send_cancellable_request(request, PeerRequestOptions::no_options()),
-        )
-        .await
-        else {
+        let sending = peer.send_cancellable_request(request, PeerRequestOptions::no_options());
+        let sent = timeout(time_left(deadline), sending).await;
+        let mut waiting = PendingRequest(sent.ok().and_then(Result::ok));
+        let Some(handle) = &mut waiting.0 else {
             self.unresponsive.notify_one();
-            return Answer::None(self.disconnected().await);
-        };
-        let mut waiting = PendingRequest(Some(handle));
-        let Some(handle) = waiting.0.as_mut() else {
-            return Answer::None(self.disconnected().await);
+            return Err(self.disconnected().await.into());
         };
         let response = tokio::select! {
             response = &mut handle.rx => response,
             () = sleep(time_left(deadline)) => {
                 drop(waiting);
                 tokio::spawn(Arc::clone(self).probe_after_timeout(peer));
-                return Answer::None(self.timed_out());
+                return Err(self.timed_out().into());
             }
-            () = context.ct.cancelled() => return Answer::None(Stopped::Cancelled.into()),
+            () = context.ct.cancelled() => {
+                return Err(UpstreamError::from(Stopped::Cancelled).into());
+            }
         };
         waiting.0 = None;
         match response {
-            Ok(Ok(result)) => self.result(result),
-            Ok(Err(ServiceError::McpError(error))) => Answer::Refused(error),
+            Ok(Ok(result)) => Ok(self.result(result)?),
+            Ok(Err(ServiceError::McpError(error))) => Err(CallError::Refused(error)),
             Ok(Err(ServiceError::TransportSend(error))) => {
                 self.unresponsive.notify_one();
-                Answer::None(self.failed(cause(&*error.error)))
+                Err(self.failed(cause(&*error.error)).into())
             }
-            Ok(Err(error)) => Answer::None(self.failed(cause(&error))),
-            Err(_) => Answer::None(self.disconnected().await),
+            Ok(Err(error)) => Err(self.failed(cause(&error)).into()),
+            Err(_) => Err(self.disconnected().await.into()),
         }
     }
 
     /// Waits for the connection until the deadline, or returns why there is none.
     async fn ready(&self, deadline: Instant) -> Result<Peer<RoleClient>, UpstreamError> {
         let mut state = self.state.subscribe();
-        let settled =
-            state.wait_for(|state| !matches!(state, State::Connecting | State::Reconnecting));
-        match timeout(time_left(deadline), settled).await {
-            Ok(Ok(state)) => match &*state {
-                State::Up(peer) => Ok(peer.clone()),
-                State::Down { reason, next } => {
-                    let again = next.map_or_else(String::new, |next| {
-                        let seconds = next.saturating_duration_since(Instant::now()).as_secs() + 1;
-                        format!("; next attempt in {seconds} s")
-                    });
-                    Err(self.unavailable(format!("{reason}{again}")))
-                }
-                State::Connecting | State::Reconnecting => {
-                    Err(self.unavailable("it is being started".to_owned()))
-                }
-            },
-            _ => Err(self.unavailable("it is still being started".to_owned())),
+        let settled = state.wait_for(|state| matches!(state, State::Up(_) | State::Down { .. }));
+        match timeout(time_left(deadline), settled).await.ok().and_then(Result::ok).as_deref() {
+            Some(State::Up(peer)) => Ok(peer.clone()),
+            Some(State::Down { reason, next }) => {
+                let again = next.map(|next| {
+                    let seconds = next.saturating_duration_since(Instant::now()).as_secs() + 1;
+                    format!("; next attempt in {seconds} s")
+                });
+                Err(self.unavailable(format!("{reason}{}", again.unwrap_or_default())))
+            }
+            _ => Err(self.unavailable("it is still being started")),
         }
     }
 
     /// The server's result, with its origin in `_meta`.
-    fn result(&self, result: ServerResult) -> Answer {
+    fn result(&self, result: ServerResult) -> Result<CallToolResult, UpstreamError> {
         let mut result = match result {
             ServerResult::CallToolResult(result) => result,
             ServerResult::InputRequiredResult(_) => {
-                return Answer::None(
-                    self.failed("it asked for more input, which is not supported"),
-                );
+                return Err(self.failed("it asked for more input, which is not supported"));
             }
-            _ => return Answer::None(self.failed("its answer is not a tool result")),
+            _ => return Err(self.failed("its answer is not a tool result")),
         };
         // An older server does not say it.
         result.result_type = Some(ResultType::COMPLETE);
         let origin = Value::from(self.settings.name.as_str());
         let meta = result.meta.get_or_insert_default();
         meta.0.insert(ORIGIN_META_KEY.to_owned(), origin);
-        Answer::Result(result)
+        Ok(result)
     }
 
     /// After a call timed out: a server that does not even list its tools is considered dead.
@@ -407,7 +373,6 @@ fn time_left(deadline: Instant) -> Duration {
     deadline.saturating_duration_since(Instant::now())
 }
 
-/// A pending request. It is cancelled when dropped.
 struct PendingRequest(Option<RequestHandle<RoleClient>>);
 
 impl Drop for PendingRequest {
@@ -415,11 +380,8 @@ impl Drop for PendingRequest {
         if let Some(handle) = self.0.take() {
             tokio::spawn(async move {
                 // A server that does not read never gets the cancellation.
-                let _ = timeout(
-                    PROBE_TIMEOUT,
-                    handle.cancel(Some("the result is no longer needed".to_owned())),
-                )
-                .await;
+                let cancelled = handle.cancel(Some("the result is no longer needed".to_owned()));
+                let _ = timeout(PROBE_TIMEOUT, cancelled).await;
             });
         }
     }

@@ -26,29 +26,23 @@ const MAX_UPSTREAMS: usize = 16;
 /// A validated upstream server, with its values from the environment.
 #[derive(Clone, PartialEq)]
 pub struct Upstream {
-    /// Its name in `config.toml`.
     pub name: String,
     pub connection: Connection,
     pub tools: Vec<UpstreamTool>,
-    /// How long a call may take.
     pub call_timeout: Duration,
     /// How long it may take to connect and list its tools.
     pub start_timeout: Duration,
-    /// Whether tools without annotations are offered.
     pub trust_unannotated: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UpstreamTool {
-    /// The server's own name for it.
     pub upstream_name: String,
     pub name: String,
 }
 
-/// How an upstream server is reached.
 #[derive(Clone, PartialEq)]
 pub enum Connection {
-    /// As a process, over its standard input and output.
     Process {
         program: PathBuf,
         arguments: Vec<String>,
@@ -59,7 +53,6 @@ pub enum Connection {
         url: String,
         token: Option<String>,
     },
-    /// It cannot be reached, with the reason.
     Unusable(String),
 }
 
@@ -105,16 +98,12 @@ pub fn build(
     }
     let mut upstreams = Vec::new();
     for (name, entry) in entries {
-        let under = |mut problem: Problem| {
-            problem.path.insert(0, name.clone());
-            problem
-        };
+        let under = |problem: Problem| problem.below_path(&[name]);
         if !is_name(name) {
-            let message = format!(
-                "`{}` is not a valid name: use letters, digits, `_` and `-`",
-                text::line(name, 80)
-            );
-            return Err(under(Problem::at([], message)));
+            let shown = text::line(name, 80);
+            let message =
+                format!("`{shown}` is not a valid name: use letters, digits, `_` and `-`");
+            return Err(Problem::at([name], message));
         }
         let tools = tools(entry, &mut taken).map_err(under)?;
         let timeout_ms = entry.timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS);
@@ -144,15 +133,14 @@ fn tools(
     }
     let mut tools = Vec::new();
     for (upstream_name, PublicName(name)) in &entry.tools {
-        let message = if !is_name(name) {
-            invalid_name_message(name)
-        } else if !taken.insert(name.clone()) {
-            format!("another tool already has the name `{name}`")
-        } else {
-            tools.push(UpstreamTool { upstream_name: upstream_name.clone(), name: name.clone() });
-            continue;
-        };
-        return Err(Problem::at(["tools", upstream_name], message));
+        let wrong = |message: String| Err(Problem::at(["tools", upstream_name], message));
+        if !is_name(name) {
+            return wrong(invalid_name_message(name));
+        }
+        if !taken.insert(name.clone()) {
+            return wrong(format!("another tool already has the name `{name}`"));
+        }
+        tools.push(UpstreamTool { upstream_name: upstream_name.clone(), name: name.clone() });
     }
     Ok(tools)
 }
@@ -188,16 +176,13 @@ fn process(
     let program = expand_home(Path::new(program), home);
     let bare = program.components().count() == 1 && !program.as_os_str().is_empty();
     if !program.is_absolute() && !bare || program.as_os_str().to_string_lossy().contains('\0') {
-        let message = format!(
-            "`{}` is neither an absolute path nor a plain program name",
-            text::line(&program.display().to_string(), 80)
-        );
+        let shown = text::line(&program.display().to_string(), 80);
+        let message = format!("`{shown}` is neither an absolute path nor a plain program name");
         return Err(Problem::at(["command"], message));
     }
-    let mut environment: Vec<(String, OsString)> = INHERITED_VARIABLES
-        .iter()
-        .filter_map(|name| Some(((*name).to_owned(), variable(name)?)))
-        .collect();
+    let inherited = INHERITED_VARIABLES.iter();
+    let inherited = inherited.filter_map(|name| Some(((*name).to_owned(), variable(name)?)));
+    let mut environment: Vec<(String, OsString)> = inherited.collect();
     let mut missing = Vec::new();
     for name in &entry.env_from {
         if name.is_empty() || name.contains(['=', '\0']) {
@@ -211,10 +196,9 @@ fn process(
     }
     if !missing.is_empty() {
         // Clients pass on different variables; ack-memory's own tools must work anyway.
-        return Ok(Connection::Unusable(format!(
-            "{} of `env_from` is not set where this server runs",
-            missing.join(", ")
-        )));
+        let missing = missing.join(", ");
+        let reason = format!("{missing} of `env_from` is not set where this server runs");
+        return Ok(Connection::Unusable(reason));
     }
     Ok(Connection::Process { program, arguments: arguments.to_vec(), environment })
 }
@@ -229,8 +213,7 @@ fn http(
         Some(value).filter(|value| !value.is_empty())
     };
     let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
-    let authority = rest.and_then(|rest| rest.split(['/', '?', '#']).next());
-    let authority = authority.unwrap_or_default();
+    let authority = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
     if authority.is_empty()
         || authority.contains('@')
         || url.contains(|c: char| c.is_whitespace() || c.is_control())

@@ -10,7 +10,6 @@ use hyper::header::{AUTHORIZATION, HOST, HeaderMap, HeaderName, ORIGIN};
 use hyper::{Uri, header::HeaderValue};
 use subtle::ConstantTimeEq;
 
-/// The loopback names of this machine.
 pub const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 const MIN_TOKEN_BYTES: usize = 16;
 
@@ -29,10 +28,10 @@ impl Token {
         if text.is_empty() {
             return Err("it is empty".to_owned());
         }
-        if text.len() < MIN_TOKEN_BYTES {
+        let length = text.len();
+        if length < MIN_TOKEN_BYTES {
             return Err(format!(
-                "it has {} characters; at least {MIN_TOKEN_BYTES} are needed",
-                text.len()
+                "it has {length} characters; at least {MIN_TOKEN_BYTES} are needed"
             ));
         }
         if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -52,7 +51,6 @@ impl std::fmt::Debug for Token {
     }
 }
 
-/// Why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
     /// It names no host, or more than one.
@@ -64,7 +62,6 @@ pub enum Refusal {
     WrongToken,
 }
 
-/// What requests must satisfy.
 #[derive(Debug)]
 pub struct Gate {
     /// The host names and addresses of this server, in lower case, without ports or brackets.
@@ -80,7 +77,6 @@ impl Gate {
         Self { hosts, token }
     }
 
-    /// The host names and addresses of this server.
     pub fn hosts(&self) -> &[String] {
         &self.hosts
     }
@@ -90,35 +86,30 @@ impl Gate {
     pub fn check_target(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
         let host = single_header(headers, &HOST).ok_or(Refusal::NoHost)?;
         let host = host.to_str().ok().filter(|host| !host.is_empty()).ok_or(Refusal::NoHost)?;
-        let own_host = HostAndPort::parse(host)
-            .filter(|place| self.is_own(place))
-            .ok_or(Refusal::WrongHost)?;
+        let own_host = self.own(host)?;
         // A request may also name its host in the target (RFC 9112, 3.2.2).
-        let target = uri.authority().map(|authority| HostAndPort::parse(authority.as_str()));
-        if target.is_some_and(|target| !target.is_some_and(|target| self.is_own(&target))) {
-            return Err(Refusal::WrongHost);
+        if let Some(target) = uri.authority() {
+            self.own(target.as_str())?;
         }
         if !headers.contains_key(ORIGIN) {
             return Ok(());
         }
-        let origin = single_header(headers, &ORIGIN)
-            .and_then(|origin| origin.to_str().ok())
-            .unwrap_or_default();
+        let origin = single_header(headers, &ORIGIN).and_then(|origin| origin.to_str().ok());
+        let origin = origin.unwrap_or_default();
         let same = [("http://", 80), ("https://", 443)].into_iter().any(|(scheme, port)| {
             let from = origin.strip_prefix(scheme).and_then(HostAndPort::parse);
-            from.is_some_and(|from| {
-                from.host == own_host.host
-                    && from.port.unwrap_or(port) == own_host.port.unwrap_or(port)
-            })
+            let with_port = |place: &HostAndPort| (place.host.clone(), place.port.unwrap_or(port));
+            from.is_some_and(|from| with_port(&from) == with_port(&own_host))
         });
         if same { Ok(()) } else { Err(Refusal::WrongOrigin) }
     }
 
-    fn is_own(&self, host: &HostAndPort) -> bool {
-        self.hosts.contains(&host.host)
+    /// The place that a text names, which must be this server.
+    fn own(&self, text: &str) -> Result<HostAndPort, Refusal> {
+        let place = HostAndPort::parse(text).filter(|place| self.hosts.contains(&place.host));
+        place.ok_or(Refusal::WrongHost)
     }
 
-    /// Checks a request's token, if one is required.
     pub fn token(&self, headers: &HeaderMap) -> Result<(), Refusal> {
         let Some(token) = &self.token else {
             return Ok(());
@@ -179,7 +170,6 @@ impl HostAndPort {
     }
 }
 
-/// Normalises a host for [`HostAndPort`].
 fn normalise_host(host: &str) -> String {
     let host = host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
     host.parse::<Ipv6Addr>().map_or(host, |address| address.to_string())
@@ -227,10 +217,8 @@ mod tests {
         }
         assert_eq!(check(&[]), Some(Refusal::NoHost));
         assert_eq!(check(&[("host", "")]), Some(Refusal::NoHost));
-        assert_eq!(
-            check(&[("host", "localhost"), ("host", "evil.example")]),
-            Some(Refusal::NoHost)
-        );
+        let twice = check(&[("host", "localhost"), ("host", "evil.example")]);
+        assert_eq!(twice, Some(Refusal::NoHost));
         let from = |origin: &str| check(&[("host", "localhost:7767"), ("origin", origin)]);
         assert_eq!(from("http://localhost:7767"), None);
         assert_eq!(from("https://localhost:7767"), None);
@@ -268,12 +256,8 @@ mod tests {
             ("http://localhost@evil.example/mcp", Err(Refusal::WrongHost)),
             ("http://localhost:80/mcp", Ok(())),
         ] {
-            let target = Uri::from_static(target);
-            assert_eq!(
-                gate.check_target(&target, &headers(&[("host", "localhost")])),
-                refusal,
-                "{target}"
-            );
+            let headers = headers(&[("host", "localhost")]);
+            assert_eq!(gate.check_target(&Uri::from_static(target), &headers), refusal, "{target}");
         }
     }
 
@@ -287,10 +271,8 @@ mod tests {
         assert_eq!(token(&[]), Some(Refusal::NoToken));
         assert_eq!(token(&[("authorization", "Basic 0123456789abcdef")]), Some(Refusal::NoToken));
         assert_eq!(token(&[("authorization", "Bear")]), Some(Refusal::NoToken));
-        assert_eq!(
-            token(&[("authorization", &bearer), ("authorization", &bearer)]),
-            Some(Refusal::NoToken)
-        );
+        let twice = token(&[("authorization", &bearer), ("authorization", &bearer)]);
+        assert_eq!(twice, Some(Refusal::NoToken));
         for wrong in [
             "Bearer ",
             "Bearer 0123456789abcde",

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::net::TcpListener;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -28,13 +29,11 @@ use tokio::time::{sleep, timeout};
 /// none can be accepted.
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The largest head of a request, in bytes.
 const MAX_HEAD: usize = 64 << 10;
 
 #[derive(Debug, Clone, Copy)]
 pub struct ConnectionLimits {
     pub max_total: usize,
-    /// How many strangers.
     pub max_unknown: usize,
     /// How long a connection may remain a stranger.
     pub unknown_timeout: Duration,
@@ -102,7 +101,6 @@ where
     }
 }
 
-/// Why the body of a request cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum BodyError {
     #[error("the body is longer than {0} bytes")]
@@ -157,9 +155,9 @@ pub async fn read_body<'a>(
             let Ok(piece) = frame.into_data() else {
                 continue;
             };
-            let is_large = |turns: &Turns<'a>| read.len() + piece.len() > turns.bytes;
             if turn.is_none()
-                && let Some(turns) = turns.filter(is_large)
+                && let Some(turns) = turns
+                && read.len() + piece.len() > turns.bytes
             {
                 turn = turns.left.acquire().await.ok();
             }
@@ -167,8 +165,7 @@ pub async fn read_body<'a>(
         }
         Ok((Bytes::from(read), turn))
     };
-    let read = timeout(limit, reading).await;
-    read.unwrap_or(Err(BodyError::TooSlow(limit)))
+    timeout(limit, reading).await.unwrap_or(Err(BodyError::TooSlow(limit)))
 }
 
 /// Lets the system end the connection if its client reads nothing for this long.
@@ -184,7 +181,6 @@ fn limit_unread(stream: &TcpStream, limit: Duration) {
 struct Peers {
     limits: ConnectionLimits,
     open: Mutex<Open>,
-    /// Notified when a connection has closed.
     freed: Notify,
 }
 
@@ -197,16 +193,11 @@ struct Open {
 
 #[derive(Debug)]
 pub struct Peer {
-    state: Mutex<State>,
-    must_close: Notify,
-}
-
-#[derive(Debug)]
-struct State {
     /// Whether it has shown the token.
-    known: bool,
+    known: AtomicBool,
     /// Since when the server waits for a complete request; `None` while it answers one.
-    idle_since: Option<Instant>,
+    idle_since: Mutex<Option<Instant>>,
+    must_close: Notify,
 }
 
 /// The place of one connection. It is free again when this is dropped.
@@ -238,16 +229,16 @@ impl Peers {
     /// being answered.
     fn take_place(self: &Arc<Self>) -> Option<Place> {
         let mut open = self.open.lock();
-        let strangers = open.peers.values().filter(|peer| !peer.state.lock().known);
-        if open.peers.len() >= self.limits.max_total || strangers.count() >= self.limits.max_unknown
-        {
+        let strangers = open.peers.values().filter(|peer| !peer.is_known()).count();
+        if open.peers.len() >= self.limits.max_total || strangers >= self.limits.max_unknown {
             let number = open.least_needed()?;
             if let Some(peer) = open.peers.remove(&number) {
                 peer.must_close.notify_one();
             }
         }
         let peer = Arc::new(Peer {
-            state: Mutex::new(State { known: false, idle_since: Some(Instant::now()) }),
+            known: AtomicBool::new(false),
+            idle_since: Mutex::new(Some(Instant::now())),
             must_close: Notify::new(),
         });
         open.next += 1;
@@ -261,11 +252,9 @@ impl Open {
     /// The connection that makes room for another: the oldest stranger, or else the one that has been
     /// idle longest; `None` if all are being answered.
     fn least_needed(&self) -> Option<u64> {
-        let stranger = self.peers.iter().find(|(_, peer)| !peer.state.lock().known);
-        let idle = self.peers.iter().filter_map(|(number, peer)| {
-            let since = peer.state.lock().idle_since?;
-            Some((since, *number))
-        });
+        let stranger = self.peers.iter().find(|(_, peer)| !peer.is_known());
+        let idle = self.peers.iter();
+        let idle = idle.filter_map(|(number, peer)| Some(((*peer.idle_since.lock())?, *number)));
         let longest_idle = idle.min().map(|(_, number)| number);
         stranger.map(|(number, _)| *number).or(longest_idle)
     }
@@ -273,23 +262,26 @@ impl Open {
 
 impl Peer {
     pub fn mark_known(&self) {
-        self.state.lock().known = true;
+        self.known.store(true, Ordering::Release);
+    }
+
+    fn is_known(&self) -> bool {
+        self.known.load(Ordering::Acquire)
     }
 
     /// Marks that it has sent a complete request, which is being answered until this is dropped.
     pub fn answering(&self) -> Answering<'_> {
-        self.state.lock().idle_since = None;
+        *self.idle_since.lock() = None;
         Answering(self)
     }
 }
 
-/// A connection whose request is being answered.
 #[derive(Debug)]
 pub struct Answering<'a>(&'a Peer);
 
 impl Drop for Answering<'_> {
     fn drop(&mut self) {
-        self.0.state.lock().idle_since = Some(Instant::now());
+        *self.0.idle_since.lock() = Some(Instant::now());
     }
 }
 
@@ -299,7 +291,7 @@ impl Place {
     async fn must_close(&self) {
         let too_long = async {
             sleep(self.peers.limits.unknown_timeout).await;
-            if self.peer.state.lock().known {
+            if self.peer.is_known() {
                 std::future::pending::<()>().await;
             }
         };

@@ -33,7 +33,6 @@ impl Readiness {
         Self { service, is_warm, last: Mutex::default() }
     }
 
-    /// Whether the server is ready.
     pub async fn check(&self) -> State {
         if !self.is_warm.load(Ordering::Acquire) {
             return Err("the indexes are being built");

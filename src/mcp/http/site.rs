@@ -28,9 +28,7 @@ use crate::mcp::message::{decode_repaired, failure, memory_size, sanitize_error_
 use ack_http::gate::{Gate, Refusal, bearer};
 use ack_http::peers::{Peer, Turns, read_body};
 
-/// Messages that take more memory than this, in bytes, are large.
 const LARGE_MESSAGE_BYTES: usize = 64 << 10;
-/// How many large messages are handled at the same time.
 const MAX_LARGE_MESSAGES: usize = 4;
 
 /// The JSON-RPC code for errors that a server defines itself.
@@ -38,7 +36,6 @@ const REFUSED_CODE: i32 = -32000;
 
 pub(super) type Answer = Response<BoxBody<Bytes, Infallible>>;
 
-/// The paths of the server.
 pub(super) struct Site {
     gate: Gate,
     server: Server,
@@ -51,10 +48,8 @@ pub(super) struct Site {
     readiness: Readiness,
 }
 
-/// The scopes that a client may see, and its view.
 type LimitedView = (Option<BTreeSet<String>>, Arc<View>);
 
-/// The view of one kind of client.
 type View = StreamableHttpService<Server, NeverSessionManager>;
 
 fn view_of(server: Server, gate: &Gate, limits: Limits) -> View {
@@ -133,13 +128,11 @@ impl Site {
             },
             other => {
                 let other = ack_api::text::line(other, 80);
-                error(
-                    StatusCode::NOT_FOUND,
-                    &format!(
-                        "there is nothing at `{other}`; MCP is at `{PATH}`, and `{HEALTH}` says \
-                         that the server is there"
-                    ),
-                )
+                let message = format!(
+                    "there is nothing at `{other}`; MCP is at `{PATH}`, and `{HEALTH}` says that \
+                     the server is there"
+                );
+                error(StatusCode::NOT_FOUND, &message)
             }
         }
     }
@@ -154,7 +147,6 @@ impl Site {
         client.map(Some).ok_or(Refusal::WrongToken)
     }
 
-    /// Reads the token file again if it has changed.
     fn refresh(&self, tokens: &TokenFile) {
         if let Some(news) = tokens.refresh() {
             (self.extras.report)(&news);
@@ -201,16 +193,12 @@ impl Site {
             Ok(_) => body,
             Err(Some(answer)) => return in_json(StatusCode::BAD_REQUEST, &answer),
             // A notification that cannot be decoded is not answered.
-            Err(None) => return empty(StatusCode::ACCEPTED),
+            Err(None) => return with_status(StatusCode::ACCEPTED, Bytes::new()),
         };
-        let answer = view.handle(Request::from_parts(head, Full::new(body)));
         let answer = async {
-            let answer = answer.await;
-            let in_json = answer
-                .headers()
-                .get(CONTENT_TYPE)
-                .is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
-            if !in_json {
+            let answer = view.handle(Request::from_parts(head, Full::new(body))).await;
+            let kind = answer.headers().get(CONTENT_TYPE);
+            if !kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/json")) {
                 return answer;
             }
             let (mut head, body) = answer.into_parts();
@@ -285,7 +273,6 @@ fn not_allowed(allowed: &'static str) -> Answer {
     answer
 }
 
-/// Closes the connection after the answer.
 fn close_after(mut answer: Answer) -> Answer {
     let close = HeaderValue::from_static("close");
     answer.headers_mut().insert(hyper::header::CONNECTION, close);
@@ -297,14 +284,13 @@ fn error(status: StatusCode, message: &str) -> Answer {
 }
 
 fn in_json(status: StatusCode, body: &Value) -> Answer {
-    let mut answer = Response::new(Full::new(Bytes::from(body.to_string())).boxed());
-    *answer.status_mut() = status;
+    let mut answer = with_status(status, body.to_string().into());
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     answer
 }
 
-fn empty(status: StatusCode) -> Answer {
-    let mut answer = Response::new(Full::new(Bytes::new()).boxed());
+fn with_status(status: StatusCode, body: Bytes) -> Answer {
+    let mut answer = Response::new(Full::new(body).boxed());
     *answer.status_mut() = status;
     answer
 }

@@ -33,7 +33,6 @@ use ack_service::config::file;
 
 const CHECK_AFTER: Duration = Duration::from_secs(1);
 const MAX_BYTES: u64 = 1 << 20;
-/// What a hash begins with.
 const HASH_PREFIX: &str = "sha256:";
 pub const MAX_CONCURRENT: u32 = 32;
 
@@ -79,14 +78,12 @@ struct State {
     checked: Instant,
     version: Option<QuickState>,
     /// The clients that are let in: nobody while the file is not usable.
-    clients: Arc<Vec<Arc<TokenClient>>>,
+    clients: Vec<Arc<TokenClient>>,
     /// The clients that the file named last. Their usage counts when it names them again.
-    known: Arc<Vec<Arc<TokenClient>>>,
-    /// Why the file is not usable now.
+    known: Vec<Arc<TokenClient>>,
     problem: Option<String>,
 }
 
-/// Why a token file is not usable.
 #[derive(Debug, thiserror::Error)]
 pub enum TokensError {
     #[error("cannot read the tokens in `{}`: {source}", path.display())]
@@ -96,7 +93,6 @@ pub enum TokensError {
 }
 
 impl TokenFile {
-    /// Reads a file.
     pub fn open(path: &Path) -> Result<Self, TokensError> {
         let version = QuickState::read(path, None);
         let clients = read(path, &[])?;
@@ -106,24 +102,25 @@ impl TokenFile {
                 reason: "it names no client".to_owned(),
             });
         }
-        let clients = Arc::new(clients);
-        Ok(Self {
-            path: path.to_owned(),
-            state: Mutex::new(State {
-                checked: Instant::now(),
-                version,
-                known: Arc::clone(&clients),
-                clients,
-                problem: None,
-            }),
-        })
+        let known = clients.clone();
+        let state = State { checked: Instant::now(), version, clients, known, problem: None };
+        Ok(Self { path: path.to_owned(), state: Mutex::new(state) })
     }
 
+    /// The client with a token whose day is not over.
     pub fn client(&self, token: &[u8]) -> Option<Arc<TokenClient>> {
-        find(&Arc::clone(&self.state.lock().clients), token)
+        let hash = hash(token);
+        let mut found = None;
+        // Compare all of them, so that the time reveals nothing.
+        for client in &self.state.lock().clients {
+            if bool::from(client.entry.hash.as_bytes().ct_eq(hash.as_bytes())) {
+                found = Some(Arc::clone(client));
+            }
+        }
+        let today = utc_day(Timestamp::now());
+        found.filter(|client| client.last_day.is_none_or(|last| today <= last))
     }
 
-    /// Why nobody is let in now, if so.
     pub fn closed_reason(&self) -> Option<&'static str> {
         let state = self.state.lock();
         if state.problem.is_some() {
@@ -149,51 +146,31 @@ impl TokenFile {
         state.version = version;
         match read(&self.path, &state.known) {
             Ok(clients) => {
-                let message = self.reloaded_message(clients.len());
-                state.clients = Arc::new(clients);
+                let found = match clients.len() {
+                    0 => "no client, so nobody is let in".to_owned(),
+                    1 => "1 client".to_owned(),
+                    number => format!("{number} clients"),
+                };
                 // An editor may empty the file before it writes it.
-                if !state.clients.is_empty() {
-                    state.known = Arc::clone(&state.clients);
+                if !clients.is_empty() {
+                    state.known.clone_from(&clients);
                 }
+                state.clients = clients;
                 state.problem = None;
-                Some(message)
+                Some(format!("the tokens in `{}` were read again: {found}", self.path.display()))
             }
             Err(error) => {
                 let problem = format!("{error}; nobody is let in until it can be used");
                 let is_new = state.problem.as_ref() != Some(&problem);
-                state.clients = Arc::default();
+                state.clients.clear();
                 state.problem = Some(problem.clone());
                 is_new.then_some(problem)
             }
         }
     }
-
-    fn reloaded_message(&self, clients: usize) -> String {
-        let path = self.path.display();
-        match clients {
-            0 => format!("the tokens in `{path}` were read again: no client, so nobody is let in"),
-            1 => format!("the tokens in `{path}` were read again: 1 client"),
-            _ => format!("the tokens in `{path}` were read again: {clients} clients"),
-        }
-    }
-}
-
-/// The client with a token whose day is not over.
-fn find(clients: &[Arc<TokenClient>], token: &[u8]) -> Option<Arc<TokenClient>> {
-    let hash = hash_of(token);
-    let mut found = None;
-    // Compare all of them, so that the time reveals nothing.
-    for client in clients {
-        if bool::from(client.entry.hash.as_bytes().ct_eq(hash.as_bytes())) {
-            found = Some(client);
-        }
-    }
-    let today = utc_day(Timestamp::now());
-    found.filter(|client| client.last_day.is_none_or(|last| today <= last)).cloned()
 }
 
 impl TokenClient {
-    /// Counts a request, unless too many are in progress.
     pub fn begin(&self) -> Option<RunningRequest> {
         let request = RunningRequest(Arc::clone(&self.running));
         let before = self.running.fetch_add(1, Ordering::Relaxed);
@@ -201,14 +178,9 @@ impl TokenClient {
     }
 }
 
-pub fn hash(token: &str) -> String {
-    hash_of(token.as_bytes())
-}
-
-fn hash_of(token: &[u8]) -> String {
-    let digest = Sha256::digest(token);
+pub fn hash(token: impl AsRef<[u8]>) -> String {
     let mut text = HASH_PREFIX.to_owned();
-    for byte in digest {
+    for byte in Sha256::digest(token) {
         let _ = write!(text, "{byte:02x}");
     }
     text
@@ -292,13 +264,12 @@ fn client(
         ));
     }
     entry.hash.make_ascii_lowercase();
-    let last_day =
-        match &entry.last_day {
-            Some(day) => Some(day.parse().map_err(|_| {
-                format!("`last_day` of `{name}` must be a day such as \"2027-01-31\"")
-            })?),
-            None => None,
-        };
+    let last_day = entry
+        .last_day
+        .as_ref()
+        .map(|day| day.parse())
+        .transpose()
+        .map_err(|_| format!("`last_day` of `{name}` must be a day such as \"2027-01-31\""))?;
     Ok(TokenClient {
         name: name.to_owned(),
         entry,

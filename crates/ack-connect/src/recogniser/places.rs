@@ -10,11 +10,8 @@ use serde_json::Value;
 use super::{FoundStore, StoreKind, at, notes_kind};
 use ack_service::scope::DATABASE_NAMES;
 
-/// Maximum entries to read in one folder.
 const MAX_ENTRIES: usize = 20_000;
-/// Maximum folders to check at the top of a project.
 const MAX_TOP_FOLDERS: usize = 200;
-/// Maximum size of another program's settings, in bytes.
 const MAX_SETTINGS_BYTES: u64 = 16 << 20;
 
 /// Where to look: folders of this user, the current project, and variables that move a store.
@@ -24,7 +21,6 @@ pub struct StorePlaces<'a> {
     pub data: PathBuf,
     /// The system's folder for settings (`~/.config`, `~/Library/Application Support`).
     pub settings: PathBuf,
-    /// The root of the current project, if there is one.
     pub project: Option<PathBuf>,
     /// The scope root in use. Stores in it are already served.
     pub root: PathBuf,
@@ -49,7 +45,6 @@ struct Place {
     path: &'static str,
 }
 
-/// The folder in which a place is.
 enum Base {
     /// The one that a variable names, or this one in the home folder.
     Own(&'static str, &'static str),
@@ -126,7 +121,6 @@ impl Place {
     }
 }
 
-/// The paths below a folder that fit.
 fn matching(base: PathBuf, path: &str) -> Vec<PathBuf> {
     path.split('/').fold(vec![base], |found, part| {
         let Some(start) = part.strip_suffix('*') else {
@@ -155,11 +149,8 @@ pub fn find_stores(places: &StorePlaces<'_>) -> Vec<FoundStore> {
 }
 
 fn notes_of(kind: StoreKind, path: &Path) -> Option<FoundStore> {
-    if path.is_dir() && notes_kind(path) == Some(kind) {
-        FoundStore::counted(kind, path)
-    } else {
-        None
-    }
+    let is_one = path.is_dir() && notes_kind(path) == Some(kind);
+    is_one.then(|| FoundStore::counted(kind, path))?
 }
 
 /// A database in a program's usual place. If it cannot be read, it is listed with the reason.
@@ -176,26 +167,19 @@ fn native_scopes(places: &StorePlaces<'_>) -> Vec<FoundStore> {
         return Vec::new();
     }
     let scopes = entries(&default_root.join("scopes")).into_iter();
-    scopes
-        .flat_map(|folder| DATABASE_NAMES.map(|name| folder.join(name)))
-        .filter_map(|path| usual_database(StoreKind::AckMemory, &path))
-        .collect()
+    let paths = scopes.flat_map(|folder| DATABASE_NAMES.map(|name| folder.join(name)));
+    paths.filter_map(|path| usual_database(StoreKind::AckMemory, &path)).collect()
 }
 
-/// Databases, each in its program's usual place.
 fn databases(places: &StorePlaces<'_>) -> Vec<FoundStore> {
     let claude_mem = places.variable_or("CLAUDE_MEM_DATA_DIR", || places.home.join(".claude-mem"));
     let service = places.variable_or("MCP_MEMORY_SQLITE_PATH", || {
         let base = places.variable_or("MCP_MEMORY_BASE_DIR", || places.data.join("mcp-memory"));
         base.join("sqlite_vec.db")
     });
-    [
-        usual_database(StoreKind::ClaudeMem, &claude_mem.join("claude-mem.db")),
-        usual_database(StoreKind::McpMemoryService, &service),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    let claude_mem = usual_database(StoreKind::ClaudeMem, &claude_mem.join("claude-mem.db"));
+    let service = usual_database(StoreKind::McpMemoryService, &service);
+    claude_mem.into_iter().chain(service).collect()
 }
 
 /// The folder that Claude Code's settings name in place of one for each project.
@@ -226,7 +210,6 @@ fn server_memories(places: &StorePlaces<'_>) -> Vec<FoundStore> {
     paths.iter().filter_map(|path| at(path)).collect()
 }
 
-/// The projects in basic-memory's settings, or its usual folder.
 fn basic_memories(places: &StorePlaces<'_>) -> Vec<FoundStore> {
     let base = places.variable_or("BASIC_MEMORY_CONFIG_DIR", || places.home.join(".basic-memory"));
     let settings = settings(&base.join("config.json")).unwrap_or_default();
@@ -236,12 +219,8 @@ fn basic_memories(places: &StorePlaces<'_>) -> Vec<FoundStore> {
         Some(expand_home(Path::new(path), Some(&places.home)))
     };
     let usual = places.variable_or("BASIC_MEMORY_HOME", || places.home.join("basic-memory"));
-    let mut folders: Vec<PathBuf> = projects
-        .into_iter()
-        .flat_map(|projects| projects.values())
-        .filter_map(path)
-        .chain([usual])
-        .collect();
+    let projects = projects.into_iter().flat_map(|projects| projects.values());
+    let mut folders: Vec<PathBuf> = projects.filter_map(path).chain([usual]).collect();
     folders.sort();
     folders.dedup();
     // A project may be the home folder itself, which is never walked.
@@ -280,7 +259,6 @@ fn settings(path: &Path) -> Option<Value> {
     serde_json::from_slice(&files::read(path, MAX_SETTINGS_BYTES).ok()?).ok()
 }
 
-/// Calls `visit` with each string under a key, at any depth.
 fn texts_of(value: &Value, key: &str, visit: &mut dyn FnMut(&str)) {
     match value {
         Value::Object(members) => {

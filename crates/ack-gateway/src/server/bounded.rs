@@ -19,7 +19,6 @@ use tokio::time::timeout;
 
 use super::MAX_MESSAGE_BYTES;
 
-/// How many notifications a server may send in a minute.
 const MAX_PER_MINUTE: u32 = 20_000;
 /// How many notifications a request counts as: it is answered, which takes memory until the server
 /// reads.
@@ -30,38 +29,18 @@ const CLOSE_TIMEOUT: Duration = Duration::from_millis(100);
 /// The state that a transport shares with the owner of the connection.
 #[derive(Default)]
 pub struct Gate {
-    changed: Notify,
+    /// Notified when the server says that its tools changed.
+    pub changed: Notify,
     /// How many bytes came since the last answer to a request.
     unanswering: AtomicUsize,
-    reason: Mutex<Option<String>>,
-}
-
-impl Gate {
-    /// Waits for a notification that the tools changed.
-    pub async fn changed(&self) {
-        self.changed.notified().await;
-    }
-
     /// Why reading stopped.
-    pub fn reason(&self) -> Option<String> {
-        self.reason.lock().clone()
-    }
-
-    fn shut(&self, reason: String) {
-        *self.reason.lock() = Some(reason);
-    }
+    pub reason: Mutex<Option<String>>,
 }
 
 /// The output of a server. It ends if too much comes before an answer is complete.
 pub struct Limited<R> {
-    output: R,
-    gate: Arc<Gate>,
-}
-
-impl<R> Limited<R> {
-    pub const fn new(output: R, gate: Arc<Gate>) -> Self {
-        Self { output, gate }
-    }
+    pub output: R,
+    pub gate: Arc<Gate>,
 }
 
 impl<R: AsyncRead + Unpin> AsyncRead for Limited<R> {
@@ -75,9 +54,10 @@ impl<R: AsyncRead + Unpin> AsyncRead for Limited<R> {
         let read = buffer.filled().len() - before;
         let total = read + self.gate.unanswering.fetch_add(read, Ordering::Relaxed);
         if total > MAX_MESSAGE_BYTES {
-            self.gate.shut(format!(
+            let reason = format!(
                 "it sent more than {MAX_MESSAGE_BYTES} bytes before an answer was complete"
-            ));
+            );
+            *self.gate.reason.lock() = Some(reason);
             // Nothing more is the end of the output.
             buffer.set_filled(before);
         }
@@ -88,7 +68,6 @@ impl<R: AsyncRead + Unpin> AsyncRead for Limited<R> {
 pub struct Bounded<T> {
     inner: T,
     gate: Arc<Gate>,
-    /// Our requests that the server has not answered.
     asked: HashSet<RequestId>,
     /// The start of the current minute, and the weight of the messages since then.
     minute: (Instant, u32),
@@ -110,7 +89,7 @@ impl<T> Bounded<T> {
         let is_within_limit = self.minute.1 <= MAX_PER_MINUTE;
         if !is_within_limit {
             let requests = MAX_PER_MINUTE / REQUEST_WEIGHT;
-            self.gate.shut(format!(
+            *self.gate.reason.lock() = Some(format!(
                 "it sent more than {requests} requests or {MAX_PER_MINUTE} notifications in a minute"
             ));
         }

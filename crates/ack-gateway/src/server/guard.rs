@@ -15,12 +15,9 @@ const SCRIPT: &str =
     r#"read -r _; sleep 1; kill -s TERM -- "-$1" && sleep 1 && kill -s KILL -- "-$1""#;
 
 /// The shell that watches over a process group. When dropped, it ends without doing anything.
-pub struct Guard {
-    shell: Child,
-}
+pub struct Guard(Child);
 
 impl Guard {
-    /// Watches over a process group. `None` if there is no shell.
     pub fn watch(group: Pid) -> Option<Self> {
         let mut command = Command::new("/bin/sh");
         command
@@ -35,7 +32,7 @@ impl Guard {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .kill_on_drop(true);
-        command.spawn().ok().map(|shell| Self { shell })
+        command.spawn().ok().map(Self)
     }
 }
 
@@ -43,6 +40,6 @@ impl Drop for Guard {
     fn drop(&mut self) {
         // Kill it before its input closes, which would look like the death of this process. The
         // runtime reaps it.
-        let _ = self.shell.start_kill();
+        let _ = self.0.start_kill();
     }
 }

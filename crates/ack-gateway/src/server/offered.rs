@@ -13,9 +13,8 @@ use serde_json::{Map, Value, json};
 
 use crate::error::NotOffered;
 use crate::settings::{Upstream, UpstreamTool};
-use ack_api::ErrorBody;
 use ack_api::memory::nearest;
-use ack_api::text;
+use ack_api::{ErrorBody, text};
 
 const MAX_DESCRIPTION_CHARS: usize = 1_000;
 const MAX_SCHEMA_BYTES: usize = 16 << 10;
@@ -33,15 +32,12 @@ pub struct Listing {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct OfferedTool {
-    /// The server's own name for it.
     pub upstream_name: String,
     pub listed: Tool,
 }
 
-/// A configured tool that is not offered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WithheldTool {
-    /// The server's own name for it.
     pub upstream_name: String,
     /// The name that agents would see.
     pub name: String,
@@ -54,7 +50,6 @@ impl fmt::Display for WithheldTool {
     }
 }
 
-/// Why a tool is not offered, and what to do.
 fn not_offered(reason: impl Into<String>, hint: &'static str) -> NotOffered {
     NotOffered { reason: reason.into(), hint }
 }
@@ -92,22 +87,15 @@ fn offer_tool(
     listed_tools: &[Value],
 ) -> Result<Tool, NotOffered> {
     let upstream_name = wanted.upstream_name.as_str();
-    let name_of =
-        |tool: &'_ Value| -> Option<String> { Some(tool.get("name")?.as_str()?.to_owned()) };
     let mut tools = listed_tools.iter();
-    let Some(tool) = tools.find(|tool| name_of(tool).as_deref() == Some(upstream_name)) else {
-        let names: Vec<String> = listed_tools.iter().filter_map(name_of).collect();
-        let near = nearest(upstream_name, names.iter().map(String::as_str), 1);
-        let near = near
-            .first()
-            .map_or_else(String::new, |near| format!("; it has `{}`", text::line(near, 80)));
-        let reason = format!("it has no such tool{near}");
+    let Some(tool) = tools.find(|tool| name_of(tool) == Some(upstream_name)) else {
+        let near = nearest(upstream_name, listed_tools.iter().filter_map(name_of), 1);
+        let near = near.first().map(|near| format!("; it has `{}`", text::line(near, 80)));
+        let reason = format!("it has no such tool{}", near.unwrap_or_default());
         return Err(not_offered(reason, UNKNOWN_TOOL_HINT));
     };
-    let mut annotations: ToolAnnotations = tool
-        .get("annotations")
-        .and_then(|annotations| serde_json::from_value(annotations.clone()).ok())
-        .unwrap_or_default();
+    let annotations = tool.get("annotations").cloned().unwrap_or_default();
+    let mut annotations: ToolAnnotations = serde_json::from_value(annotations).unwrap_or_default();
     check_read_only(&annotations, upstream.trust_unannotated)?;
     let schema = safe_schema(tool.get("inputSchema"))?;
     let theirs = tool.get("description").and_then(Value::as_str);
@@ -119,6 +107,10 @@ fn offer_tool(
     annotations.title = None;
     listed.annotations = Some(annotations);
     Ok(listed)
+}
+
+fn name_of(tool: &Value) -> Option<&str> {
+    tool.get("name")?.as_str()
 }
 
 fn check_read_only(
@@ -153,17 +145,15 @@ fn safe_schema(schema: Option<&Value>) -> Result<Map<String, Value>, NotOffered>
         return refused(format!("its schema is longer than {MAX_SCHEMA_BYTES} bytes"));
     }
     let is_schema = |property: &Value| property.is_object() || property.is_boolean();
-    let is_valid = match schema.get("properties") {
-        None => true,
-        Some(Value::Object(properties)) => properties.values().all(is_schema),
-        Some(_) => false,
+    let are_schemas = |properties: &Value| {
+        properties.as_object().is_some_and(|properties| properties.values().all(is_schema))
     };
-    if !is_valid {
+    if !schema.get("properties").is_none_or(are_schemas) {
         return refused("the properties of its schema are not schemas".to_owned());
     }
-    let required = schema.get("required").map(Value::as_array);
-    if required.is_some_and(|names| !names.is_some_and(|names| names.iter().all(Value::is_string)))
-    {
+    let are_names =
+        |names: &Value| names.as_array().is_some_and(|names| names.iter().all(Value::is_string));
+    if !schema.get("required").is_none_or(are_names) {
         return refused("`required` of its schema is not a list of names".to_owned());
     }
     let mut schema = schema.clone();
@@ -178,7 +168,6 @@ fn safe_schema(schema: Option<&Value>) -> Result<Map<String, Value>, NotOffered>
     Ok(schema)
 }
 
-/// Whether a schema allows arguments that it does not name.
 fn is_open(schema: &Map<String, Value>) -> bool {
     match schema.get("additionalProperties") {
         None | Some(Value::Bool(false)) => schema.contains_key("patternProperties"),
@@ -216,7 +205,6 @@ fn clean_texts(schema: &mut Map<String, Value>) {
 }
 
 impl OfferedTool {
-    /// Checks the names of the arguments of a call.
     pub fn check(&self, arguments: &Map<String, Value>) -> Result<(), Box<ErrorBody>> {
         let schema = &self.listed.input_schema;
         let properties = schema.get("properties").and_then(Value::as_object);

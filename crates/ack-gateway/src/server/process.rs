@@ -23,25 +23,20 @@ use super::bounded::{Gate, Limited};
 use super::guard::Guard;
 use ack_api::text;
 
-/// How much of the end of its standard error is kept.
 const STDERR_TAIL_BYTES: usize = 2_048;
 /// How long a process may take to exit after its input is closed, and again after SIGTERM.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(400);
 
-/// The transport over a process's input and output.
 pub type Pipe = AsyncRwTransport<RoleClient, Limited<ChildStdout>, ChildStdin>;
 
 pub struct Process {
     child: Child,
     group: Option<Pid>,
-    /// Ends the group if this process is killed.
     guard: Option<Guard>,
     errors: Arc<Mutex<VecDeque<u8>>>,
-    /// Reads its standard error.
     drain: JoinHandle<()>,
 }
 
-/// Starts the process and returns its pipes as a transport.
 pub fn start(
     program: &Path,
     arguments: &[String],
@@ -67,8 +62,7 @@ pub fn start(
     else {
         return Err("its pipes could not be opened".to_owned());
     };
-    let id = child.id().and_then(|id| i32::try_from(id).ok());
-    let group = id.map(Pid::from_raw);
+    let group = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
     let tail = Arc::default();
     let process = Process {
         child,
@@ -77,7 +71,7 @@ pub fn start(
         drain: tokio::spawn(drain(errors, Arc::clone(&tail))),
         errors: tail,
     };
-    let output = Limited::new(output, Arc::clone(gate));
+    let output = Limited { output, gate: Arc::clone(gate) };
     Ok((process, Pipe::new(output, input)))
 }
 
@@ -113,10 +107,8 @@ impl Process {
         self.exit_reason(status)
     }
 
-    /// Waits a moment for the end of the process.
     async fn exited(&mut self) -> Option<ExitStatus> {
-        let exited = timeout(EXIT_TIMEOUT, self.child.wait()).await;
-        exited.ok().and_then(Result::ok)
+        timeout(EXIT_TIMEOUT, self.child.wait()).await.ok()?.ok()
     }
 
     fn signal(&self, signal: Signal) {
@@ -132,8 +124,8 @@ impl Process {
             Some(status) => format!("it ended with {status}"),
             None => "it closed its output".to_owned(),
         };
-        let tail = self.errors.lock();
-        let tail = String::from_utf8_lossy(&tail.iter().copied().collect::<Vec<u8>>()).into_owned();
+        let mut tail = self.errors.lock();
+        let tail = String::from_utf8_lossy(tail.make_contiguous());
         let mut lines = tail.lines().rev().map(str::trim);
         let last = lines.find(|line| !line.is_empty()).unwrap_or_default();
         match text::line(last, 200) {

@@ -17,6 +17,7 @@ use rmcp::service::{
 use rmcp::transport::Transport;
 use serde_json::Value;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use super::bounded::{Bounded, Gate};
@@ -35,7 +36,6 @@ const STABLE_AFTER: Duration = Duration::from_secs(60);
 const FAILURES_BEFORE_UNLISTING: u32 = 3;
 /// Pause between a notification that the tools changed and listing them again.
 const TOOL_CHANGE_DELAY: Duration = Duration::from_millis(500);
-/// How many pages of a tool list are read.
 const MAX_TOOL_PAGES: usize = 20;
 
 /// The client side of the connection, without capabilities. Requests of the server are answered
@@ -54,22 +54,22 @@ impl ClientHandler for Client {
 struct Connected {
     peer: Peer<RoleClient>,
     token: RunningServiceCancellationToken,
-    /// Becomes true when the connection has ended.
-    ended: watch::Receiver<bool>,
+    ended: JoinHandle<()>,
     process: Option<Process>,
     gate: Arc<Gate>,
 }
 
 impl Connected {
-    /// Closes the connection and returns how it ended.
     async fn end(mut self) -> String {
         self.token.cancel();
-        let _ = timeout(TOOL_CHANGE_DELAY, wait_until_set(&mut self.ended)).await;
+        if !self.ended.is_finished() {
+            let _ = timeout(TOOL_CHANGE_DELAY, &mut self.ended).await;
+        }
         let ended = match self.process {
             Some(process) => process.end().await,
             None => "the connection was lost".to_owned(),
         };
-        self.gate.reason().unwrap_or(ended)
+        self.gate.reason.lock().take().unwrap_or(ended)
     }
 }
 
@@ -78,7 +78,6 @@ async fn wait_until_set(flag: &mut watch::Receiver<bool>) {
     let _ = flag.wait_for(|flag| *flag).await;
 }
 
-/// Keeps one server connected until shutdown.
 pub async fn supervise(link: Arc<Link>) {
     let mut stop = link.shared.stop.subscribe();
     let mut stopped = stop.clone();
@@ -89,12 +88,12 @@ pub async fn supervise(link: Arc<Link>) {
         return;
     }
     let mut failures: u32 = 0;
-    let mut mode = Mode::Initialize;
+    let mut discovers = false;
     loop {
         let reason = tokio::select! {
             biased;
             () = wait_until_set(&mut stopped) => return,
-            connected = connect(&link, &mut mode) => match connected {
+            connected = connect(&link, &mut discovers) => match connected {
                 Ok(mut connected) => {
                     let since = Instant::now();
                     link.state.send_replace(State::Up(connected.peer.clone()));
@@ -138,7 +137,7 @@ async fn watch_connection(
     loop {
         tokio::select! {
             () = wait_until_set(stop) => return (None, true),
-            () = wait_until_set(&mut connected.ended) => return (None, false),
+            _ = &mut connected.ended => return (None, false),
             () = link.unresponsive.notified() => {
                 // The broken connection may have been replaced since then.
                 let limit = PROBE_TIMEOUT.min(link.settings.start_timeout);
@@ -147,7 +146,7 @@ async fn watch_connection(
                     return (Some("it no longer answers".to_owned()), false);
                 }
             }
-            () = connected.gate.changed() => {
+            () = connected.gate.changed.notified() => {
                 sleep(TOOL_CHANGE_DELAY).await;
                 let listed = timeout(link.settings.start_timeout, list_tools(&connected.peer)).await;
                 if let Ok(Ok(listed_tools)) = listed {
@@ -158,25 +157,15 @@ async fn watch_connection(
     }
 }
 
-/// The kinds of handshake. The one that worked is tried first next time.
-#[derive(Clone, Copy, PartialEq)]
-enum Mode {
-    Initialize,
-    Discover,
-}
-
-/// Connects and lists the tools, within the time allowed for it.
-async fn connect(link: &Link, mode: &mut Mode) -> Result<Connected, String> {
+/// Connects and lists the tools, within the time allowed for it. `discovers` is which of the two
+/// handshakes worked last: it is tried first.
+async fn connect(link: &Link, discovers: &mut bool) -> Result<Connected, String> {
     let deadline = Instant::now() + link.settings.start_timeout;
-    let modes = match mode {
-        Mode::Initialize => [Mode::Initialize, Mode::Discover],
-        Mode::Discover => [Mode::Discover, Mode::Initialize],
-    };
     let mut refused = String::new();
-    for next in modes {
-        match handshake(link, next, deadline).await {
+    for discover in [*discovers, !*discovers] {
+        match handshake(link, discover, deadline).await {
             Ok(connected) => {
-                *mode = next;
+                *discovers = discover;
                 return Ok(connected);
             }
             Err(HandshakeError::Failed(reason)) => return Err(reason),
@@ -188,7 +177,6 @@ async fn connect(link: &Link, mode: &mut Mode) -> Result<Connected, String> {
     Err(refused)
 }
 
-/// Why there is no connection.
 enum HandshakeError {
     /// The server answered and refused.
     Refused(String),
@@ -197,7 +185,7 @@ enum HandshakeError {
 
 async fn handshake(
     link: &Link,
-    mode: Mode,
+    discover: bool,
     deadline: Instant,
 ) -> Result<Connected, HandshakeError> {
     let gate = Arc::new(Gate::default());
@@ -206,13 +194,13 @@ async fn handshake(
         Connection::Http { url, token } => {
             let transport = http::connect(url, token.as_ref()).map_err(HandshakeError::Failed)?;
             let transport = Bounded::new(transport, Arc::clone(&gate));
-            (serve(transport, mode, deadline).await, None)
+            (serve(transport, discover, deadline).await, None)
         }
         Connection::Process { program, arguments, environment } => {
             let started = process::start(program, arguments, environment, &gate);
             let (process, pipe) = started.map_err(HandshakeError::Failed)?;
             let transport = Bounded::new(pipe, Arc::clone(&gate));
-            (serve(transport, mode, deadline).await, Some(process))
+            (serve(transport, discover, deadline).await, Some(process))
         }
     };
     let running = match serving {
@@ -227,12 +215,8 @@ async fn handshake(
     };
     let peer = running.peer().clone();
     let token = running.cancellation_token();
-    let (ended_sender, ended) = watch::channel(false);
-    tokio::spawn(async move {
-        // How it ended is known from the process.
-        let _ = running.waiting().await;
-        ended_sender.send_replace(true);
-    });
+    // How it ended is known from the process.
+    let ended = tokio::spawn(async { drop(running.waiting().await) });
     let listed = timeout(time_left(deadline), list_tools(&peer)).await;
     let connected = Connected { peer, token, ended, process, gate };
     match listed {
@@ -260,20 +244,18 @@ fn late(link: &Link) -> String {
 /// Greets the server; `None` if it takes too long.
 async fn serve<T: Transport<RoleClient> + 'static>(
     transport: T,
-    mode: Mode,
+    discover: bool,
     deadline: Instant,
 ) -> Option<Result<RunningService<RoleClient, Client>, ClientInitializeError>> {
-    let lifecycle = match mode {
-        Mode::Initialize => ClientLifecycleMode::Initialize,
-        Mode::Discover => ClientLifecycleMode::Discover {
-            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
-        },
+    let lifecycle = if discover {
+        ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] }
+    } else {
+        ClientLifecycleMode::Initialize
     };
     let serving = serve_client_with_lifecycle(Client, transport, lifecycle);
     timeout(time_left(deadline), serving).await.ok()
 }
 
-/// Why the server could not be greeted.
 async fn handshake_failure(
     error: &ClientInitializeError,
     process: Option<Process>,
@@ -313,7 +295,6 @@ pub fn cause(error: &(dyn std::error::Error + 'static)) -> String {
     text::line(message.split(" for url (").next().unwrap_or(&message), 300)
 }
 
-/// The server's tools, as JSON.
 pub async fn list_tools(peer: &Peer<RoleClient>) -> Result<Vec<Value>, String> {
     let mut tools = Vec::new();
     let mut cursor = None;
