@@ -17,7 +17,7 @@ pub(super) const WEIGHT_UNIT: f32 = 1.0 / 512.0;
 const NORM_UNIT: f32 = 1.0 / 64.0;
 
 /// The weights of a query's terms over all scopes of a search, and what else BM25 needs.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Bm25Weights {
     /// The terms that are searched, in the order of the query.
     pub terms: Vec<WeightedTerm>,
@@ -46,22 +46,6 @@ pub struct Bm25Weights {
 }
 
 impl Bm25Weights {
-    /// No terms yet.
-    pub(super) const fn new(mean_length: f32) -> Self {
-        Self {
-            terms: Vec::new(),
-            mean_length,
-            required_identifiers: Vec::new(),
-            frozen_norm: None,
-            lookalikes: BTreeSet::new(),
-            pairs: BTreeSet::new(),
-            corrections: Vec::new(),
-            lacks_code: false,
-            unmatched_weight: 0.0,
-            total_weight: 0.0,
-        }
-    }
-
     /// A text with the words corrected that are misspelt in the query.
     pub fn corrected<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if self.corrections.is_empty() {

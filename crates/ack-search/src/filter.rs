@@ -56,7 +56,8 @@ impl ProjectNames {
 
     /// Whether a memory belongs to it.
     pub fn contains(&self, index: &Index, doc: &Doc) -> bool {
-        let is_listed = |name: NameId| name != 0 && self.names.contains(&index.fold(name));
+        let is_listed =
+            |name: NameId| name != 0 && self.names.contains(&index.docs.names.fold(name));
         is_listed(doc.project) || is_listed(doc.alias) || (doc.project == 0 && self.unnamed)
     }
 }
@@ -93,7 +94,7 @@ impl<'a> ResolvedFilters<'a> {
         Self {
             index,
             filters,
-            tags: filters.tags.iter().map(|tag| index.with_below(tag)).collect(),
+            tags: filters.tags.iter().map(|tag| index.docs.names.with_below(tag)).collect(),
             requested_project: requested.map(|rows| ProjectNames::resolve(rows, index)),
             current_project: ProjectNames::resolve(current, index),
             named_project: None,
@@ -135,7 +136,7 @@ impl<'a> ResolvedFilters<'a> {
     /// The filters that a database can evaluate.
     pub fn pushdown(&self) -> PushdownFilter<'_> {
         let all_spellings = |names: &[NameId]| -> Vec<&str> {
-            names.iter().flat_map(|name| self.index.spellings(*name)).collect()
+            names.iter().flat_map(|name| self.index.docs.names.spellings(*name)).collect()
         };
         PushdownFilter {
             project: self.requested_project.as_ref().map(|project| ProjectSpellings {
@@ -169,7 +170,11 @@ impl<'a> ResolvedFilters<'a> {
         if self.requested_project.as_ref().is_some_and(|project| !project.contains(index, row)) {
             return Some("project");
         }
-        if self.kinds.as_ref().is_some_and(|kinds| !kinds.contains(&index.fold(row.kind))) {
+        if self
+            .kinds
+            .as_ref()
+            .is_some_and(|kinds| !kinds.contains(&index.docs.names.fold(row.kind)))
+        {
             return Some("type");
         }
         if let Some(session) = self.session
@@ -189,7 +194,7 @@ impl<'a> ResolvedFilters<'a> {
         if !self.tags.is_empty() {
             let has = |tags: &Vec<NameId>| {
                 let mut names = index.tags(doc).iter();
-                names.any(|name| tags.contains(&index.fold(*name)))
+                names.any(|name| tags.contains(&index.docs.names.fold(*name)))
             };
             let pass = match filters.match_tags {
                 MatchTags::All => self.tags.iter().all(has),
@@ -201,7 +206,8 @@ impl<'a> ResolvedFilters<'a> {
         }
         let matches_any =
             |file: &NameId| filters.files.iter().any(|pattern| pattern.matches(index.name(*file)));
-        (!filters.files.is_empty() && !index.files(doc).iter().any(matches_any)).then_some("files")
+        (!filters.files.is_empty() && !index.docs.files(doc).iter().any(matches_any))
+            .then_some("files")
     }
 }
 

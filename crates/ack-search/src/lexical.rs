@@ -22,7 +22,7 @@ use super::identifiers::{self, Related};
 use super::postings::DocId;
 use super::query::{QueryTerm, QueryTerms, WeightedTerm, joined_key};
 use super::spelling::{self, Similar};
-use super::view::{DocScores, View};
+use super::view::View;
 use ack_api::cancel;
 use ack_api::memory::StatusFilter;
 
@@ -95,8 +95,8 @@ impl<'a> Collection<'a> {
 pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -> Bm25Weights {
     let collection = Collection::new(views, filters.status);
     let related = related_identifiers(views, query, filters);
-    let mut weighing =
-        Weighing { weights: Bm25Weights::new(collection.mean_length()), collection, query };
+    let weights = Bm25Weights { mean_length: collection.mean_length(), ..Bm25Weights::default() };
+    let mut weighing = Weighing { weights, collection, query };
     let mut hidden_codes = Vec::new();
     for term in &query.terms {
         if cancel::check().is_err() {
@@ -108,7 +108,8 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
         if !is_identifier && has_digit && frequency == 0 {
             let has_stand_in = related.iter().any(|(known, _)| known.key == term.key);
             if !has_stand_in {
-                weighing.add_absent_code(term);
+                weighing.weights.total_weight += weighing.collection.idf(0);
+                weighing.weights.lacks_code |= term.is_code;
                 hidden_codes.push(&term.key);
             }
         } else if weighing.collection.has_term(&term.key) {
@@ -174,13 +175,8 @@ impl Weighing<'_> {
         }
     }
 
-    /// Adds a word with digits that no memory contains which the filter allows.
-    fn add_absent_code(&mut self, term: &QueryTerm) {
-        self.weights.total_weight += self.collection.idf(0);
-        self.weights.lacks_code |= term.is_code;
-    }
-
-    /// The same word finds memories that the filter hides, which are counted.
+    /// A word with digits that no allowed memory contains finds those that the filter hides, which are
+    /// counted.
     fn add_hidden_code(&mut self, key: &str) {
         if self.collection.has_term(key) {
             self.weights.pairs.insert(key.to_owned());
@@ -222,10 +218,9 @@ impl Weighing<'_> {
             }
         }
         for Related { key, share, .. } in found {
-            if self.weights.terms.iter().any(|known| known.key == key) {
-                continue;
+            if !self.weights.terms.iter().any(|known| known.key == key) {
+                self.push(key, share * full * factor);
             }
-            self.push(key, share * full * factor);
         }
     }
 
@@ -281,27 +276,15 @@ impl Bm25Weights {
         let threshold = always.unwrap_or_default().min(MIN_RARE_WEIGHT);
         self.terms.retain(|term| term.weight >= threshold);
     }
-}
-
-impl Bm25Weights {
-    /// The score of every document of a view, dead ones too; 0 for those without any term.
-    pub fn scores(&self, view: &View<'_>) -> DocScores {
-        view.sum_terms(&self.terms, |weight, frequency, length| {
-            self.contribution(weight, frequency, length)
-        })
-    }
 
     /// What each term contributes to the score of one document, largest first.
     pub fn explain(&self, view: &View<'_>, doc: DocId) -> Vec<(String, f32)> {
         let length = view.index.lengths().get(doc as usize).copied().unwrap_or_default();
-        let mut contributions: Vec<(String, f32)> = self
-            .terms
-            .iter()
-            .filter_map(|term| {
-                let frequency = view.frequency(&term.key, doc)?;
-                Some((term.key.clone(), self.contribution(term.weight, frequency, length)))
-            })
-            .collect();
+        let contributions = self.terms.iter().filter_map(|term| {
+            let frequency = view.frequency(&term.key, doc)?;
+            Some((term.key.clone(), self.contribution(term.weight, frequency, length)))
+        });
+        let mut contributions: Vec<(String, f32)> = contributions.collect();
         contributions.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         contributions
     }
@@ -353,9 +336,8 @@ impl<'a> Matcher<'a> {
         analysis::tokenize(text, TextRole::Document, &mut |token| {
             let is_word = token.kind == TokenKind::Word;
             let first = token.text.bytes().next();
-            let may_match = first
-                .is_some_and(|byte| first_bytes.get(usize::from(byte)).copied().unwrap_or(false));
-            if is_word && !may_match {
+            let may_match = first.and_then(|byte| first_bytes.get(usize::from(byte)).copied());
+            if is_word && may_match != Some(true) {
                 return;
             }
             let cache = if is_word { &mut *words } else { &mut *identifiers };
@@ -374,38 +356,24 @@ impl<'a> Matcher<'a> {
                 found.push((weight, token.text));
             }
         });
-        self.add_symbols(text, &mut found);
-        self.add_joined(text, &mut found);
-        found
-    }
-
-    /// Adds the symbols of a text that match although none of their parts does.
-    fn add_symbols<'t>(&self, text: &'t str, found: &mut Vec<(f32, Cow<'t, str>)>) {
+        let mut add = |key: Cow<'_, str>, written: &str| {
+            let Some(weight) = weights.get(key.as_ref()) else {
+                return;
+            };
+            let written = written.to_lowercase();
+            if !found.iter().any(|(_, known)| written.contains(&**known)) {
+                found.push((*weight, Cow::Owned(written)));
+            }
+        };
+        // Symbols, and words that a text writes as two (a number with its unit, a name with its
+        // version), that match although none of their parts does.
         symbols::pairs(text, TextRole::Document, &mut |pair| {
-            let key = term_key(TokenKind::Word, &pair.joined);
-            let Some(weight) = self.weights.get(key.as_ref()) else {
-                return;
-            };
-            let written = pair.written.to_lowercase();
-            if !found.iter().any(|(_, known)| written.contains(&**known)) {
-                found.push((*weight, Cow::Owned(written)));
-            }
+            add(term_key(TokenKind::Word, &pair.joined), pair.written);
         });
-    }
-
-    /// Adds the words that a text writes as two, a number with its unit or a name with its version,
-    /// and that match although no part of them does.
-    fn add_joined(&self, text: &str, found: &mut Vec<(f32, Cow<'_, str>)>) {
         joined_words(text, &mut |joined, written| {
-            let key = joined_key(&joined);
-            let Some(weight) = self.weights.get(key.as_ref()) else {
-                return;
-            };
-            let written = written.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
-            if !found.iter().any(|(_, known)| written.contains(&**known)) {
-                found.push((*weight, Cow::Owned(written)));
-            }
+            add(joined_key(&joined), written.trim_matches(|c: char| !c.is_alphanumeric()));
         });
+        found
     }
 
     /// Whether a word of a memory only looks like a word of the query.

@@ -129,6 +129,34 @@ impl CandidateSet {
             self.hidden.superseded += 1;
         }
     }
+
+    /// Admits the nearest documents that are near enough and share no term with the query.
+    fn admit_nearest(&mut self, nearest: Nearest, scores: &[DocScores], lexical_ran: bool) {
+        let Nearest { candidates, hidden, .. } = nearest;
+        let has_score = |near: &Candidate| {
+            scores.get(near.scope).is_some_and(|scores| scores.get(near.doc) > 0.0)
+        };
+        // Without words, a hidden neighbour counts if it would have been on the first page.
+        let min_hidden =
+            if lexical_ran { MIN_COSINE } else { last_on_page(&candidates).max(MIN_COSINE) };
+        for (near, by_status) in hidden {
+            if near.cosine >= min_hidden && !has_score(&near) {
+                self.hide(near.scope, by_status);
+            }
+        }
+        let min_cosine = if !lexical_ran {
+            f32::NEG_INFINITY
+        } else if self.candidates.is_empty() {
+            let cosines = candidates.iter().map(|near| near.cosine);
+            let relative = MIN_COSINE_SHARE * cosines.fold(0.0, f32::max);
+            relative.clamp(UNRELATED_COSINE, MIN_COSINE)
+        } else {
+            MIN_COSINE
+        };
+        self.min_cosine = min_cosine;
+        let near = candidates.into_iter().filter(|near| near.cosine >= min_cosine);
+        self.candidates.extend(near.filter(|near| !has_score(near)));
+    }
 }
 
 /// Runs the legs and fuses their scores.
@@ -153,13 +181,19 @@ pub fn retrieve(
         }
         return found;
     }
-    let (SemanticHits { cosines, nearest }, scores) = run_legs(views, &rules, query);
-    let mut admission = Admission { rules, scores, cosines, found };
-    admission.admit_matches();
-    if let Some(nearest) = nearest {
-        admission.admit_nearest(nearest, query.bm25().is_some());
+    let (nearest, scores) = run_legs(views, &rules, query);
+    for (scope, (rules, scores)) in rules.iter().zip(&scores).enumerate() {
+        let cosines = nearest.as_ref().and_then(|nearest| nearest.cosines.get(scope));
+        for (doc, lexical) in cancel::guarded(scores.iter()) {
+            if lexical > 0.0 {
+                let cosine = cosines.map_or(0.0, |cosines| cosines.get(doc));
+                found.admit(rules, Candidate { lexical, cosine, ..Candidate::new(scope, doc) });
+            }
+        }
     }
-    let mut found = admission.found;
+    if let Some(nearest) = nearest {
+        found.admit_nearest(nearest, &scores, query.bm25().is_some());
+    }
     let norm = frozen_norm.unwrap_or_else(|| score_norm(query.bm25(), &found.candidates));
     found.score_norm = norm;
     let identifiers = asked_identifiers(views, query.bm25(), &found.candidates);
@@ -175,110 +209,37 @@ pub fn retrieve(
     found
 }
 
-/// Admits what the legs found.
-struct Admission<'a> {
-    rules: Vec<EligibilityRules<'a>>,
-    /// The lexical scores of each view's documents; empty if the lexical leg did not run.
-    scores: Vec<DocScores>,
-    /// The same for the semantic leg.
-    cosines: Vec<DocScores>,
-    found: CandidateSet,
-}
-
-impl Admission<'_> {
-    /// Whether a document shares a term with the query.
-    fn has_score(&self, scope: usize, doc: DocId) -> bool {
-        let scores = self.scores.get(scope);
-        scores.is_some_and(|scores| scores.get(doc) > 0.0)
-    }
-
-    /// Admits the documents that share a term with the query.
-    fn admit_matches(&mut self) {
-        for (scope, (rules, scores)) in self.rules.iter().zip(&self.scores).enumerate() {
-            let cosines = self.cosines.get(scope);
-            for (doc, lexical) in cancel::guarded(scores.iter()) {
-                if lexical > 0.0 {
-                    let candidate = Candidate {
-                        lexical,
-                        cosine: cosines.map_or(0.0, |cosines| cosines.get(doc)),
-                        ..Candidate::new(scope, doc)
-                    };
-                    self.found.admit(rules, candidate);
-                }
-            }
-        }
-    }
-
-    /// Admits the nearest documents that are near enough.
-    fn admit_nearest(&mut self, nearest: Nearest, lexical_ran: bool) {
-        let Nearest { candidates, hidden } = nearest;
-        // Without words, a hidden neighbour counts if it would have been on the first page.
-        let min_hidden =
-            if lexical_ran { MIN_COSINE } else { last_on_page(&candidates).max(MIN_COSINE) };
-        for (near, by_status) in hidden {
-            if near.cosine >= min_hidden && !self.has_score(near.scope, near.doc) {
-                self.found.hide(near.scope, by_status);
-            }
-        }
-        self.found.min_cosine = if !lexical_ran {
-            f32::NEG_INFINITY
-        } else if self.found.candidates.is_empty() {
-            let cosines = candidates.iter().map(|near| near.cosine);
-            let relative = MIN_COSINE_SHARE * cosines.fold(0.0, f32::max);
-            relative.clamp(UNRELATED_COSINE, MIN_COSINE)
-        } else {
-            MIN_COSINE
-        };
-        for near in candidates {
-            if near.cosine >= self.found.min_cosine && !self.has_score(near.scope, near.doc) {
-                self.found.candidates.push(near);
-            }
-        }
-    }
-}
-
-/// The result of the semantic leg. Empty if the leg did not run.
-#[derive(Default)]
-struct SemanticHits {
+/// What the semantic leg finds.
+struct Nearest {
     /// The cosines of each view's documents.
     cosines: Vec<DocScores>,
-    nearest: Option<Nearest>,
-}
-
-/// The documents with the highest cosines.
-struct Nearest {
-    /// Those that may be returned, at most [`MAX_NEAREST`].
+    /// The documents with the highest cosines that may be returned, at most [`MAX_NEAREST`].
     candidates: Vec<Candidate>,
     /// Those that may not be returned, each with whether its status hides it.
     hidden: Vec<(Candidate, bool)>,
 }
 
-/// Runs the legs of a query, in parallel if there are many documents. The result of a leg that the
-/// query does not need is empty.
+/// Runs the legs that a query needs, in parallel if there are many documents. Without the lexical
+/// leg, there are no scores.
 fn run_legs(
     views: &[View<'_>],
     rules: &[EligibilityRules<'_>],
     query: Query<'_>,
-) -> (SemanticHits, Vec<DocScores>) {
+) -> (Option<Nearest>, Vec<DocScores>) {
     let documents: usize = views.iter().map(|view| view.index.lengths().len()).sum();
     let is_large = documents >= MIN_PARALLEL_DOCS;
     let lexical = || -> Vec<DocScores> {
-        let Some(bm25) = query.bm25() else {
-            return Vec::new();
-        };
-        views.iter().map(|view| bm25.scores(view)).collect()
+        let scores = query.bm25().map(|bm25| views.iter().map(|view| view.lexical_scores(bm25)));
+        scores.into_iter().flatten().collect()
     };
-    let semantic = || -> SemanticHits {
-        let Some(vector) = query.vector() else {
-            return SemanticHits::default();
-        };
+    let semantic = || -> Option<Nearest> {
+        let vector = query.vector()?;
         let cosines: Vec<DocScores> = if is_large {
             views.par_iter().map(|view| view.cosines(vector)).collect()
         } else {
             views.iter().map(|view| view.cosines(vector)).collect()
         };
-        let nearest = Some(find_nearest(views, rules, &cosines));
-        SemanticHits { cosines, nearest }
+        Some(find_nearest(views, rules, cosines))
     };
     if is_large {
         // Cancellation is thread-local, so each thread gets the request's flag.
@@ -291,12 +252,12 @@ fn run_legs(
 
 /// What fusion divides lexical scores by, see [`Bm25Weights::score_norm`].
 pub fn score_norm(bm25: Option<&Bm25Weights>, candidates: &[Candidate]) -> f32 {
-    let best = best_lexical(candidates);
+    let best = candidates.iter().fold(0f32, |best, candidate| best.max(candidate.lexical));
     bm25.map_or(best, |bm25| bm25.score_norm(best))
 }
 
-fn best_lexical(candidates: &[Candidate]) -> f32 {
-    candidates.iter().fold(0f32, |best, candidate| best.max(candidate.lexical))
+pub(super) fn best_lexical(candidates: &[Candidate]) -> Option<&Candidate> {
+    candidates.iter().max_by(|one, other| one.lexical.total_cmp(&other.lexical))
 }
 
 /// Describes how a candidate's score was computed, for `explain`.
@@ -308,13 +269,12 @@ pub fn explain_fusion(query: Query<'_>, candidate: &Candidate, norm: f32) -> Str
         Query::Hybrid(..) => {
             let (lexical, cosine) = (candidate.lexical, candidate.cosine.max(0.0));
             let (fused, score) = (fused_score(candidate, norm), candidate.score);
-            let preferred = if score > fused {
-                format!(" + named in the query {:.3}", score - fused)
-            } else {
-                String::new()
+            let preferred = match score - fused {
+                more if more > 0.0 => format!(" + named in the query {more:.3}"),
+                _ => String::new(),
             };
             // The parts are rounded so that they add up to the displayed sum.
-            let words = if norm > 0.0 { (lexical / norm).min(1.0) } else { 0.0 };
+            let words = normed(lexical, norm);
             let meaning = (fused * 1000.0).round() / 1000.0 - (words * 1000.0).round() / 1000.0;
             format!(
                 "words {words:.3} ({lexical:.2} of {norm:.2}) + meaning {meaning:.3} \
@@ -327,8 +287,11 @@ pub fn explain_fusion(query: Query<'_>, candidate: &Candidate, norm: f32) -> Str
 /// The fused score, by the formula at the top of this module. A negative cosine counts as 0: both
 /// mean that two texts are unrelated.
 fn fused_score(candidate: &Candidate, score_norm: f32) -> f32 {
-    let lexical = if score_norm > 0.0 { (candidate.lexical / score_norm).min(1.0) } else { 0.0 };
-    lexical + COSINE_WEIGHT * candidate.cosine.max(0.0)
+    normed(candidate.lexical, score_norm) + COSINE_WEIGHT * candidate.cosine.max(0.0)
+}
+
+fn normed(lexical: f32, score_norm: f32) -> f32 {
+    if score_norm > 0.0 { (lexical / score_norm).min(1.0) } else { 0.0 }
 }
 
 /// The required identifiers that the best lexical candidate contains.
@@ -337,13 +300,11 @@ fn asked_identifiers<'b>(
     bm25: Option<&'b Bm25Weights>,
     candidates: &[Candidate],
 ) -> Vec<&'b str> {
-    let best = candidates.iter().max_by(|one, other| one.lexical.total_cmp(&other.lexical));
-    let Some((best, bm25)) = best.zip(bm25) else {
+    let Some((best, bm25)) = best_lexical(candidates).zip(bm25) else {
         return Vec::new();
     };
     let required = bm25.required_identifiers.iter().map(String::as_str);
-    let asked = required.filter(|key| contains(views, best, key));
-    asked.collect()
+    required.filter(|key| contains(views, best, key)).collect()
 }
 
 fn contains(views: &[View<'_>], candidate: &Candidate, key: &str) -> bool {
@@ -365,13 +326,13 @@ fn preference(views: &[View<'_>], identifiers: &[&str], candidate: &Candidate) -
 fn find_nearest(
     views: &[View<'_>],
     rules: &[EligibilityRules<'_>],
-    cosines: &[DocScores],
+    cosines: Vec<DocScores>,
 ) -> Nearest {
     let mut nearest: Vec<Candidate> = Vec::with_capacity(MAX_NEAREST * 2);
     let mut hidden: Vec<(Candidate, bool)> = Vec::new();
     // Documents below this cosine cannot be among the nearest.
     let mut min_cosine = f32::NEG_INFINITY;
-    for (scope, (rules, cosines)) in rules.iter().zip(cosines).enumerate() {
+    for (scope, (rules, cosines)) in rules.iter().zip(&cosines).enumerate() {
         min_cosine = cosines.visit_from(min_cosine, |doc, cosine, min_cosine| {
             if !rules.view.has_vector(doc) {
                 return min_cosine;
@@ -397,7 +358,7 @@ fn find_nearest(
     // They count as they would if they were shown.
     hidden.sort_by(|(a, _), (b, _)| b.cosine.total_cmp(&a.cosine));
     hidden.truncate(MAX_NEAREST);
-    Nearest { candidates: nearest, hidden }
+    Nearest { cosines, candidates: nearest, hidden }
 }
 
 /// The cosine of the last of the nearest on a first page.

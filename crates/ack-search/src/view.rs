@@ -7,7 +7,8 @@
 
 use super::bm25::Bm25Weights;
 use super::filter::{Filters, ResolvedFilters};
-use super::inverted::{DocFlags, HAS_SUCCESSOR, Index, allowed_flags};
+use super::inverted::Index;
+use super::inverted::docs::{DocFlags, HAS_SUCCESSOR, allowed_flags};
 use super::postings::DocId;
 use super::query::WeightedTerm;
 use super::remote::{Eligibility, RemoteDoc, RemoteDocs, RemoteError, RemoteHits, RemoteQuery};
@@ -43,7 +44,6 @@ pub struct View<'a> {
     partial: bool,
 }
 
-/// A remote document that was fetched.
 struct FetchedDoc {
     doc: DocId,
     /// The query's terms that it contains, and their weighted frequencies.
@@ -108,7 +108,6 @@ impl DocScores {
 }
 
 impl<'a> View<'a> {
-    /// A view without any remote documents yet.
     pub const fn new(index: &'a Index, filter: ResolvedFilters<'a>) -> Self {
         Self { index, filter, fetched: Vec::new(), partial: false }
     }
@@ -139,13 +138,10 @@ impl<'a> View<'a> {
         #[expect(clippy::cast_precision_loss, reason = "a count of documents")]
         let expected = share * index.first_resident() as f32;
         // Documents that the status filter hides count here too: the answer reports their number.
-        let unindexed = if expected <= MAX_EXPECTED_UNINDEXED_DOCS {
-            let relevant = |doc| !matches!(rules.check(doc), Eligibility::Excluded);
-            remote_docs_if_few(index, MAX_UNINDEXED_DOCS, &relevant)
-        } else {
-            None
-        };
-        let (docs, partial) = match unindexed {
+        let relevant = |doc| !matches!(rules.check(doc), Eligibility::Excluded);
+        let unindexed = (expected <= MAX_EXPECTED_UNINDEXED_DOCS)
+            .then(|| remote_docs_if_few(index, MAX_UNINDEXED_DOCS, &relevant));
+        let (docs, partial) = match unindexed.flatten() {
             Some(docs) => (docs, false),
             None => {
                 let query = RemoteQuery {
@@ -242,23 +238,18 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The sum of the contributions of all terms to each document, where `contribution(weight,
-    /// frequency, length)` is that of one term.
-    pub fn sum_terms(
-        &self,
-        terms: &[WeightedTerm],
-        contribution: impl Fn(f32, f32, u32) -> f32,
-    ) -> DocScores {
+    /// The BM25 score of each document, dead ones too; 0 for those without any term.
+    pub fn lexical_scores(&self, bm25: &Bm25Weights) -> DocScores {
         let (first_resident, lengths) = (self.index.first_resident(), self.index.lengths());
         let resident_lengths = lengths.get(first_resident as usize..).unwrap_or_default();
         let mut resident = vec![0f32; resident_lengths.len()];
-        for term in terms {
+        for term in &bm25.terms {
             for (doc, frequency) in cancel::guarded(self.index.postings(&term.key)) {
                 let position = doc.saturating_sub(first_resident) as usize;
                 if let (Some(score), Some(length)) =
                     (resident.get_mut(position), resident_lengths.get(position))
                 {
-                    *score += contribution(term.weight, frequency, *length);
+                    *score += bm25.contribution(term.weight, frequency, *length);
                 }
             }
         }
@@ -266,9 +257,9 @@ impl<'a> View<'a> {
             let length = lengths.get(fetched.doc as usize).copied().unwrap_or_default();
             // Summed in the order of the query's terms, as above: floating-point addition is not
             // associative, and the scores have to be equal to the last bit.
-            let contributions = terms.iter().filter_map(|term| {
+            let contributions = bm25.terms.iter().filter_map(|term| {
                 let frequency = fetched.frequency(&term.key)?;
-                Some(contribution(term.weight, frequency, length))
+                Some(bm25.contribution(term.weight, frequency, length))
             });
             (fetched.doc, contributions.fold(0.0, |sum, part| sum + part))
         });
@@ -382,20 +373,17 @@ impl<'a> EligibilityRules<'a> {
     /// The estimated share of the remote documents that are eligible, from 0 to 1.
     fn eligible_share(&self) -> f32 {
         let documents = self.view.index.first_resident();
-        let (mut sampled, mut eligible) = (0u32, 0u32);
-        for doc in sample(documents) {
-            sampled += 1;
-            eligible += u32::from(matches!(self.check(doc), Eligibility::Eligible));
-        }
+        let is_eligible = |doc: &DocId| matches!(self.check(*doc), Eligibility::Eligible);
+        let eligible = sample(documents).filter(is_eligible).count();
         #[expect(clippy::cast_precision_loss, reason = "counts of a sample")]
-        let share = eligible as f32 / sampled.max(1) as f32;
+        let share = eligible as f32 / documents.clamp(1, SAMPLE_DOCS) as f32;
         share
     }
 
     /// Whether a document may be returned.
     pub fn check(&self, doc: DocId) -> Eligibility {
         let index = self.view.index;
-        let flags = index.flags(doc);
+        let flags = index.docs.flags(doc);
         let dead = flags & !HAS_SUCCESSOR == 0;
         if dead || (!self.unrestricted && !self.view.filter.matches(doc)) {
             Eligibility::Excluded

@@ -17,7 +17,6 @@ const BATCH_ROWS: usize = 256;
 /// How many batches wait for a worker, and how many results wait to be added.
 const QUEUED_BATCHES: usize = 2;
 
-/// Rows after analysis.
 struct AnalyzedBatch {
     rows: Vec<AnalyzedRow>,
     /// The terms that are new to the worker's analyzer, in the order of its numbers.
@@ -30,13 +29,11 @@ struct AnalyzedRow {
     vector: Option<QuantizedVector>,
 }
 
-/// A thread with an analyzer.
 struct Worker {
     rows: SyncSender<Vec<StoredMemory>>,
     analyzed: Receiver<AnalyzedBatch>,
 }
 
-/// Adds rows to an index.
 pub struct Builder<'scope, 'env, 'index> {
     /// The index. It lacks the rows that are still being analyzed.
     pub index: &'index mut Index,
@@ -53,7 +50,6 @@ pub struct Builder<'scope, 'env, 'index> {
 }
 
 impl<'scope, 'env, 'index> Builder<'scope, 'env, 'index> {
-    /// A builder whose threads run in `scope`.
     pub fn new(index: &'index mut Index, scope: &'scope thread::Scope<'scope, 'env>) -> Self {
         Self {
             index,
@@ -83,7 +79,6 @@ impl<'scope, 'env, 'index> Builder<'scope, 'env, 'index> {
         }
     }
 
-    /// Adds all rows that are not in the index yet.
     pub fn finish(mut self) {
         if self.sent == 0 {
             let analyzed = analyze(&mut Analyzer::default(), std::mem::take(&mut self.batch));
@@ -112,7 +107,6 @@ impl<'scope, 'env, 'index> Builder<'scope, 'env, 'index> {
         self.sent += 1;
     }
 
-    /// Waits for the next batch and adds it.
     fn receive_batch(&mut self) {
         let worker = self.added % self.workers.len().max(1);
         self.added += 1;
@@ -128,14 +122,16 @@ impl<'scope, 'env, 'index> Builder<'scope, 'env, 'index> {
         let Some(term_numbers) = self.term_numbers.get_mut(worker) else {
             return;
         };
-        let (_, mut contents) = self.index.writers();
+        let (docs, contents) = self.index.halves();
         term_numbers.extend(batch.new_terms.iter().map(|term| contents.intern_term(term)));
         for AnalyzedRow { row, doc, vector } in batch.rows {
             let terms = doc.terms.iter().map(|term| unpack_term(*term));
             let terms = terms.filter_map(|(term, half_units)| {
                 Some((*term_numbers.get(term as usize)?, half_units))
             });
-            self.index.add(&DocEntry::of(&row, doc.length), vector.as_ref(), terms);
+            if let Some(number) = docs.push(&DocEntry::of(&row, doc.length)) {
+                contents.add(number, vector.as_ref(), terms);
+            }
             self.pending.remove(row.memory.id.as_str());
         }
     }
