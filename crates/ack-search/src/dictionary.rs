@@ -17,7 +17,6 @@ pub struct Dictionary {
 }
 
 impl Dictionary {
-    /// The number of strings.
     pub const fn len(&self) -> usize {
         self.ends.len()
     }
@@ -81,7 +80,6 @@ impl Dictionary {
         strings + self.ids.bytes() + self.shapes.get().map_or(0, Shapes::bytes)
     }
 
-    /// Releases unused capacity.
     pub fn shrink(&mut self) {
         self.text.shrink_to_fit();
         self.ends.shrink_to_fit();
@@ -124,7 +122,7 @@ mod tests {
     fn strings_that_are_added_after_a_search_by_shape_are_found_too() {
         let mut dictionary = Dictionary::default();
         dictionary.intern("cache");
-        let pattern = ShapePattern::similar("cache", 1);
+        let pattern = ShapePattern::similar("cache", 1, false);
         assert!(dictionary.matching(pattern).eq(["cache"]));
         for word in ["caches", "lock", "cached"] {
             dictionary.intern(word);

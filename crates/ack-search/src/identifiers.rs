@@ -9,10 +9,10 @@
 use std::collections::BTreeSet;
 
 use super::analysis::{is_specific, without_version_mark};
-use super::filter::Filters;
 use super::shapes::{self, ShapePattern};
-use super::view::View;
+use super::view::{View, document_frequency};
 use ack_api::cancel;
+use ack_api::memory::StatusFilter;
 
 /// How many identifiers may stand for one of the query, of each kind.
 const MAX_RELATED: usize = 16;
@@ -46,7 +46,7 @@ pub fn has_relatives(key: &str) -> bool {
 
 /// The identifiers that contain a term of the query or are contained in it, in memories that the
 /// filter allows. The nearest in length come first.
-pub fn related(views: &[View<'_>], key: &str, filters: &Filters) -> Vec<Related> {
+pub fn related(views: &[View<'_>], key: &str, status: StatusFilter) -> Vec<Related> {
     let text = key.strip_prefix('=').unwrap_or(key);
     // The last part of a hexadecimal number may be cut off.
     let parts = shapes::parts(text).count();
@@ -64,8 +64,7 @@ pub fn related(views: &[View<'_>], key: &str, filters: &Filters) -> Vec<Related>
     let longer = longer.into_iter().map(|(_, term)| (term.to_owned(), 1.0));
     let shorter = parts_of(text).into_iter();
     let known = |(key, share): (String, f32)| {
-        let in_view = |view: &View<'_>| view.index.document_frequency(&key, filters.status);
-        let frequency = u32::try_from(views.iter().map(in_view).sum::<usize>()).ok()?;
+        let frequency = document_frequency(views, &key, status);
         (frequency > 0).then_some(Related { key, share, frequency })
     };
     let longer = longer.filter_map(known).take(MAX_RELATED);

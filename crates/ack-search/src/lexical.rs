@@ -22,7 +22,7 @@ use super::identifiers::{self, Related};
 use super::postings::DocId;
 use super::query::{QueryTerm, QueryTerms, WeightedTerm, joined_key};
 use super::spelling::{self, Similar};
-use super::view::View;
+use super::view::{View, document_frequency};
 use ack_api::cancel;
 use ack_api::memory::StatusFilter;
 
@@ -43,33 +43,75 @@ const STAND_IN_WEIGHT: f32 = 0.8;
 /// In a smaller scope, every term is searched.
 const MIN_DOCS_FOR_RARE_TERMS: u64 = 10_000;
 
-/// The memories of a search that the status filter allows.
-struct Collection<'a> {
-    views: &'a [View<'a>],
-    status: StatusFilter,
-    documents: u64,
-    tokens: u64,
+/// Computes the weights of a query's terms from the number of memories, their lengths and how many
+/// contain each term.
+///
+/// A word that no memory contains is replaced by up to three similar terms, in case it is misspelt
+/// or cut off.
+pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -> Bm25Weights {
+    let status = filters.status;
+    let related = related_identifiers(views, query, status);
+    let mut weighing = Weighing::new(views, query, status);
+    let mut hidden_codes = Vec::new();
+    for term in &query.terms {
+        if cancel::check().is_err() {
+            break;
+        }
+        let is_identifier = term.key.starts_with('=');
+        let has_digit = term.key.bytes().any(|byte| byte.is_ascii_digit());
+        let frequency = weighing.frequency(&term.key);
+        if !is_identifier && has_digit && frequency == 0 {
+            let has_stand_in = related.iter().any(|(known, _)| known.key == term.key);
+            if !has_stand_in {
+                weighing.weights.total_weight += weighing.idf(0);
+                weighing.weights.lacks_code |= term.is_code;
+                hidden_codes.push(&term.key);
+            }
+        } else if weighing.has_term(&term.key) {
+            weighing.add_term(term, frequency);
+        } else if !is_identifier {
+            let similar = spelling::similar_terms(views, &term.word, &term.key, status);
+            weighing.add_similar(similar);
+        }
+    }
+    weighing.add_pairs();
+    for key in hidden_codes {
+        // The same word finds memories that the filter hides, which are counted.
+        if weighing.has_term(key) {
+            weighing.weights.pairs.insert(key.clone());
+            weighing.push(key.clone(), weighing.idf(0));
+        }
+    }
+    for (term, found) in related {
+        weighing.add_related(term, found);
+    }
+    weighing.finish()
 }
 
-impl<'a> Collection<'a> {
-    fn new(views: &'a [View<'_>], status: StatusFilter) -> Self {
+/// Collects the weights of a query's terms.
+struct Weighing<'a> {
+    weights: Bm25Weights,
+    query: &'a QueryTerms,
+    views: &'a [View<'a>],
+    status: StatusFilter,
+    /// How many memories the status filter allows.
+    documents: u64,
+}
+
+impl<'a> Weighing<'a> {
+    fn new(views: &'a [View<'_>], query: &'a QueryTerms, status: StatusFilter) -> Self {
         let sizes = views.iter().map(|view| view.index.size(status));
         let (documents, tokens) = sizes.fold((0, 0), |(documents, tokens), size| {
             (documents + size.documents, tokens + size.tokens)
         });
-        Self { views, status, documents, tokens }
+        #[expect(clippy::cast_precision_loss, reason = "a mean of counts")]
+        let mean_length = (tokens as f32 / documents.max(1) as f32).max(1.0).round();
+        let weights = Bm25Weights { mean_length, ..Bm25Weights::default() };
+        Self { weights, query, views, status, documents }
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "a mean of counts")]
-    fn mean_length(&self) -> f32 {
-        let mean = self.tokens as f32 / self.documents.max(1) as f32;
-        mean.max(1.0).round()
-    }
-
-    /// How many of the memories contain a term.
     fn frequency(&self, key: &str) -> u32 {
-        let in_view = |view: &View<'_>| view.index.document_frequency(key, self.status);
-        u32::try_from(self.views.iter().map(in_view).sum::<usize>()).unwrap_or(u32::MAX)
+        document_frequency(self.views, key, self.status)
     }
 
     /// Whether any memory contains a term, whatever its status: a word that only unreviewed memories
@@ -85,57 +127,7 @@ impl<'a> Collection<'a> {
         let (count, frequency) = (self.documents as f32, frequency as f32);
         (1.0 + (count - frequency + 0.5).max(0.5) / (frequency + 0.5)).ln()
     }
-}
 
-/// Computes the weights of a query's terms from the number of memories, their lengths and how many
-/// contain each term.
-///
-/// A word that no memory contains is replaced by up to three similar terms, in case it is misspelt
-/// or cut off.
-pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -> Bm25Weights {
-    let collection = Collection::new(views, filters.status);
-    let related = related_identifiers(views, query, filters);
-    let weights = Bm25Weights { mean_length: collection.mean_length(), ..Bm25Weights::default() };
-    let mut weighing = Weighing { weights, collection, query };
-    let mut hidden_codes = Vec::new();
-    for term in &query.terms {
-        if cancel::check().is_err() {
-            break;
-        }
-        let is_identifier = term.key.starts_with('=');
-        let has_digit = term.key.bytes().any(|byte| byte.is_ascii_digit());
-        let frequency = weighing.collection.frequency(&term.key);
-        if !is_identifier && has_digit && frequency == 0 {
-            let has_stand_in = related.iter().any(|(known, _)| known.key == term.key);
-            if !has_stand_in {
-                weighing.weights.total_weight += weighing.collection.idf(0);
-                weighing.weights.lacks_code |= term.is_code;
-                hidden_codes.push(&term.key);
-            }
-        } else if weighing.collection.has_term(&term.key) {
-            weighing.add_term(term, frequency);
-        } else if !is_identifier {
-            weighing.add_similar(spelling::similar_terms(views, &term.word, &term.key, filters));
-        }
-    }
-    weighing.add_pairs();
-    for key in hidden_codes {
-        weighing.add_hidden_code(key);
-    }
-    for (term, found) in related {
-        weighing.add_related(term, found);
-    }
-    weighing.finish()
-}
-
-/// Collects the weights of a query's terms.
-struct Weighing<'a> {
-    weights: Bm25Weights,
-    collection: Collection<'a>,
-    query: &'a QueryTerms,
-}
-
-impl Weighing<'_> {
     /// Whether a query with a term asks for the memories that contain it: with its only word, or with
     /// a specific identifier.
     const fn requires(&self, term: &QueryTerm, frequency: u32) -> bool {
@@ -148,7 +140,7 @@ impl Weighing<'_> {
     }
 
     fn add_term(&mut self, term: &QueryTerm, frequency: u32) {
-        let weight = self.collection.idf(frequency) * term.weight;
+        let weight = self.idf(frequency) * term.weight;
         self.weights.total_weight += weight;
         if self.requires(term, frequency) {
             self.weights.required_identifiers.push(term.key.clone());
@@ -158,11 +150,10 @@ impl Weighing<'_> {
 
     /// Adds what stands for a word that no memory contains.
     fn add_similar(&mut self, similar: Similar) {
-        let collection = &self.collection;
         // A word that is misspelt or inflected weighs what the term weighs that it stands for.
         let first = similar.terms.first();
         let same = first.filter(|first| similar.is_misspelt || first.is_same_word);
-        let full = collection.idf(same.map_or(0, |same| collection.frequency(&same.key)));
+        let full = self.idf(same.map_or(0, |same| self.frequency(&same.key)));
         self.weights.total_weight += full;
         self.weights.unmatched_weight += if first.is_some() { full } else { 0.0 };
         self.weights.corrections.extend(similar.correction);
@@ -170,17 +161,8 @@ impl Weighing<'_> {
             if !term.is_same_word {
                 self.weights.lookalikes.insert(term.key.clone());
             }
-            let weight = self.collection.idf(self.collection.frequency(&term.key)) * term.weight;
+            let weight = self.idf(self.frequency(&term.key)) * term.weight;
             self.push(term.key, weight);
-        }
-    }
-
-    /// A word with digits that no allowed memory contains finds those that the filter hides, which are
-    /// counted.
-    fn add_hidden_code(&mut self, key: &str) {
-        if self.collection.has_term(key) {
-            self.weights.pairs.insert(key.to_owned());
-            self.push(key.to_owned(), self.collection.idf(0));
         }
     }
 
@@ -195,8 +177,8 @@ impl Weighing<'_> {
             });
             // `oauth2` is more than a word that looks like the unknown one of `oauth 2`.
             let is_searched = self.weights.lookalikes.remove(key);
-            if !is_searched && !is_written && self.collection.has_term(key) {
-                let weight = self.collection.idf(self.collection.frequency(key)) * pair.weight;
+            if !is_searched && !is_written && self.has_term(key) {
+                let weight = self.idf(self.frequency(key)) * pair.weight;
                 self.weights.pairs.insert(key.clone());
                 self.push(key.clone(), weight);
             }
@@ -205,9 +187,9 @@ impl Weighing<'_> {
 
     /// Adds the identifiers that contain one of the query or that it contains.
     fn add_related(&mut self, term: &QueryTerm, found: Vec<Related>) {
-        let whole = self.collection.frequency(&term.key);
+        let whole = self.frequency(&term.key);
         let all = found.iter().fold(whole, |sum, it| sum.saturating_add(it.frequency));
-        let full = self.collection.idf(all) * term.weight;
+        let full = self.idf(all) * term.weight;
         #[expect(clippy::cast_precision_loss, reason = "at most a few dozen")]
         let mut factor = RELATED_WEIGHT / found.len() as f32;
         if whole == 0 {
@@ -245,7 +227,7 @@ impl Weighing<'_> {
 fn related_identifiers<'q>(
     views: &[View<'_>],
     query: &'q QueryTerms,
-    filters: &Filters,
+    status: StatusFilter,
 ) -> Vec<(&'q QueryTerm, Vec<Related>)> {
     query
         .terms
@@ -256,7 +238,7 @@ fn related_identifiers<'q>(
             !others.any(|other| other.key != term.key && other.word.contains(&term.word))
         })
         .take(MAX_RELATED_IDENTIFIERS)
-        .map(|term| (term, identifiers::related(views, &term.key, filters)))
+        .map(|term| (term, identifiers::related(views, &term.key, status)))
         .filter(|(_, related)| !related.is_empty())
         .collect()
 }

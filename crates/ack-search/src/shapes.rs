@@ -33,7 +33,6 @@ pub enum ShapePattern {
     Identifiers(PartPattern),
 }
 
-/// The shapes of the words to look for.
 #[derive(Debug, Clone, Copy)]
 pub struct WordPattern {
     /// The letters of the word, its length and its first bytes.
@@ -46,7 +45,6 @@ pub struct WordPattern {
     is_beginning_wanted: bool,
 }
 
-/// The shapes of the identifiers to look for.
 #[derive(Debug, Clone, Copy)]
 pub struct PartPattern {
     letters: u32,
@@ -58,25 +56,20 @@ pub struct PartPattern {
 impl ShapePattern {
     /// Words with the first four bytes of `word`.
     pub fn same_beginning(word: &str) -> Self {
-        Self::Words(WordPattern {
-            cut_off: None,
-            is_beginning_wanted: true,
-            ..WordPattern::similar(word, 0)
-        })
+        Self::of_words(word, None, true)
     }
 
     /// Words that contain `word`, that differ from it by one letter, or that differ by one letter
-    /// other than the first from a beginning of it that is up to `cut_off` characters shorter.
-    pub fn similar(word: &str, cut_off: usize) -> Self {
-        Self::Words(WordPattern::similar(word, cut_off))
+    /// other than the first from a beginning of it that is up to `cut_off` characters shorter; also
+    /// words with the first four bytes of it, if `is_beginning_wanted`.
+    pub fn similar(word: &str, cut_off: usize, is_beginning_wanted: bool) -> Self {
+        Self::of_words(word, Some(capped(cut_off)), is_beginning_wanted)
     }
 
-    /// The same, and words with the first four bytes of the word.
-    pub fn similar_or_same_beginning(word: &str, cut_off: usize) -> Self {
-        Self::Words(WordPattern {
-            is_beginning_wanted: true,
-            ..WordPattern::similar(word, cut_off)
-        })
+    fn of_words(word: &str, cut_off: Option<u32>, is_beginning_wanted: bool) -> Self {
+        let (letters, length) = (letters(word), capped(word.chars().count()));
+        let beginning = beginning(word);
+        Self::Words(WordPattern { letters, length, beginning, cut_off, is_beginning_wanted })
     }
 
     /// Identifiers that contain `identifier`, of whose parts only the first `whole` have to be
@@ -91,16 +84,6 @@ impl ShapePattern {
 }
 
 impl WordPattern {
-    fn similar(word: &str, cut_off: usize) -> Self {
-        Self {
-            letters: letters(word),
-            length: capped(word.chars().count()),
-            beginning: beginning(word),
-            cut_off: Some(capped(cut_off)),
-            is_beginning_wanted: false,
-        }
-    }
-
     /// Whether a word with this shape may be wanted. Without branches on the shape, so that several
     /// shapes can be compared with one instruction.
     const fn matches(&self, shape: u32, first_bytes: u32) -> bool {
@@ -124,7 +107,6 @@ impl WordPattern {
 }
 
 impl PartPattern {
-    /// Whether an identifier with this shape may be wanted.
     const fn matches(&self, shape: u32, parts: u32) -> bool {
         (parts & self.parts == self.parts)
             & (self.letters & !shape == 0)
@@ -133,7 +115,6 @@ impl PartPattern {
 }
 
 impl Shapes {
-    /// Adds the shape of the next word.
     pub fn push(&mut self, word: &str) {
         let length = capped(word.chars().count());
         self.letters.push(letters(word) | (length << LETTERS));
@@ -145,22 +126,17 @@ impl Shapes {
     }
 
     /// The numbers of the words that may be wanted, ascending.
-    pub fn matching(&self, pattern: ShapePattern) -> impl Iterator<Item = usize> {
-        let (words, identifiers) = match pattern {
+    pub fn matching(&self, pattern: ShapePattern) -> Box<dyn Iterator<Item = usize> + '_> {
+        match pattern {
             ShapePattern::Words(pattern) => {
-                let matches = move |shape, bytes| pattern.matches(shape, bytes);
-                (Some(self.where_shapes(matches)), None)
+                Box::new(self.where_shapes(move |shape, bytes| pattern.matches(shape, bytes)))
             }
             ShapePattern::Identifiers(pattern) => {
-                let matches = move |shape, parts| pattern.matches(shape, parts);
-                (None, Some(self.where_shapes(matches)))
+                Box::new(self.where_shapes(move |shape, parts| pattern.matches(shape, parts)))
             }
-        };
-        let words = words.into_iter().flatten();
-        words.chain(identifiers.into_iter().flatten())
+        }
     }
 
-    /// The numbers of the words whose shapes match.
     fn where_shapes(
         &self,
         matches: impl Fn(u32, u32) -> bool + Copy,

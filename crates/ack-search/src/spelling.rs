@@ -6,10 +6,10 @@ use std::cmp::Reverse;
 use super::analysis::stems::stem;
 use super::encoder::Encoder;
 use super::encoder::wordpiece::Vocabulary;
-use super::filter::Filters;
 use super::shapes::ShapePattern;
-use super::view::View;
+use super::view::{View, document_frequency};
 use ack_api::cancel;
+use ack_api::memory::StatusFilter;
 
 /// How many words may replace an unknown one.
 const MAX_SIMILAR: usize = 3;
@@ -68,7 +68,7 @@ enum Likeness {
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Found {
     likeness: Likeness,
-    frequency: Reverse<usize>,
+    frequency: Reverse<u32>,
     key: String,
     /// The word with this stem that the encoder knows.
     word: Option<String>,
@@ -77,7 +77,7 @@ struct Found {
 /// The most similar terms so far, the best first.
 struct Best<'a> {
     views: &'a [View<'a>],
-    filters: &'a Filters,
+    status: StatusFilter,
     found: Vec<Found>,
 }
 
@@ -90,14 +90,9 @@ impl Best<'_> {
         {
             return;
         }
-        let frequency = frequency(self.views, key, self.filters);
-        if frequency > 0 {
-            self.found.push(Found {
-                likeness,
-                frequency: Reverse(frequency),
-                key: key.to_owned(),
-                word,
-            });
+        let frequency = Reverse(document_frequency(self.views, key, self.status));
+        if frequency.0 > 0 {
+            self.found.push(Found { likeness, frequency, key: key.to_owned(), word });
             self.found.sort_unstable();
             self.found.truncate(MAX_SIMILAR);
         }
@@ -106,17 +101,16 @@ impl Best<'_> {
 
 /// Finds terms that are similar to a word that no memory contains, in memories that the filter
 /// allows. `key` is the stem of the word.
-pub fn similar_terms(views: &[View<'_>], word: &str, key: &str, filters: &Filters) -> Similar {
+pub fn similar_terms(views: &[View<'_>], word: &str, key: &str, status: StatusFilter) -> Similar {
     if key.chars().count() < MIN_CHARS || word.bytes().any(|byte| byte.is_ascii_digit()) {
         return Similar::default();
     }
-    let vocabulary = Encoder::embedded().map(Encoder::vocabulary);
-    let is_word = vocabulary.is_some_and(|vocabulary| vocabulary.is_word(word));
-    let found = best_terms(views, word, key, filters);
-    let first = found.first();
+    let encoder = Encoder::embedded();
+    let is_word = encoder.is_some_and(|encoder| encoder.vocabulary().is_word(word));
+    let found = best_terms(views, word, key, status);
     // `async` is not a misspelt `sync`, and `cortan` is no misspelt `cortar`.
-    let is_correct = Encoder::embedded().is_some_and(|encoder| encoder.is_word(word));
-    let right = first.filter(|first| {
+    let is_correct = encoder.is_some_and(|encoder| encoder.is_word(word));
+    let right = found.first().filter(|first| {
         let begins_alike = first.key.chars().next() == word.chars().next();
         !is_correct && first.likeness == Likeness::Letter && begins_alike
     });
@@ -127,26 +121,24 @@ pub fn similar_terms(views: &[View<'_>], word: &str, key: &str, filters: &Filter
         (word.to_owned(), spelling.clone())
     });
     let is_beginning = !is_word && key.chars().count() >= MIN_BEGINNING_CHARS;
-    let mut terms = Vec::with_capacity(found.len());
-    for Found { likeness, key: term, .. } in found {
+    let terms = found.into_iter().map(|Found { likeness, key: term, .. }| {
         let has_other_ending = likeness == Likeness::Ending;
-        let means_word = has_other_ending || is_beginning && term.starts_with(key);
         let is_correct = has_other_ending || is_misspelt;
-        terms.push(SimilarTerm {
+        SimilarTerm {
             weight: if is_correct { CORRECTION_WEIGHT } else { SIMILAR_WEIGHT },
-            is_same_word: means_word,
+            is_same_word: has_other_ending || is_beginning && term.starts_with(key),
             key: term,
-        });
-    }
-    Similar { terms, is_misspelt, correction }
+        }
+    });
+    Similar { terms: terms.collect(), is_misspelt, correction }
 }
 
 /// The terms that are most similar to a word.
 ///
 /// Terms in the index are stems, so a misspelt word is also compared with the encoder's words:
 /// `advisroy` is nearer to `advisory` than to its stem.
-fn best_terms(views: &[View<'_>], word: &str, key: &str, filters: &Filters) -> Vec<Found> {
-    let mut best = Best { views, filters, found: Vec::new() };
+fn best_terms(views: &[View<'_>], word: &str, key: &str, status: StatusFilter) -> Vec<Found> {
+    let mut best = Best { views, status, found: Vec::new() };
     let vocabulary = Encoder::embedded().map(Encoder::vocabulary);
     for word in vocabulary.map_or_else(Vec::new, |vocabulary| corrections(word, vocabulary)) {
         best.consider(Likeness::Letter, &stem(&word), Some(word.clone()));
@@ -172,12 +164,6 @@ fn best_terms(views: &[View<'_>], word: &str, key: &str, filters: &Filters) -> V
     best.found
 }
 
-/// How many memories that the filter allows contain a term.
-fn frequency(views: &[View<'_>], term: &str, filters: &Filters) -> usize {
-    let in_view = |view: &View<'_>| view.index.document_frequency(term, filters.status);
-    views.iter().map(in_view).sum()
-}
-
 /// A word that no memory contains.
 struct Unknown<'k> {
     key: &'k str,
@@ -193,11 +179,7 @@ struct Unknown<'k> {
 impl Unknown<'_> {
     /// The shapes of similar terms, except for beginnings of the word.
     fn pattern(&self) -> ShapePattern {
-        if self.is_foreign {
-            ShapePattern::similar_or_same_beginning(self.key, MAX_CUT_OFF)
-        } else {
-            ShapePattern::similar(self.key, MAX_CUT_OFF)
-        }
+        ShapePattern::similar(self.key, MAX_CUT_OFF, self.is_foreign)
     }
 
     /// How similar a term is to the word.
@@ -352,18 +334,8 @@ mod tests {
 
     #[test]
     fn every_similar_word_has_a_shape_that_is_looked_for() {
-        let words: Vec<String> = [
-            "lock",
-            "cache",
-            "async",
-            "grosse",
-            "verbindung",
-            "соединение",
-            "datenbankverbindungsfehler",
-        ]
-        .into_iter()
-        .flat_map(variants)
-        .collect();
+        let words = "lock cache async grosse verbindung соединение datenbankverbindungsfehler";
+        let words: Vec<String> = words.split(' ').flat_map(variants).collect();
         let mut similar = 0;
         for (key, is_foreign) in words.iter().zip([true, false].into_iter().cycle()) {
             let unknown = Unknown {

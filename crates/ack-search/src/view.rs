@@ -267,6 +267,12 @@ impl<'a> View<'a> {
     }
 }
 
+/// How many memories that a filter allows contain a term.
+pub fn document_frequency(views: &[View<'_>], key: &str, status: StatusFilter) -> u32 {
+    let in_view = |view: &View<'_>| view.index.document_frequency(key, status);
+    u32::try_from(views.iter().map(in_view).sum::<usize>()).unwrap_or(u32::MAX)
+}
+
 impl FetchedDoc {
     fn frequency(&self, key: &str) -> Option<f32> {
         let mut frequencies = self.frequencies.iter();
