@@ -2,28 +2,24 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 /// One entry of the curation log.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HistoryEntry {
     /// What was done.
     pub action: String,
     /// Status before.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub previous_status: Option<String>,
     /// Status after.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub new_status: Option<String>,
     /// The memory that took its place, if that one is served.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub into: Option<String>,
     /// Why.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Who did it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub actor: Option<String>,
     /// When, UTC.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub created_at: Option<String>,
 }
