@@ -138,13 +138,8 @@ impl SignatureLine {
 
 /// Why a line of the log is not a decision.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidDecision {
-    #[error("{0}")]
-    Json(String),
-    /// A field is missing or does not fit the verdict.
-    #[error("{0}")]
-    Field(&'static str),
-}
+#[error("{0}")]
+pub struct InvalidDecision(String);
 
 impl Decision {
     /// The status that it gives the memory, if that does not depend on anything else.
@@ -159,10 +154,9 @@ impl Decision {
         }
     }
 
-    /// Reads one line.
     pub fn parse(line: &str) -> Result<Self, InvalidDecision> {
         let decision: Self = serde_json::from_str(line)
-            .map_err(|error| InvalidDecision::Json(text::json_line_problem(&error)))?;
+            .map_err(|error| InvalidDecision(text::json_line_problem(&error)))?;
         decision.validate()?;
         Ok(decision)
     }
@@ -197,7 +191,7 @@ impl Decision {
         } else {
             return Ok(());
         };
-        Err(InvalidDecision::Field(problem))
+        Err(InvalidDecision(problem.to_owned()))
     }
 
     /// The reason, with the day until which the memory is snoozed; `None` if there is neither.
@@ -207,7 +201,6 @@ impl Decision {
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 
-    /// The day until which the memory stays out of the review queue.
     pub fn put_off_until(&self) -> Option<Date> {
         self.until.as_deref()?.parse().ok()
     }
@@ -218,7 +211,6 @@ impl Decision {
     }
 }
 
-/// Whether a text has the form of a digest.
 pub fn is_digest(text: &str) -> bool {
     text.strip_prefix("sha256:").is_some_and(|digits| {
         digits.len() == 64 && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
@@ -238,10 +230,7 @@ pub fn ids_of_damaged_line(line: &str) -> Vec<String> {
     };
     let found = line.match_indices(KEY).filter_map(id);
     let ids: Vec<String> = found.take(MAX_IDS_OF_LINE + 1).collect();
-    match ids.len() > MAX_IDS_OF_LINE {
-        true => Vec::new(),
-        false => ids,
-    }
+    if ids.len() > MAX_IDS_OF_LINE { Vec::new() } else { ids }
 }
 
 /// How many memories a damaged line may be about.

@@ -1,13 +1,11 @@
 //! The answers of the four tools. Empty fields are left out.
 
-mod history;
 mod scopes;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-pub use self::history::HistoryEntry;
 pub use self::scopes::{
     Counts, Health, HealthState, IndexInfo, ListScopesResponse, Pending, ScopeInfo, TagCount,
 };
@@ -345,6 +343,26 @@ pub struct MemoryDetail {
     /// Curation log, oldest first (`include: history`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<HistoryEntry>,
+}
+
+/// One entry of the curation log.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HistoryEntry {
+    /// What was done.
+    pub action: String,
+    /// Status before.
+    pub previous_status: Option<String>,
+    /// Status after.
+    pub new_status: Option<String>,
+    /// The memory that took its place, if that one is served.
+    pub into: Option<String>,
+    /// Why.
+    pub reason: Option<String>,
+    /// Who did it.
+    pub actor: Option<String>,
+    /// When, UTC.
+    pub created_at: Option<String>,
 }
 
 /// A memory with a similar meaning.
