@@ -7,7 +7,6 @@ use unicode_segmentation::UnicodeSegmentation;
 /// How many words of each text are compared. The rest is left out.
 const MAX_WORDS: usize = 4_000;
 
-/// A part of both texts, or of one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DiffPart {
     pub side: DiffSide,
@@ -42,7 +41,6 @@ pub fn words(older: &str, newer: &str) -> Vec<DiffPart> {
     parts
 }
 
-/// Words, spaces and punctuation, each on its own.
 fn split(text: &str) -> Vec<&str> {
     text.split_word_bounds().take(2 * MAX_WORDS).collect()
 }

@@ -12,7 +12,6 @@ use regex::Regex;
 use super::plain::{Plain, pattern, plain};
 use super::table::{Found, Kind, Row, columns, find};
 
-/// What directs an agent.
 const FORMS: &str = include_str!("agent_text.txt");
 
 /// The markup of chats and hosts, which has no place in a note unless it is quoted as code.
@@ -32,7 +31,6 @@ const DIALOGUE_PARTS: [[&str; 2]; 2] = [
     [r"(?m)^#+ Instructions?:", r"(?m)^#+ (?:Response|Output):"],
 ];
 
-/// What directs an agent.
 pub fn rows() -> impl Iterator<Item = Row> {
     let mut parts: Vec<(&str, String)> = Vec::new();
     let mut rows = Vec::new();

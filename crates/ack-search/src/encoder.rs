@@ -34,16 +34,13 @@ static ARTIFACT: &[u8] = include_bytes!("../../../encoder/static.safetensors");
 
 /// How many tokens of a memory are encoded. The rest says little about its subject.
 const MAX_MEMORY_TOKENS: usize = 512;
-/// How many tokens of a query are encoded.
 const MAX_QUERY_TOKENS: usize = 256;
 /// Increment this when the same artifact produces different vectors or terms: tables with another
 /// number are rebuilt.
 const ENCODER_VERSION: u64 = 10;
-/// A text counts as known if this share of its words is known: every text has a few symbols and
-/// names.
+/// A text with this share of known words is known: every text has a few symbols and names.
 const MIN_KNOWN_SHARE: f32 = 0.8;
-/// Factor for the known share of a query without any word that the encoder knows
-/// ([`Encoder::is_known`]). See `docs/retrieval.md`.
+/// Factor for the known share of a query without any known word. See `docs/retrieval.md`.
 const SUBWORD_ONLY_FACTOR: f32 = 0.45;
 /// The least factor for a query in another language: its words may be names.
 const MIN_FOREIGN_FACTOR: f32 = 0.3;
@@ -65,7 +62,6 @@ pub struct Encoder {
     /// The factor of each token's components; 0 for a token without a row.
     scales: Vec<f32>,
     token_rows: Vec<u32>,
-    /// What each token says about the word that it begins.
     word_starts: Vec<WordStart>,
     attention: Attention,
     /// Words and pieces of other languages, in the same space.
@@ -161,7 +157,6 @@ impl Encoder {
         &HASH
     }
 
-    /// The number of components of a vector.
     pub const fn dimension(&self) -> usize {
         self.dimension
     }
@@ -181,7 +176,6 @@ impl Encoder {
         Tokenizer::new(self, tokens).read(&self.with_parts(text));
     }
 
-    /// Whether the English table has a vector for a token.
     fn has_vector(&self, token: TokenId) -> bool {
         self.scales.get(usize::from(token)).is_some_and(|scale| *scale > 0.0)
     }
@@ -245,8 +239,7 @@ impl Encoder {
         }
     }
 
-    /// Whether the encoder knows a word, as a whole or in long enough pieces. Shorter ones
-    /// resemble everything.
+    /// Whether a word is known as a whole or in long pieces. Shorter ones resemble everything.
     fn is_known(&self, word: &str) -> bool {
         let mut pieces = Vec::new();
         self.vocabulary.tokenize(word, &mut pieces);
@@ -263,8 +256,7 @@ impl Encoder {
         self.vocabulary.is_word(word) || self.multilingual.is_word(word)
     }
 
-    /// How well a query is known: the share of known words, relative to [`MIN_KNOWN_SHARE`], at
-    /// most 1.
+    /// The share of known words, relative to [`MIN_KNOWN_SHARE`], at most 1.
     #[expect(clippy::cast_precision_loss, reason = "counts of tokens")]
     fn known_share(&self, tokens: &[Token]) -> f32 {
         let word_start = |token: &Token| match token.row() {
@@ -443,7 +435,6 @@ fn scaled(mut vector: Vec<f32>, factor: f32) -> Vec<f32> {
     vector
 }
 
-/// Scales a vector to norm 1. Returns `None` if it has no direction.
 fn normalize(vector: Vec<f32>) -> Option<Vec<f32>> {
     let norm = exact_norm(&vector);
     if norm < 1e-9 {
@@ -454,8 +445,7 @@ fn normalize(vector: Vec<f32>) -> Option<Vec<f32>> {
     Some(scaled(vector, factor))
 }
 
-/// Adds rows, each times its factor, in their order; four at a time, so that the sum is read and
-/// written less often.
+/// Adds rows, each times its factor, in their order; four at a time, so that less is written.
 #[multiversion(targets(
     "x86_64+avx512f+avx512bw+avx512dq+avx512vl",
     "x86_64+avx2",

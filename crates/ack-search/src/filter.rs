@@ -16,14 +16,12 @@ use ack_api::memory::{ProjectRows, StatusFilter};
 #[derive(Debug, Clone, Default)]
 pub struct Filters {
     pub tags: Vec<String>,
-    /// How tags combine.
     pub match_tags: MatchTags,
     /// Folded name of the project.
     pub project: Option<String>,
     /// Folded types, one of which the memory must have; any if empty.
     pub kinds: Vec<String>,
     pub files: Vec<FilePattern>,
-    /// Session name or id.
     pub session: Option<String>,
     /// First instant, in milliseconds since 1970.
     pub since: Option<i64>,
@@ -31,7 +29,6 @@ pub struct Filters {
     pub until: Option<i64>,
     /// Only memories of the current project (true), or only of others (false).
     pub current_project: Option<bool>,
-    /// Which statuses may be returned.
     pub status: StatusFilter,
 }
 
@@ -43,18 +40,15 @@ pub struct ProjectNames {
 }
 
 impl ProjectNames {
-    /// Looks the names up.
     pub fn resolve(rows: &ProjectRows, index: &Index) -> Self {
         let names = rows.names.iter().filter_map(|name| index.lookup(name));
         Self { names: names.filter(|name| *name != 0).collect(), unnamed: rows.unnamed }
     }
 
-    /// Whether no memory can belong to it.
     pub const fn is_unknown(&self) -> bool {
         self.names.is_empty() && !self.unnamed
     }
 
-    /// Whether a memory belongs to it.
     pub fn contains(&self, index: &Index, doc: &Doc) -> bool {
         let is_listed =
             |name: NameId| name != 0 && self.names.contains(&index.docs.names.fold(name));
@@ -65,7 +59,7 @@ impl ProjectNames {
 /// Filters resolved for one scope, with ids instead of names.
 pub struct ResolvedFilters<'a> {
     index: &'a Index,
-    filters: &'a Filters,
+    pub(super) filters: &'a Filters,
     /// The folded names that each tag stands for: itself, and the tags below it.
     tags: Vec<Vec<NameId>>,
     requested_project: Option<ProjectNames>,
@@ -79,8 +73,7 @@ pub struct ResolvedFilters<'a> {
 }
 
 impl<'a> ResolvedFilters<'a> {
-    /// Resolves filters for a scope. `requested` and `current` are the scope's names of the
-    /// requested project and of the current one.
+    /// `requested` and `current` are a scope's names of the requested and of the current project.
     pub fn new(
         index: &'a Index,
         filters: &'a Filters,
@@ -128,12 +121,10 @@ impl<'a> ResolvedFilters<'a> {
         !self.filters.restricts() && self.filters.current_project.is_none()
     }
 
-    /// Whether a document belongs to the current project.
     pub fn in_current_project(&self, doc: &Doc) -> bool {
         self.current_project.contains(self.index, doc)
     }
 
-    /// The filters that a database can evaluate.
     pub fn pushdown(&self) -> PushdownFilter<'_> {
         let all_spellings = |names: &[NameId]| -> Vec<&str> {
             names.iter().flat_map(|name| self.index.docs.names.spellings(*name)).collect()
@@ -145,20 +136,11 @@ impl<'a> ResolvedFilters<'a> {
             }),
             kinds: self.kinds.as_ref().map(|kinds| all_spellings(kinds)),
             tags: self.tags.iter().map(|tags| all_spellings(tags)).collect(),
-            match_tags: self.filters.match_tags,
-            session: self.filters.session.as_deref(),
-            since: self.filters.since,
-            until: self.filters.until,
+            filters: self.filters,
         }
     }
 
-    /// Whether a document passes every filter, apart from its status.
-    pub fn matches(&self, doc: DocId) -> bool {
-        self.failed_filter(doc).is_none()
-    }
-
-    /// The first filter that a document fails, by the name of its argument. The status filter is
-    /// not evaluated.
+    /// The first filter but that of the status that a document fails, by its argument.
     pub fn failed_filter(&self, doc: DocId) -> Option<&'static str> {
         let (index, filters) = (self.index, self.filters);
         let is_whose = |row: &&Doc| {

@@ -27,16 +27,13 @@ const MIN_HEX_DIGITS: usize = 7;
 /// An indexed identifier that contains one of the query, or is contained in it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Related {
-    /// The term as the index writes it.
     pub key: String,
     /// Which share of the query's identifier it contains.
     pub share: f32,
-    /// How many memories contain it.
     pub frequency: u32,
 }
 
-/// Whether others may contain a term of the query, or be contained in it: a specific identifier, or
-/// a hexadecimal number.
+/// Whether a term is a specific identifier or a hexadecimal number, of which others may be parts.
 pub fn has_relatives(key: &str) -> bool {
     match key.strip_prefix('=') {
         Some(identifier) => is_specific(identifier),
@@ -51,9 +48,10 @@ pub fn related(views: &[View<'_>], key: &str, status: StatusFilter) -> Vec<Relat
     // The last part of a hexadecimal number may be cut off.
     let parts = shapes::parts(text).count();
     let whole = parts - usize::from(is_hexadecimal_part(text));
-    let pattern = match key.starts_with('=') {
-        true => ShapePattern::containing(key, whole),
-        false => ShapePattern::same_beginning(key),
+    let pattern = if key.starts_with('=') {
+        ShapePattern::containing(key, whole)
+    } else {
+        ShapePattern::same_beginning(key)
     };
     let terms = views.iter().flat_map(|view| view.index.terms_like(pattern));
     let longer: BTreeSet<(usize, &str)> = cancel::guarded(terms)
@@ -127,10 +125,9 @@ fn parts_of(text: &str) -> Vec<(String, f32)> {
     if is_hexadecimal(text) {
         let beginnings = (MIN_HEX_DIGITS..text.len()).filter_map(|end| text.get(..end));
         let beginnings = beginnings.filter(|part| part.ends_with(is_part));
-        parts.extend(beginnings.map(|part| match part.contains('-') {
-            true => (format!("={part}"), 1.0),
-            false => (part.to_owned(), 1.0),
-        }));
+        let key =
+            |part: &str| if part.contains('-') { format!("={part}") } else { part.to_owned() };
+        parts.extend(beginnings.map(|part| (key(part), 1.0)));
     }
     parts.retain(|(key, _)| key.trim_start_matches('=') != text);
     parts.sort_by(|(one, _), (other, _)| other.len().cmp(&one.len()).then(one.cmp(other)));

@@ -44,8 +44,7 @@ pub struct Index {
     /// when the index was last built or synchronized.
     sizes: [Size; 3],
     bytes: usize,
-    /// Rows that share their id with another row that has a stronger claim
-    /// ([`ack_api::source::Claim`]).
+    /// Rows whose id another row claims more strongly ([`ack_api::source::Claim`]).
     pub duplicate_ids: usize,
     /// Rows without an id, which cannot be served.
     pub without_id: usize,
@@ -61,7 +60,6 @@ struct RemotePart {
 }
 
 impl Index {
-    /// An empty index.
     pub fn new() -> Self {
         Self::default()
     }
@@ -121,7 +119,6 @@ impl Index {
         share
     }
 
-    /// The id of a name, if the index has it.
     pub fn lookup(&self, name: &str) -> Option<NameId> {
         self.docs.names.lookup(name)
     }
@@ -135,17 +132,14 @@ impl Index {
         self.docs.names.count_spellings(names)
     }
 
-    /// A document, dead or live.
     pub fn doc(&self, doc: DocId) -> Option<&Doc> {
         self.docs.get(doc)
     }
 
-    /// The public id of a document.
     pub fn id(&self, doc: DocId) -> &str {
         self.docs.id(doc)
     }
 
-    /// The tags of a document, as written.
     pub fn tags(&self, doc: DocId) -> &[NameId] {
         self.docs.tags(doc)
     }
@@ -160,21 +154,18 @@ impl Index {
     /// and those of the file names of a Mac are not.
     pub fn find_typed(&self, id: &str) -> Option<(DocId, &Doc)> {
         self.find(id).or_else(|| {
-            let other: String = match id.is_ascii() {
-                true => return None,
-                false if is_nfc(id) => id.nfd().collect(),
-                false => id.nfc().collect(),
-            };
-            self.find(&other)
+            if id.is_ascii() {
+                return None;
+            }
+            let is_composed = is_nfc(id);
+            self.find(&if is_composed { id.nfd().collect::<String>() } else { id.nfc().collect() })
         })
     }
 
-    /// Whether the store has a rejected row with this id.
     pub fn is_rejected(&self, id: &str) -> bool {
         self.rejected.contains(id)
     }
 
-    /// Every live document.
     pub fn live(&self) -> impl Iterator<Item = (DocId, &Doc)> {
         self.docs.live(self.docs.count())
     }
@@ -202,7 +193,6 @@ impl Index {
         self.contents.terms.matching(pattern).chain(remote)
     }
 
-    /// Whether a live document that the filter allows contains a term.
     pub fn contains_term(&self, key: &str, filter: StatusFilter) -> bool {
         self.resident_docs_with(key, filter).next().is_some()
             || self.remote().is_some_and(|remote| remote.document_frequency(key, filter) > 0)
@@ -241,18 +231,15 @@ impl Index {
         &self.contents.vectors
     }
 
-    /// The vector of a resident document.
     pub fn vector(&self, doc: DocId) -> Option<QuantizedVector> {
         self.contents.vectors.get(doc.checked_sub(self.first_resident())?)
     }
 
-    /// Whether [`Index::vector`] returns a vector.
     pub fn has_vector(&self, doc: DocId) -> bool {
         let resident = doc.checked_sub(self.first_resident());
         resident.is_some_and(|resident| self.contents.vectors.has(resident))
     }
 
-    /// The weighted frequency of a term in a resident document.
     pub fn frequency(&self, key: &str, doc: DocId) -> Option<f32> {
         let list = self.contents.posting_list(key);
         let position =
@@ -273,23 +260,19 @@ impl Index {
 /// A memory as the index stores it, before it has a number.
 pub struct DocEntry<'a> {
     pub key: RowKey,
-    /// Hash of the row.
     pub fingerprint: u64,
     pub id: &'a str,
     pub created: i64,
     pub updated: i64,
-    /// Number of tokens.
     pub length: u32,
     pub status: Status,
     /// The project, or the empty string if unknown. The same holds for the next four.
     pub project: &'a str,
-    /// The project's second name.
     pub alias: &'a str,
     pub session: &'a str,
     pub session_id: &'a str,
     pub kind: &'a str,
     pub tags: Vec<&'a str>,
     pub files: Vec<&'a str>,
-    /// Id of the memory that replaces this one.
     pub superseded_by: Option<&'a str>,
 }

@@ -26,8 +26,7 @@ use super::view::{View, document_frequency};
 use ack_api::cancel;
 use ack_api::memory::StatusFilter;
 
-/// In a longer query, an identifier that more memories contain than this is ordinary vocabulary and
-/// not required.
+/// In a longer query, an identifier that more memories contain is ordinary vocabulary.
 const MAX_REQUIRED_DF: u32 = 2;
 /// The weight of a word that one memory in ten contains.
 const MIN_RARE_WEIGHT: f32 = 2.3;
@@ -88,13 +87,11 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
     weighing.finish()
 }
 
-/// Collects the weights of a query's terms.
 struct Weighing<'a> {
     weights: Bm25Weights,
     query: &'a QueryTerms,
     views: &'a [View<'a>],
     status: StatusFilter,
-    /// How many memories the status filter allows.
     documents: u64,
 }
 
@@ -121,15 +118,13 @@ impl<'a> Weighing<'a> {
         views.any(|view| view.index.contains_term(key, StatusFilter::All))
     }
 
-    /// The inverse document frequency of a term that so many memories contain.
     #[expect(clippy::cast_precision_loss, reason = "counts of documents")]
     fn idf(&self, frequency: u32) -> f32 {
         let (count, frequency) = (self.documents as f32, frequency as f32);
         (1.0 + (count - frequency + 0.5).max(0.5) / (frequency + 0.5)).ln()
     }
 
-    /// Whether a query with a term asks for the memories that contain it: with its only word, or with
-    /// a specific identifier.
+    /// Whether a query asks for the memories with a term: its only word, or a specific identifier.
     const fn requires(&self, term: &QueryTerm, frequency: u32) -> bool {
         let is_specific = term.specific && (self.query.is_short || frequency <= MAX_REQUIRED_DF);
         frequency > 0 && (self.query.is_one_word || is_specific)
@@ -284,7 +279,6 @@ pub struct Matcher<'a> {
 }
 
 impl<'a> Matcher<'a> {
-    /// A matcher for the terms of a search.
     pub fn new(bm25: &'a Bm25Weights) -> Self {
         let mut first_bytes = [false; 256];
         for term in &bm25.terms {

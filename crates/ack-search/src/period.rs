@@ -45,15 +45,12 @@ const BEFORE: [&str; 3] = [
      上个月|上個月|先月|지난달|지난달에|tháng trước",
 ];
 
-/// How many words of a question are looked at.
 const MAX_WORDS: usize = 64;
 
-/// When something was written down.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Period {
     /// In milliseconds since 1970.
     pub millis: Range<i64>,
-    /// The question without the month.
     pub text: String,
 }
 
@@ -70,7 +67,6 @@ impl Period {
     }
 }
 
-/// The month that a question names, and the question without it.
 fn month(text: &str) -> Option<(Range<Date>, String)> {
     // Most questions name no year.
     if text.chars().filter(char::is_ascii_digit).count() < 4 {

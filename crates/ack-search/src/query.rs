@@ -11,11 +11,9 @@ use super::analyzer::term_key;
 
 /// Weight of a specific identifier in a short query, relative to a word of the same rarity.
 const IDENTIFIER_BOOST: f32 = 4.0;
-/// The same in a longer query: an error message contains several identifiers, and not each of them
-/// is its point.
+/// The same in a longer query: not each identifier of an error message is its point.
 const IDENTIFIER_BOOST_IN_TEXT: f32 = 1.5;
-/// Weight of two neighbouring words that a memory writes as one symbol, relative to a word of the
-/// same rarity. The words themselves count too.
+/// The same of two words that a memory writes as one symbol. The words themselves count too.
 const SPACED_PAIR_WEIGHT: f32 = 0.1;
 /// The same if one of the words is hardly a term by itself: `no cache`, `e 0308`.
 const LIGHT_PAIR_WEIGHT: f32 = 0.25;
@@ -32,7 +30,6 @@ const MIN_CODE_DIGITS: usize = 3;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueryTerm {
-    /// The term as the index writes it, see [`term_key`].
     pub key: String,
     /// A word as the query writes it, in lower case.
     pub word: String,
@@ -81,24 +78,20 @@ fn is_flag(query: &str, identifier: &str) -> bool {
         .any(|(start, _)| lower.get(..start).is_some_and(|before| before.ends_with('-')))
 }
 
-/// A query after analysis.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct QueryTerms {
-    /// Every distinct term, in a fixed order.
     pub terms: Vec<QueryTerm>,
     /// Pairs of neighbouring words that may be a symbol, see [`symbols`], or a name with a version,
     /// by their keys. None of them is one of the terms.
     pub pairs: BTreeMap<String, QueryPair>,
     /// Whether all words are stop words. These are then searched after all.
     pub only_stop_words: bool,
-    /// Whether the query has at most two words.
     pub is_short: bool,
     /// Whether it is one word and no identifier: the memories that have it come first.
     pub is_one_word: bool,
 }
 
 impl QueryTerms {
-    /// Analyzes the text of a query.
     pub fn parse(query: &str) -> Self {
         let mut found: BTreeMap<String, QueryTerm> = BTreeMap::new();
         let mut stop_words: BTreeMap<String, QueryTerm> = BTreeMap::new();
@@ -156,7 +149,6 @@ impl QueryTerms {
 /// A term with its weight in BM25: inverse document frequency times [`QueryTerm::weight`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct WeightedTerm {
-    /// The term as the index writes it, see [`term_key`].
     pub key: String,
     pub weight: f32,
 }

@@ -23,15 +23,13 @@ use std::collections::BTreeSet;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use super::bm25::Bm25Weights;
-use super::filter::Filters;
 use super::postings::DocId;
 use super::remote::Eligibility;
 use super::semantic::{MIN_PARALLEL_DOCS, QueryVector};
-use super::view::{DocScores, EligibilityRules, View};
+use super::view::{DocScores, View};
 use ack_api::Hidden;
 use ack_api::cancel;
 
-/// How many memories the semantic leg admits.
 pub const MAX_NEAREST: usize = 200;
 /// From this cosine on, a memory is near a question in meaning. It is shown although it shares no
 /// term with the query, and the answer is certain (see [`crate::certainty`]).
@@ -50,7 +48,6 @@ const IDENTIFIER_WEIGHT: f32 = COSINE_WEIGHT;
 /// Hidden neighbours are reported if they would have been among this many results.
 const FIRST_PAGE: usize = 10;
 
-/// A document that matches, with its scores.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Candidate {
     /// Position of the scope in the list of views.
@@ -112,8 +109,8 @@ pub struct CandidateSet {
 }
 
 impl CandidateSet {
-    fn admit(&mut self, rules: &EligibilityRules<'_>, candidate: Candidate) {
-        match rules.check(candidate.doc) {
+    fn admit(&mut self, view: &View<'_>, candidate: Candidate) {
+        match view.check(candidate.doc) {
             Eligibility::Eligible => self.candidates.push(candidate),
             Eligibility::HiddenByStatus => self.hide(candidate.scope, true),
             Eligibility::Superseded => self.hide(candidate.scope, false),
@@ -164,30 +161,23 @@ impl CandidateSet {
 /// Filters apply before anything is counted or ordered. `frozen_norm` is the first page's
 /// [`CandidateSet::score_norm`], on later pages. After the request is cancelled, the result is
 /// incomplete.
-pub fn retrieve(
-    views: &[View<'_>],
-    query: Query<'_>,
-    filters: &Filters,
-    frozen_norm: Option<f32>,
-) -> CandidateSet {
+pub fn retrieve(views: &[View<'_>], query: Query<'_>, frozen_norm: Option<f32>) -> CandidateSet {
     let mut found = CandidateSet::default();
-    let rules: Vec<EligibilityRules<'_>> =
-        views.iter().map(|view| EligibilityRules::new(view, filters)).collect();
     if matches!(query, Query::All) {
-        for (scope, (view, rules)) in views.iter().zip(&rules).enumerate() {
+        for (scope, view) in views.iter().enumerate() {
             for (doc, _) in cancel::guarded(view.index.live()) {
-                found.admit(rules, Candidate::new(scope, doc));
+                found.admit(view, Candidate::new(scope, doc));
             }
         }
         return found;
     }
-    let (nearest, scores) = run_legs(views, &rules, query);
-    for (scope, (rules, scores)) in rules.iter().zip(&scores).enumerate() {
+    let (nearest, scores) = run_legs(views, query);
+    for (scope, (view, scores)) in views.iter().zip(&scores).enumerate() {
         let cosines = nearest.as_ref().and_then(|nearest| nearest.cosines.get(scope));
         for (doc, lexical) in cancel::guarded(scores.iter()) {
             if lexical > 0.0 {
                 let cosine = cosines.map_or(0.0, |cosines| cosines.get(doc));
-                found.admit(rules, Candidate { lexical, cosine, ..Candidate::new(scope, doc) });
+                found.admit(view, Candidate { lexical, cosine, ..Candidate::new(scope, doc) });
             }
         }
     }
@@ -209,7 +199,6 @@ pub fn retrieve(
     found
 }
 
-/// What the semantic leg finds.
 struct Nearest {
     /// The cosines of each view's documents.
     cosines: Vec<DocScores>,
@@ -219,13 +208,8 @@ struct Nearest {
     hidden: Vec<(Candidate, bool)>,
 }
 
-/// Runs the legs that a query needs, in parallel if there are many documents. Without the lexical
-/// leg, there are no scores.
-fn run_legs(
-    views: &[View<'_>],
-    rules: &[EligibilityRules<'_>],
-    query: Query<'_>,
-) -> (Option<Nearest>, Vec<DocScores>) {
+/// Runs the legs that a query needs, in parallel if there are many documents.
+fn run_legs(views: &[View<'_>], query: Query<'_>) -> (Option<Nearest>, Vec<DocScores>) {
     let documents: usize = views.iter().map(|view| view.index.lengths().len()).sum();
     let is_large = documents >= MIN_PARALLEL_DOCS;
     let lexical = || -> Vec<DocScores> {
@@ -239,7 +223,7 @@ fn run_legs(
         } else {
             views.iter().map(|view| view.cosines(vector)).collect()
         };
-        Some(find_nearest(views, rules, cosines))
+        Some(find_nearest(views, cosines))
     };
     if is_large {
         // Cancellation is thread-local, so each thread gets the request's flag.
@@ -323,22 +307,18 @@ fn preference(views: &[View<'_>], identifiers: &[&str], candidate: &Candidate) -
 }
 
 /// Finds the documents with the highest cosines over all scopes.
-fn find_nearest(
-    views: &[View<'_>],
-    rules: &[EligibilityRules<'_>],
-    cosines: Vec<DocScores>,
-) -> Nearest {
+fn find_nearest(views: &[View<'_>], cosines: Vec<DocScores>) -> Nearest {
     let mut nearest: Vec<Candidate> = Vec::with_capacity(MAX_NEAREST * 2);
     let mut hidden: Vec<(Candidate, bool)> = Vec::new();
     // Documents below this cosine cannot be among the nearest.
     let mut min_cosine = f32::NEG_INFINITY;
-    for (scope, (rules, cosines)) in rules.iter().zip(&cosines).enumerate() {
+    for (scope, (view, cosines)) in views.iter().zip(&cosines).enumerate() {
         min_cosine = cosines.visit_from(min_cosine, |doc, cosine, min_cosine| {
-            if !rules.view.has_vector(doc) {
+            if !view.has_vector(doc) {
                 return min_cosine;
             }
             let near = Candidate { cosine, ..Candidate::new(scope, doc) };
-            match rules.check(doc) {
+            match view.check(doc) {
                 Eligibility::Eligible => nearest.push(near),
                 Eligibility::HiddenByStatus => hidden.push((near, true)),
                 Eligibility::Superseded => hidden.push((near, false)),
@@ -361,7 +341,6 @@ fn find_nearest(
     Nearest { cosines, candidates: nearest, hidden }
 }
 
-/// The cosine of the last of the nearest on a first page.
 fn last_on_page(nearest: &[Candidate]) -> f32 {
     let mut cosines: Vec<f32> = nearest.iter().map(|near| near.cosine).collect();
     cosines.sort_unstable_by(|a, b| b.total_cmp(a));

@@ -15,7 +15,6 @@ const FIRST_BYTE: u32 = 0xff;
 const IDENTIFIER: u32 = b'=' as u32;
 /// The number of different parts of identifiers.
 const PARTS: u32 = 24;
-/// How many shapes are compared at once.
 const BLOCK: usize = 32;
 
 #[derive(Debug, Default)]
@@ -49,7 +48,6 @@ pub struct WordPattern {
 pub struct PartPattern {
     letters: u32,
     length: u32,
-    /// The parts that they contain.
     parts: u32,
 }
 
@@ -72,8 +70,7 @@ impl ShapePattern {
         Self::Words(WordPattern { letters, length, beginning, cut_off, is_beginning_wanted })
     }
 
-    /// Identifiers that contain `identifier`, of whose parts only the first `whole` have to be
-    /// whole.
+    /// Identifiers that contain `identifier`, of whose parts only the first `whole` have to be whole.
     pub fn containing(identifier: &str, whole: usize) -> Self {
         Self::Identifiers(PartPattern {
             letters: letters(identifier),
@@ -162,7 +159,6 @@ impl<'t> FromIterator<&'t str> for Shapes {
     }
 }
 
-/// A length that fits into a shape.
 fn capped(chars: usize) -> u32 {
     u32::try_from(chars).map_or(MAX_CHARS, |chars| chars.min(MAX_CHARS))
 }
@@ -200,24 +196,4 @@ fn beginning(word: &str) -> u32 {
         *slot = byte;
     }
     u32::from_le_bytes(bytes)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn identifiers_are_chosen_by_their_parts() {
-        let shapes: Shapes = ["=10.0.0.12:8443", "=10.0.0.7", "=node@v18.2.0", "10", "=ab-c1d"]
-            .into_iter()
-            .collect();
-        let found = |identifier: &str, whole: usize| -> Vec<usize> {
-            let pattern = ShapePattern::containing(identifier, whole);
-            shapes.matching(pattern).collect()
-        };
-        assert_eq!(found("=10.0.0.12", 4), [0]);
-        assert_eq!(found("=18.2", 2), [2]);
-        assert_eq!(found("=ab-c1", 1), [4]);
-        assert!(found("=ab-c1", 2).is_empty());
-    }
 }

@@ -11,11 +11,8 @@ use super::view::{View, document_frequency};
 use ack_api::cancel;
 use ack_api::memory::StatusFilter;
 
-/// How many words may replace an unknown one.
 const MAX_SIMILAR: usize = 3;
-/// The shortest word that is replaced.
 const MIN_CHARS: usize = 4;
-/// The shortest word that is checked for a wrong letter.
 const MIN_MISSPELT_CHARS: usize = 5;
 /// The shortest word that is searched at the end of compounds: `lock` does not mean `clock`.
 const MIN_END_CHARS: usize = 5;
@@ -30,10 +27,8 @@ const SIMILAR_WEIGHT: f32 = 0.5;
 /// The same if the word is misspelt or inflected.
 const CORRECTION_WEIGHT: f32 = 0.8;
 
-/// A term that may stand for a word.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SimilarTerm {
-    /// The term as the index writes it.
     pub key: String,
     /// Its weight, relative to a term of the query.
     pub weight: f32,
@@ -41,7 +36,6 @@ pub struct SimilarTerm {
     pub is_same_word: bool,
 }
 
-/// What a word may stand for.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Similar {
     /// Known terms, the most similar first.
@@ -53,9 +47,7 @@ pub struct Similar {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Likeness {
-    /// One letter differs.
     Letter,
-    /// The ending differs.
     Ending,
     /// One is the beginning of the other, or the end of a compound.
     Part,
@@ -63,8 +55,7 @@ enum Likeness {
     Beginning,
 }
 
-/// A term that is similar to a word. Of two, the more similar one is less, then the one that more
-/// memories contain.
+/// Of two terms, the more similar one is less, then the one that more memories contain.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Found {
     likeness: Likeness,
@@ -145,8 +136,10 @@ fn best_terms(views: &[View<'_>], word: &str, key: &str, status: StatusFilter) -
     }
     // The stems of inflected languages are short: what counts is what was typed.
     let typed = if word.is_ascii() { key } else { word };
-    let plain = without_umlauts(key);
-    for key in [Some(key), plain.as_deref()].into_iter().flatten() {
+    // German without umlauts: `groesse` for `größe`, which the index has as `grosse`.
+    let plain = key.replace("ae", "a").replace("oe", "o").replace("ue", "u");
+    let has_plain = plain != key && plain.chars().count() >= MIN_CHARS;
+    for key in [key].into_iter().chain(has_plain.then_some(&*plain)) {
         let unknown = Unknown {
             key,
             bytes: byte_set(key),
@@ -164,12 +157,10 @@ fn best_terms(views: &[View<'_>], word: &str, key: &str, status: StatusFilter) -
     best.found
 }
 
-/// A word that no memory contains.
 struct Unknown<'k> {
     key: &'k str,
     /// The bytes of its stem, see [`byte_set`].
     bytes: u64,
-    /// Whether it is long enough to be misspelt.
     is_long: bool,
     /// Whether the encoder does not know it. The index has the stem of an English word, so only
     /// another one may have another ending: `station` is not `static`.
@@ -182,7 +173,6 @@ impl Unknown<'_> {
         ShapePattern::similar(self.key, MAX_CUT_OFF, self.is_foreign)
     }
 
-    /// How similar a term is to the word.
     fn likeness(&self, term: &str) -> Option<Likeness> {
         let key = self.key;
         let has_other_ending = self.is_foreign && has_other_ending(key, term);
@@ -275,14 +265,7 @@ fn corrections(word: &str, vocabulary: &Vocabulary) -> Vec<String> {
     words
 }
 
-/// A German word written without umlauts: `groesse` for `größe`, which the index has as `grosse`.
-fn without_umlauts(key: &str) -> Option<String> {
-    let plain = key.replace("ae", "a").replace("oe", "o").replace("ue", "u");
-    (plain != key && plain.chars().count() >= MIN_CHARS).then_some(plain)
-}
-
-/// The beginnings of a word with at least [`MIN_CHARS`] characters, without the word itself, the
-/// shortest first.
+/// The beginnings of a word with at least [`MIN_CHARS`] characters, the shortest first.
 fn beginnings(word: &str) -> impl Iterator<Item = &str> {
     let ends = word.char_indices().skip(MIN_CHARS);
     ends.filter_map(|(end, _)| word.get(..end))

@@ -6,7 +6,7 @@
 //! memory scores the same wherever it is stored. See `docs/retrieval.md`.
 
 use super::bm25::Bm25Weights;
-use super::filter::{Filters, ResolvedFilters};
+use super::filter::ResolvedFilters;
 use super::inverted::Index;
 use super::inverted::docs::{DocFlags, HAS_SUCCESSOR, allowed_flags};
 use super::postings::DocId;
@@ -28,16 +28,16 @@ const MAX_EXPECTED_UNINDEXED_DOCS: f32 = 200.0;
 /// By which factor each further query is wider, if too few of the documents found are eligible.
 const WIDENING_STEP: usize = 16;
 const MAX_WIDENING: usize = 4_096;
-/// How many scores are compared at a time.
 const BLOCK: usize = 64;
 /// How many documents are sampled to estimate the share of eligible ones.
 const SAMPLE_DOCS: u32 = 8_192;
 
-/// One scope of a search.
 pub struct View<'a> {
     pub index: &'a Index,
-    /// The request's filters, resolved for it.
     pub filter: ResolvedFilters<'a>,
+    /// The flags of documents that the status filter allows, and whether it is the only filter.
+    allowed: DocFlags,
+    unrestricted: bool,
     /// The remote documents that were fetched, in ascending order.
     fetched: Vec<FetchedDoc>,
     /// Whether matches may be missing.
@@ -108,8 +108,55 @@ impl DocScores {
 }
 
 impl<'a> View<'a> {
-    pub const fn new(index: &'a Index, filter: ResolvedFilters<'a>) -> Self {
-        Self { index, filter, fetched: Vec::new(), partial: false }
+    pub fn new(index: &'a Index, filter: ResolvedFilters<'a>) -> Self {
+        Self {
+            index,
+            allowed: allowed_flags(filter.filters.status),
+            unrestricted: filter.is_unrestricted(),
+            filter,
+            fetched: Vec::new(),
+            partial: false,
+        }
+    }
+
+    /// Whether a document may be returned.
+    pub fn check(&self, doc: DocId) -> Eligibility {
+        let flags = self.index.docs.flags(doc);
+        let dead = flags & !HAS_SUCCESSOR == 0;
+        let is_superseded = || self.index.is_superseded(doc, self.filter.filters.status);
+        if dead || (!self.unrestricted && self.filter.failed_filter(doc).is_some()) {
+            Eligibility::Excluded
+        } else if flags & self.allowed == 0 {
+            Eligibility::HiddenByStatus
+        } else if flags & HAS_SUCCESSOR != 0 && is_superseded() {
+            Eligibility::Superseded
+        } else {
+            Eligibility::Eligible
+        }
+    }
+
+    /// The remote documents for which `counts` holds, or `None` if there are more than `limit`.
+    fn remote_docs_if_few(
+        &self,
+        limit: usize,
+        counts: impl Fn(DocId) -> bool,
+    ) -> Option<Vec<DocId>> {
+        let docs = cancel::guarded(0..self.index.first_resident());
+        let docs: Vec<DocId> = docs.filter(|doc| counts(*doc)).take(limit + 1).collect();
+        (docs.len() <= limit).then_some(docs)
+    }
+
+    fn is_eligible(&self, doc: DocId) -> bool {
+        matches!(self.check(doc), Eligibility::Eligible)
+    }
+
+    /// The estimated share of the remote documents that are eligible, from 0 to 1.
+    fn eligible_share(&self) -> f32 {
+        let documents = self.index.first_resident();
+        let eligible = sample(documents).filter(|doc| self.is_eligible(*doc)).count();
+        #[expect(clippy::cast_precision_loss, reason = "counts of a sample")]
+        let share = eligible as f32 / documents.clamp(1, SAMPLE_DOCS) as f32;
+        share
     }
 
     /// Whether weaker matches may be missing, because the table's indexes returned only the best.
@@ -117,30 +164,24 @@ impl<'a> View<'a> {
         self.partial
     }
 
-    /// Fetches the remote documents that may be among the best, if the index has remote documents.
-    /// After the request is cancelled, they are incomplete.
-    ///
-    /// # Errors
-    /// If the table can no longer be searched.
+    /// Fetches the remote documents that may be among the best; not all, if the request is cancelled.
     pub fn fetch_remote_candidates(
         &mut self,
         bm25: Option<&Bm25Weights>,
         vector: Option<&QueryVector>,
-        filters: &Filters,
     ) -> Result<(), RemoteError> {
         let index = self.index;
         let Some(remote) = index.remote().filter(|_| bm25.is_some() || vector.is_some()) else {
             return Ok(());
         };
         let terms = bm25.map_or(&[][..], |bm25| &bm25.terms);
-        let rules = EligibilityRules::new(self, filters);
-        let share = rules.eligible_share();
+        let share = self.eligible_share();
         #[expect(clippy::cast_precision_loss, reason = "a count of documents")]
         let expected = share * index.first_resident() as f32;
         // Documents that the status filter hides count here too: the answer reports their number.
-        let relevant = |doc| !matches!(rules.check(doc), Eligibility::Excluded);
+        let relevant = |doc| !matches!(self.check(doc), Eligibility::Excluded);
         let unindexed = (expected <= MAX_EXPECTED_UNINDEXED_DOCS)
-            .then(|| remote_docs_if_few(index, MAX_UNINDEXED_DOCS, &relevant));
+            .then(|| self.remote_docs_if_few(MAX_UNINDEXED_DOCS, relevant));
         let (docs, partial) = match unindexed.flatten() {
             Some(docs) => (docs, false),
             None => {
@@ -150,11 +191,11 @@ impl<'a> View<'a> {
                     vector: vector.map(|vector| vector.to_compare(index.is_contextual)),
                     eligible_share: share,
                     filter: self.filter.pushdown(),
-                    status: filters.status,
+                    status: self.filter.filters.status,
                     widening: 1,
-                    eligibility: &|doc| rules.check(doc),
+                    eligibility: &|doc| self.check(doc),
                 };
-                search_widening(remote, query, index, &rules)?
+                self.search_widening(remote, query)?
             }
         };
         self.partial = partial;
@@ -167,10 +208,48 @@ impl<'a> View<'a> {
         Ok(())
     }
 
+    /// Searches the remote documents, and widens the search while too few of those found are eligible.
+    /// Returns what was found, and whether matches may be missing.
+    fn search_widening(
+        &self,
+        remote: &dyn RemoteDocs,
+        mut query: RemoteQuery<'_>,
+    ) -> Result<(Vec<DocId>, bool), RemoteError> {
+        let is_eligible = |doc: DocId| self.is_eligible(doc);
+        let too_few =
+            |found: &[DocId]| found.iter().filter(|doc| is_eligible(**doc)).count() < MIN_ELIGIBLE;
+        let RemoteHits { mut docs, complete, mut exhausted } = remote.search(&query)?;
+        let mut partial = !complete;
+        if partial && query.eligible_share < 1.0 && too_few(&docs) && cancel::check().is_ok() {
+            // The best matches do not pass the filters, so the table applies the filters.
+            query.eligible_share = 0.0;
+            let hits = remote.search(&query)?;
+            exhausted = hits.exhausted;
+            merge(&mut docs, hits.docs);
+        }
+        if partial && too_few(&docs) {
+            // The filters leave too few documents for the table's indexes to find: score all of them.
+            if let Some(eligible) = self.remote_docs_if_few(MAX_EXHAUSTIVE_DOCS, is_eligible) {
+                merge(&mut docs, eligible);
+                partial = false;
+            }
+            // Otherwise more are left, and the table cannot evaluate the filter that excludes the rest.
+            while partial
+                && too_few(&docs)
+                && !exhausted
+                && query.widening < MAX_WIDENING
+                && cancel::check().is_ok()
+            {
+                query.widening *= WIDENING_STEP;
+                let hits = remote.search(&query)?;
+                exhausted = hits.exhausted;
+                merge(&mut docs, hits.docs);
+            }
+        }
+        Ok((docs, partial))
+    }
+
     /// Fetches a remote document, whether or not a search would find it.
-    ///
-    /// # Errors
-    /// If the table can no longer be read.
     pub fn fetch_remote_doc(&mut self, doc: DocId) -> Result<(), RemoteError> {
         if let Some(remote) = self.index.remote()
             && doc < self.index.first_resident()
@@ -200,7 +279,6 @@ impl<'a> View<'a> {
         self.fetched.get(position)
     }
 
-    /// The weighted frequency of one of the query's terms in a document.
     pub fn frequency(&self, key: &str, doc: DocId) -> Option<f32> {
         if doc >= self.index.first_resident() {
             return self.index.frequency(key, doc);
@@ -216,7 +294,6 @@ impl<'a> View<'a> {
         self.fetched(doc)?.vector.clone()
     }
 
-    /// Whether [`View::vector`] returns a vector.
     pub fn has_vector(&self, doc: DocId) -> bool {
         if doc >= self.index.first_resident() {
             return self.index.has_vector(doc);
@@ -280,59 +357,6 @@ impl FetchedDoc {
     }
 }
 
-/// The remote documents for which `counts` holds, or `None` if there are more than `limit`.
-fn remote_docs_if_few(
-    index: &Index,
-    limit: usize,
-    counts: &dyn Fn(DocId) -> bool,
-) -> Option<Vec<DocId>> {
-    let docs = cancel::guarded(0..index.first_resident());
-    let docs: Vec<DocId> = docs.filter(|doc| counts(*doc)).take(limit + 1).collect();
-    (docs.len() <= limit).then_some(docs)
-}
-
-/// Searches the remote documents, and widens the search while too few of those found are eligible.
-/// Returns what was found, and whether matches may be missing.
-fn search_widening(
-    remote: &dyn RemoteDocs,
-    mut query: RemoteQuery<'_>,
-    index: &Index,
-    rules: &EligibilityRules<'_>,
-) -> Result<(Vec<DocId>, bool), RemoteError> {
-    let is_eligible = |doc: DocId| matches!(rules.check(doc), Eligibility::Eligible);
-    let too_few =
-        |found: &[DocId]| found.iter().filter(|doc| is_eligible(**doc)).count() < MIN_ELIGIBLE;
-    let RemoteHits { mut docs, complete, mut exhausted } = remote.search(&query)?;
-    let mut partial = !complete;
-    if partial && query.eligible_share < 1.0 && too_few(&docs) && cancel::check().is_ok() {
-        // The best matches do not pass the filters, so the table applies the filters.
-        query.eligible_share = 0.0;
-        let hits = remote.search(&query)?;
-        exhausted = hits.exhausted;
-        merge(&mut docs, hits.docs);
-    }
-    if partial && too_few(&docs) {
-        // The filters leave too few documents for the table's indexes to find: score all of them.
-        if let Some(eligible) = remote_docs_if_few(index, MAX_EXHAUSTIVE_DOCS, &is_eligible) {
-            merge(&mut docs, eligible);
-            partial = false;
-        }
-        // Otherwise more are left, and the table cannot evaluate the filter that excludes the rest.
-        while partial
-            && too_few(&docs)
-            && !exhausted
-            && query.widening < MAX_WIDENING
-            && cancel::check().is_ok()
-        {
-            query.widening *= WIDENING_STEP;
-            let hits = remote.search(&query)?;
-            exhausted = hits.exhausted;
-            merge(&mut docs, hits.docs);
-        }
-    }
-    Ok((docs, partial))
-}
-
 /// Merges documents into others, in ascending order and without duplicates.
 fn merge(docs: &mut Vec<DocId>, more: Vec<DocId>) {
     docs.extend(more);
@@ -354,53 +378,6 @@ fn sample(documents: DocId) -> impl Iterator<Item = DocId> {
         let doc = (u64::from(n.wrapping_mul(GOLDEN)) * u64::from(documents)) >> 32;
         DocId::try_from(doc).unwrap_or_default()
     })
-}
-
-/// Decides which documents of a view may be returned.
-pub struct EligibilityRules<'a> {
-    pub(super) view: &'a View<'a>,
-    status: StatusFilter,
-    allowed: DocFlags,
-    /// Whether the status filter is the only restriction.
-    unrestricted: bool,
-}
-
-impl<'a> EligibilityRules<'a> {
-    /// The rules for a request's filters.
-    pub fn new(view: &'a View<'a>, filters: &Filters) -> Self {
-        Self {
-            view,
-            status: filters.status,
-            allowed: allowed_flags(filters.status),
-            unrestricted: view.filter.is_unrestricted(),
-        }
-    }
-
-    /// The estimated share of the remote documents that are eligible, from 0 to 1.
-    fn eligible_share(&self) -> f32 {
-        let documents = self.view.index.first_resident();
-        let is_eligible = |doc: &DocId| matches!(self.check(*doc), Eligibility::Eligible);
-        let eligible = sample(documents).filter(is_eligible).count();
-        #[expect(clippy::cast_precision_loss, reason = "counts of a sample")]
-        let share = eligible as f32 / documents.clamp(1, SAMPLE_DOCS) as f32;
-        share
-    }
-
-    /// Whether a document may be returned.
-    pub fn check(&self, doc: DocId) -> Eligibility {
-        let index = self.view.index;
-        let flags = index.docs.flags(doc);
-        let dead = flags & !HAS_SUCCESSOR == 0;
-        if dead || (!self.unrestricted && !self.view.filter.matches(doc)) {
-            Eligibility::Excluded
-        } else if flags & self.allowed == 0 {
-            Eligibility::HiddenByStatus
-        } else if flags & HAS_SUCCESSOR != 0 && index.is_superseded(doc, self.status) {
-            Eligibility::Superseded
-        } else {
-            Eligibility::Eligible
-        }
-    }
 }
 
 #[cfg(test)]

@@ -161,10 +161,10 @@ impl<'a> Search<'a> {
 
     fn fetch_candidates(&mut self) -> Result<(), Error> {
         let bm25 = self.terms.as_ref().map(|(_, bm25)| bm25);
-        let (vector, filters) = (self.query_vector.as_ref(), &self.spec.filters);
+        let vector = self.query_vector.as_ref();
         for (number, view) in self.views.iter_mut().enumerate() {
             cancel::check()?;
-            if let Err(source) = view.fetch_remote_candidates(bm25, vector, filters) {
+            if let Err(source) = view.fetch_remote_candidates(bm25, vector) {
                 return Err(self.table_error(number, source));
             }
         }
@@ -262,7 +262,7 @@ impl<'a> Search<'a> {
             return CandidateSet::default();
         };
         let top = self.bm25().and_then(|bm25| bm25.frozen_norm);
-        let mut found = retrieve(&self.views, question, &self.spec.filters, top);
+        let mut found = retrieve(&self.views, question, top);
         if self.like.is_some() {
             found.candidates.retain(|candidate| {
                 let is_near = candidate.lexical > 0.0 || candidate.cosine >= MIN_COSINE;

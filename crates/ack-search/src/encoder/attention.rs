@@ -12,11 +12,9 @@ use super::norm;
 /// The exponent is kept within this range, so that no token dominates the others.
 const MAX_EXPONENT: f32 = 3.0;
 
-/// The trained matrix.
 #[derive(Debug)]
 pub(super) struct Attention {
-    /// How each component of the mean contributes to the subject: one row for each component of the
-    /// mean.
+    /// How each component of the mean contributes to the subject: one row for each.
     rows: Vec<i8>,
     /// The size of a step of each component of the subject.
     scales: Vec<f32>,
@@ -94,7 +92,6 @@ impl Attention {
 }
 
 impl Subject {
-    /// The factor of a token's weight.
     #[expect(clippy::cast_precision_loss, reason = "at most 127 squared for each component")]
     pub(super) fn weight(&self, row: &[u8]) -> f32 {
         let (dot, norm_squared) = dot_and_norm_squared(row, &self.0.values);
@@ -131,7 +128,6 @@ fn add_products(rows: &[i8], vector: &[i16], sums: &mut [i32]) {
     }
 }
 
-/// A row's product with the subject, and with itself.
 #[multiversion(targets(
     "x86_64+avx512f+avx512bw+avx512dq+avx512vl",
     "x86_64+avx2",

@@ -16,9 +16,7 @@ use crate::analysis::{is_stop_word, is_unspaced};
 const MIN_LETTERS: usize = 4;
 /// A text of which the encoder knows more is English, or code.
 const MAX_FOREIGN_SHARE: f32 = 0.6;
-/// The last letter of the Latin blocks.
 const LAST_LATIN: char = '\u{24f}';
-/// How much of a text is read to recognize its language.
 const MAX_BYTES: usize = 2_000;
 
 /// Short words of other languages in Latin script that a sentence can hardly do without: Dutch,
@@ -31,7 +29,6 @@ const FUNCTION_WORDS: &str = "\
     ovat pentru proč på skal tidak til uit untuk vagy voor waarom wij wordt yang zijn är çok és \
     že și";
 
-/// [`FUNCTION_WORDS`], for looking up.
 static WORDS: LazyLock<FxHashSet<&str>> =
     LazyLock::new(|| FUNCTION_WORDS.split_whitespace().collect());
 
@@ -96,7 +93,6 @@ fn has_unknown_script(text: &str) -> bool {
     })
 }
 
-/// As much of a text as is read to recognize its language.
 fn beginning(text: &str) -> &str {
     text.get(..text.floor_char_boundary(MAX_BYTES)).unwrap_or_default()
 }
@@ -104,19 +100,6 @@ fn beginning(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn share(text: &str) -> Option<f32> {
-        Encoder::embedded().unwrap().foreign_share(text)
-    }
-
-    #[test]
-    fn a_text_in_another_language_has_few_known_words() {
-        for text in
-            ["anslutningen till databasen bryts på natten", "sunucu neden bu hata ile kapanıyor"]
-        {
-            assert!(share(text).is_some_and(|share| share <= 0.6), "{text}");
-        }
-    }
 
     #[test]
     fn the_function_words_are_sorted_and_not_english() {
@@ -176,7 +159,13 @@ mod tests {
     }
 
     #[test]
-    fn english_names_and_code_are_no_other_language() {
+    fn a_text_in_another_language_has_few_known_words_and_code_is_in_none() {
+        let share = |text| Encoder::embedded().unwrap().foreign_share(text);
+        for text in
+            ["anslutningen till databasen bryts på natten", "sunucu neden bu hata ile kapanıyor"]
+        {
+            assert!(share(text).is_some_and(|share| share <= 0.6), "{text}");
+        }
         for text in [
             "database connections drop at night",
             "error[E0382]: borrow of moved value",

@@ -14,7 +14,6 @@ use unicode_normalization::{UnicodeNormalization, is_nfc};
 /// The artifact that `encoder/multilingual.py` wrote.
 static ARTIFACT: &[u8] = include_bytes!("../../../../encoder/multilingual.safetensors");
 
-/// The longest piece, in characters.
 const MAX_PIECE_CHARS: usize = 24;
 /// A word with more characters is no word.
 const MAX_WORD_CHARS: usize = 100;
@@ -40,14 +39,11 @@ pub(super) struct Multilingual {
     dimension: usize,
 }
 
-/// What the letters of a run have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Script {
-    /// Latin letters and digits.
     Latin,
     /// Other letters, in words that spaces or a change of script separate.
     Words,
-    /// Ideographs and hiragana.
     Ideographs,
     /// Anything else: punctuation, and scripts that the table does not know.
     Other,
@@ -100,9 +96,10 @@ pub(super) fn runs(text: &str) -> impl Iterator<Item = (Script, &str)> {
 
 /// A text with its accents on its letters.
 pub(super) fn composed(text: &str) -> Cow<'_, str> {
-    match text.is_ascii() || is_nfc(text) {
-        true => Cow::Borrowed(text),
-        false => Cow::Owned(text.nfc().collect()),
+    if text.is_ascii() || is_nfc(text) {
+        text.into()
+    } else {
+        text.nfc().collect::<String>().into()
     }
 }
 
@@ -178,13 +175,9 @@ impl Multilingual {
         for (count, end) in (1..=MAX_PIECE_CHARS).zip(ends) {
             let letter = text.get(start..end)?.as_bytes();
             (free, inside) = (hash(free, letter), hash(inside, letter));
-            let row = match is_first {
-                true => self.find(free),
-                false => self.find(inside).or_else(|| {
-                    let is_free = count >= min_free;
-                    is_free.then(|| self.find(free)).flatten()
-                }),
-            };
+            let inside = if is_first { None } else { self.find(inside) };
+            let may_be_free = is_first || count >= min_free;
+            let row = inside.or_else(|| may_be_free.then(|| self.find(free)).flatten());
             found = row.map(|row| (row, end)).or(found);
             start = end;
         }
@@ -247,8 +240,6 @@ fn hash(state: u64, bytes: &[u8]) -> u64 {
 }
 
 fn lower(word: &str) -> Cow<'_, str> {
-    match word.bytes().all(|byte| byte.is_ascii_lowercase()) {
-        true => Cow::Borrowed(word),
-        false => Cow::Owned(word.to_lowercase()),
-    }
+    let is_lower = word.bytes().all(|byte| byte.is_ascii_lowercase());
+    if is_lower { word.into() } else { word.to_lowercase().into() }
 }

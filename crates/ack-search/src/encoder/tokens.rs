@@ -29,11 +29,9 @@ const MARKS_ODDS: f32 = 2.0;
 /// A word is read in another language than English from these odds on, its neighbours' included.
 const MIN_ODDS: f32 = 1.0;
 
-/// A token: a row of one of the two tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Token(u32);
 
-/// Which row a token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Row {
     English(TokenId),
@@ -64,7 +62,6 @@ impl Token {
     }
 }
 
-/// Splits texts.
 pub(super) struct Tokenizer<'a> {
     encoder: &'a Encoder,
     tokens: &'a mut Vec<Token>,
@@ -75,12 +72,10 @@ pub(super) struct Tokenizer<'a> {
 }
 
 impl<'a> Tokenizer<'a> {
-    /// A tokenizer that appends to `tokens`.
     pub(super) const fn new(encoder: &'a Encoder, tokens: &'a mut Vec<Token>) -> Self {
         Self { encoder, tokens, word: String::new(), english: Vec::new(), rows: Vec::new() }
     }
 
-    /// Appends the tokens of a text.
     pub(super) fn read(&mut self, text: &str) {
         for chunk in text.split(WHITE_SPACE) {
             for (script, run) in runs(&composed(chunk)) {

@@ -24,7 +24,6 @@ const MAX_WORD_CHARS: usize = 100;
 pub(super) const WHITE_SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
 const UNKNOWN_TOKEN: &str = "[UNK]";
 
-/// The number of a token in the vocabulary.
 pub type TokenId = u16;
 
 #[derive(Debug)]
@@ -33,15 +32,12 @@ pub struct Vocabulary {
     initial: FxHashMap<&'static str, TokenId>,
     continuation: FxHashMap<&'static str, TokenId>,
     pub(super) unknown: TokenId,
-    /// The number of tokens.
     pub(super) size: usize,
-    /// Length of the longest piece, in bytes.
     max_piece_bytes: usize,
 }
 
 impl Vocabulary {
-    /// Parses a vocabulary: one token per line, numbered from 0. `##` marks the pieces that
-    /// continue a word.
+    /// One token per line, numbered from 0. `##` marks the pieces that continue a word.
     pub fn parse(lines: &'static str) -> Self {
         let mut vocabulary = Self {
             initial: FxHashMap::default(),
@@ -71,7 +67,6 @@ impl Vocabulary {
         self.initial.get(word).copied()
     }
 
-    /// Whether the vocabulary has a word as a whole.
     pub fn is_word(&self, word: &str) -> bool {
         self.initial.contains_key(word)
     }
@@ -116,7 +111,6 @@ impl Vocabulary {
         self.split_word(word, tokens);
     }
 
-    /// Tokenizes any text without white space.
     fn unicode_chunk(&self, chunk: &str, tokens: &mut Vec<TokenId>) {
         let mut normal = NormalizedString::from(chunk);
         if BertNormalizer::default().normalize(&mut normal).is_err() {

@@ -5,8 +5,7 @@ use crate::dictionary::Dictionary;
 use crate::postings::{Posting, Postings, pack_posting};
 use crate::semantic::{QuantizedVector, Vectors};
 
-/// The documents of each term, and the vector of each resident document. Documents are added in
-/// ascending order.
+/// Documents are added in ascending order.
 #[derive(Debug, Default)]
 pub struct Contents {
     pub(super) terms: Dictionary,
@@ -20,7 +19,6 @@ impl Contents {
         self.vectors.reserve(additional, dimension);
     }
 
-    /// Reserves room for `additional` more documents that contain a term.
     pub fn reserve_postings(&mut self, term: u32, additional: usize) {
         if let Some(postings) = self.postings.get_mut(term as usize) {
             postings.reserve(additional);
@@ -36,8 +34,7 @@ impl Contents {
         term
     }
 
-    /// Adds the vector and the terms of a document: each term's number and its weighted frequency
-    /// in half units.
+    /// Adds a document. Terms are numbers with their weighted frequencies in half units.
     pub fn add(
         &mut self,
         doc: DocId,

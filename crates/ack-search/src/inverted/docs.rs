@@ -38,7 +38,6 @@ fn doc_flags(status: Status, has_successor: bool) -> DocFlags {
 #[derive(Debug, Clone, Copy)]
 pub struct Doc {
     pub key: RowKey,
-    /// Hash of the row.
     pub(super) fingerprint: u64,
     /// When it was written, in milliseconds since 1970; `i64::MIN` if unknown.
     pub created: i64,
@@ -56,13 +55,11 @@ pub struct Doc {
 }
 
 impl Doc {
-    /// The claim of its row to its id.
     pub const fn claim(&self) -> Claim {
         Claim::new(self.status, self.key)
     }
 }
 
-/// How large a set of documents is.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
     pub documents: u64,
@@ -84,13 +81,12 @@ pub struct DocTable {
     flags: Vec<DocFlags>,
     lengths: Vec<u32>,
     /// The live documents, by their ids and by their rows.
-    by_id: IdTable,
+    pub(super) by_id: IdTable,
     by_row: IdTable,
     pub(crate) names: Interner,
 }
 
-/// Where a document's parts of the concatenated lists end. They begin where those of the previous
-/// document end.
+/// Where a document's parts of the lists end. They begin where those of the previous one end.
 #[derive(Debug, Default, Clone, Copy)]
 struct Ends {
     id: u32,
@@ -99,14 +95,12 @@ struct Ends {
 }
 
 impl DocTable {
-    /// Reserves room for `additional` more documents.
     pub fn reserve(&mut self, additional: usize) {
         self.lengths.reserve(additional);
         self.flags.reserve(additional);
     }
 
-    /// Appends a document, or returns `None` if a list is full (2^24 documents, 4 GiB of ids, 2^32
-    /// names).
+    /// `None` if a list is full (2^24 documents, 4 GiB of ids, 2^32 names).
     pub(super) fn push(&mut self, entry: &DocEntry<'_>) -> Option<DocId> {
         if self.rows.len() >= MAX_DOCS {
             return None;
@@ -143,10 +137,9 @@ impl DocTable {
         self.flags.push(doc_flags(entry.status, successor.is_some()));
         self.lengths.push(entry.length);
         let Self { ids, ends, rows, by_id, by_row, .. } = self;
-        let id_hash = |other| Some(hash(id_at(ids, ends, other)));
-        by_id.insert(hash(entry.id), doc, id_hash);
+        by_id.insert(hash(entry.id), doc, |other| hash(id_at(ids, ends, other)));
         if entry.key.rowid != 0 {
-            let row_hash = |other: DocId| rows.get(other as usize).map(|doc| hash(&doc.key));
+            let row_hash = |other| rows.get(other as usize).map_or(0, |doc: &Doc| hash(&doc.key));
             by_row.insert(hash(&entry.key), doc, row_hash);
         }
         Some(doc)
@@ -162,7 +155,6 @@ impl DocTable {
         self.push(entry)
     }
 
-    /// Marks the document with an id as dead.
     pub(super) fn delete(&mut self, id: &str) {
         let Some(doc) = self.with_id(id) else { return };
         self.by_id.remove(hash(id), doc);
@@ -189,7 +181,6 @@ impl DocTable {
         }
     }
 
-    /// The number of documents, dead ones too.
     pub(super) const fn count(&self) -> usize {
         self.rows.len()
     }
@@ -211,19 +202,12 @@ impl DocTable {
         self.rows.get(doc as usize)
     }
 
-    /// The live document with a public id.
     pub(super) fn with_id(&self, id: &str) -> Option<DocId> {
         self.by_id.find(hash(id), |doc| self.id(doc) == id)
     }
 
-    /// The live document of a row.
     pub(super) fn of_row(&self, key: RowKey) -> Option<DocId> {
         self.by_row.find(hash(&key), |doc| self.get(doc).is_some_and(|doc| doc.key == key))
-    }
-
-    /// The numbers of the live documents, in no particular order.
-    pub(super) fn live_numbers(&self) -> impl Iterator<Item = DocId> {
-        self.by_id.iter()
     }
 
     /// The live documents among the first `count`, with their numbers.
@@ -241,7 +225,6 @@ impl DocTable {
         self.flags(doc) & !HAS_SUCCESSOR != 0
     }
 
-    /// The flags of every document.
     pub(super) fn lengths(&self) -> &[u32] {
         &self.lengths
     }
@@ -251,20 +234,17 @@ impl DocTable {
         id_at(&self.ids, &self.ends, doc)
     }
 
-    /// The tags of a document, as written.
     pub(crate) fn tags(&self, doc: DocId) -> &[NameId] {
         let span = ends(&self.ends, doc)
             .map(|(previous, ends)| previous.files as usize..ends.tags as usize);
         span.and_then(|span| self.tags_and_files.get(span)).unwrap_or_default()
     }
 
-    /// The files of a document, as stored.
     pub(crate) fn files(&self, doc: DocId) -> &[NameId] {
         let span = ends(&self.ends, doc).map(|(_, ends)| ends.tags as usize..ends.files as usize);
         span.and_then(|span| self.tags_and_files.get(span)).unwrap_or_default()
     }
 
-    /// The id of the memory that replaces a document.
     pub(super) fn successor(&self, doc: DocId) -> Option<&str> {
         self.successors.get(&doc).map(Box::as_ref)
     }

@@ -18,9 +18,6 @@ const MAX_TOLERATED_DEAD: usize = 64;
 
 impl Index {
     /// Builds the index of everything in a snapshot.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
     pub fn build<R: Records>(snapshot: &R) -> Result<Self, R::Error> {
         let mut index = Self::new();
         // Rows with a stronger claim than an earlier row with the same id. The earlier row was
@@ -75,9 +72,6 @@ impl Index {
 
     /// Finds what changed since the index was built: the rows to add or replace, and the ids that
     /// are gone. It does not change the index, so a disturbed snapshot can be read again.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
     pub fn changes<R: Records>(&self, snapshot: &R) -> Result<Changes, R::Error> {
         let mut comparison = Comparison::new(self, snapshot.has_status());
         let mut last = None;
@@ -100,9 +94,6 @@ impl Index {
     }
 
     /// Like [`Index::changes`], but uses a listing of `snapshot`'s rows that was read before.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
     pub fn changes_since<R: Records>(
         &self,
         listing: Listing,
@@ -264,7 +255,6 @@ impl<'a> Comparison<'a> {
         self.keep(doc, true);
     }
 
-    /// Adds a row that is new or changed.
     fn add(&mut self, row: StoredMemory) {
         let id = row.memory.id.as_str();
         if id.is_empty() {
@@ -288,7 +278,7 @@ impl<'a> Comparison<'a> {
 
     fn finish(self) -> Changes {
         let index = self.index;
-        let removed = index.docs.live_numbers().filter(|doc| !self.is_kept(*doc));
+        let removed = index.docs.by_id.iter().filter(|doc| !self.is_kept(*doc));
         let removed = removed.map(|doc| index.id(doc)).filter(|id| !self.added.contains_key(*id));
         let removed = removed.map(Into::into).collect();
         let mut added: Vec<(usize, StoredMemory)> = self.added.into_values().collect();
@@ -310,9 +300,6 @@ const LISTED_ROW_BYTES: usize = 1 + 8 + 8 + 1;
 
 impl Listing {
     /// Lists the rows of a snapshot.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
     pub fn read<R: Records>(snapshot: &R) -> Result<Self, R::Error> {
         let mut listing = Self::default();
         for row in snapshot.list()? {
@@ -347,7 +334,6 @@ impl Listing {
         bytes
     }
 
-    /// Reads what [`Listing::to_bytes`] wrote; `None` if it is something else.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (count, rest) = bytes.split_first_chunk::<8>()?;
         let count = usize::try_from(u64::from_le_bytes(*count)).ok()?;
@@ -368,7 +354,6 @@ impl Listing {
     }
 }
 
-/// What changed in a store since its index was built.
 #[derive(Debug, Default)]
 pub struct Changes {
     added: Vec<StoredMemory>,

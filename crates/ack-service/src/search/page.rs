@@ -167,8 +167,8 @@ impl Page {
     pub fn cursor(&self, request: &QueryRequest, bm25: Option<&Bm25Weights>) -> Option<Cursor> {
         let last = self.places.last().filter(|_| self.more)?;
         let weights = bm25.map(|bm25| bm25.freeze(self.top));
-        let last =
-            LastResult { ranked: &last.ranked, scope: &last.scope, id: &last.id, tie: last.tie };
+        let place = last.ranked.place;
+        let last = LastResult { place, scope: &last.scope, id: &last.id, tie: last.tie };
         Some(Cursor::after(request, last, weights))
     }
 }
