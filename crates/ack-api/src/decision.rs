@@ -223,8 +223,7 @@ pub fn is_digest(text: &str) -> bool {
 pub fn ids_of_damaged_line(line: &str) -> Vec<String> {
     const KEY: &str = "\"id\"";
     let id = |(start, _): (usize, &str)| {
-        let rest = line.get(start + KEY.len()..)?;
-        let rest = rest.trim_start().strip_prefix(':')?.trim_start();
+        let rest = line.get(start + KEY.len()..)?.trim_start().strip_prefix(':')?.trim_start();
         let mut values = serde_json::Deserializer::from_str(rest).into_iter::<String>();
         values.next()?.ok()
     };

@@ -185,8 +185,7 @@ pub struct Memory {
 impl Memory {
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         let title = std::iter::once(&self.title).chain(&self.subtitle);
-        let texts = title.chain(&self.facts).chain(&self.narrative);
-        texts.map(String::as_str)
+        title.chain(&self.facts).chain(&self.narrative).map(String::as_str)
     }
 
     #[must_use]

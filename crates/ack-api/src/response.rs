@@ -153,8 +153,7 @@ impl MemoryHit {
     /// and why else it may be out of date.
     pub fn doubts(&self) -> Vec<String> {
         let name_others = |others: &[&Contradiction], verb: &str| {
-            let names = others.iter().map(|other| other.describe(&other.id));
-            let names: Vec<String> = names.collect();
+            let names: Vec<String> = others.iter().map(|other| other.describe(&other.id)).collect();
             (!names.is_empty()).then(|| format!("{verb} {}", names.join(", ")))
         };
         let (newer, others): (Vec<_>, Vec<_>) =
@@ -302,8 +301,7 @@ pub struct QueryResponse {
 impl QueryResponse {
     /// How many memories are folded into the results of the page. `total` counts them.
     pub fn folded(&self) -> u64 {
-        let results = self.results.iter();
-        results.map(|hit| hit.also.len() as u64 + hit.more_also).sum()
+        self.results.iter().map(|hit| hit.also.len() as u64 + hit.more_also).sum()
     }
 
     /// Whether the page contains every memory that matches.

@@ -67,8 +67,7 @@ pub fn day_bound(text: &str, until: bool) -> Option<Timestamp> {
 /// The valid day nearest to a text that looks like `YYYY-MM-DD`, for an error message.
 pub fn nearest_day(text: &str) -> Option<String> {
     let mut parts = text.trim().get(..10.min(text.trim().len()))?.split(['-', '/', '.']);
-    let year = parts.next().filter(|year| year.len() == 4)?;
-    let year: i16 = year.parse().ok()?;
+    let year: i16 = parts.next().filter(|year| year.len() == 4)?.parse().ok()?;
     let month: i8 = parts.next()?.parse().ok()?;
     let day: i8 = parts.next().unwrap_or("1").parse().unwrap_or(1);
     let first = Date::new(year, month.clamp(1, 12), 1).ok()?;

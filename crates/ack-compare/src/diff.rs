@@ -72,8 +72,7 @@ mod tests {
     fn both_texts_can_be_rebuilt_from_their_difference() {
         let (older, newer) = ("Порт 8080, nicht 80.\n", "Порт 9090.\n\nNeu: 東京");
         let side = |excluded| -> String {
-            let parts = words(older, newer);
-            let texts = parts.into_iter().filter(|part| part.side != excluded);
+            let texts = words(older, newer).into_iter().filter(|part| part.side != excluded);
             texts.map(|part| part.text).collect()
         };
         assert_eq!(side(DiffSide::Newer), older);

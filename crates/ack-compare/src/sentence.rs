@@ -158,8 +158,7 @@ impl Reader {
             next.unwrap_or(self.words.len()).min(self.words.len())
         };
         let clause_start = |at: usize| {
-            let starts = self.clauses.iter().copied().filter(|clause| *clause <= at);
-            starts.max().unwrap_or_default()
+            self.clauses.iter().copied().filter(|clause| *clause <= at).max().unwrap_or_default()
         };
         let mut denied = BTreeSet::new();
         for at in self.negations.iter().copied() {

@@ -23,8 +23,7 @@ const LOOK_ALIKE: &str = "АAаaВBвbЕEеeЅSѕsІIіiЈJјjКKкkМMмmНHнh
 
 static LATIN: LazyLock<FxHashMap<char, char>> = LazyLock::new(|| {
     let letters: Vec<char> = LOOK_ALIKE.chars().collect();
-    let pairs = letters.chunks_exact(2);
-    pairs.filter_map(|pair| Some((*pair.first()?, *pair.last()?))).collect()
+    letters.chunks_exact(2).filter_map(|pair| Some((*pair.first()?, *pair.last()?))).collect()
 });
 
 /// Memory for the states of a pattern, in bytes. With less, texts that are made for it are slow.

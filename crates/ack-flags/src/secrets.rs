@@ -51,8 +51,7 @@ fn private_keys(text: &Plain<'_>) -> Vec<usize> {
         return Vec::new();
     };
     let written = heads.find_iter(&text.text).map(|found| found.start());
-    let encoded = text.decoded.iter();
-    let encoded = encoded.filter(|(_, decoded)| heads.is_match(decoded));
+    let encoded = text.decoded.iter().filter(|(_, decoded)| heads.is_match(decoded));
     written.chain(encoded.map(|(at, _)| *at)).collect()
 }
 

@@ -140,8 +140,7 @@ impl Table {
         let patterns: Vec<Pattern> = rows.map(new).collect();
         let numbered = patterns.iter().enumerate();
         let words = numbered.flat_map(|(number, Pattern { row, .. })| {
-            let words = row.words.iter().map(|word| plain(word).into_owned());
-            words.map(move |word| (word, number))
+            row.words.iter().map(|word| plain(word).into_owned()).map(move |word| (word, number))
         });
         let words: Vec<(String, usize)> = words.collect();
         let inside = words.iter().filter(|(_, number)| {

@@ -151,8 +151,7 @@ fn trim(chunk: &str) -> &str {
     let chunk = chunk
         .trim_matches(['\'', '*', '!', '?', ':', '~', '^', '&', '’', '‘'])
         .trim_end_matches(['.', '/', '\\', '-']);
-    let chunk = chunk.strip_prefix("./").unwrap_or(chunk);
-    chunk.trim_matches(['\'', '*', '!', '?', ':'])
+    chunk.strip_prefix("./").unwrap_or(chunk).trim_matches(['\'', '*', '!', '?', ':'])
 }
 
 fn ascii_chunk<'a>(raw: &'a str, emit: &mut impl FnMut(Token<'a>)) {
@@ -253,8 +252,7 @@ fn emit_identifier<'a>(chunk: &'a str, emit: &mut impl FnMut(Token<'a>)) {
 pub(super) fn without_version_mark(identifier: &str) -> &str {
     let is_version =
         |rest: &&str| rest.starts_with(|c: char| c.is_ascii_digit()) && rest.contains('.');
-    let version = identifier.strip_prefix(['v', 'V']).filter(is_version);
-    version.unwrap_or(identifier)
+    identifier.strip_prefix(['v', 'V']).filter(is_version).unwrap_or(identifier)
 }
 
 /// Splits camel case: `useEffect` into `use` and `Effect`, `XMLHttpRequest` into `XML`, `Http` and

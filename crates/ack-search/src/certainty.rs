@@ -28,8 +28,7 @@ pub fn is_covered(views: &[View<'_>], bm25: &Bm25Weights, candidates: &[Candidat
 
 /// The share of the weight of a query's words that a candidate contains, from 0 to 1.
 pub fn coverage(view: &View<'_>, bm25: &Bm25Weights, candidate: &Candidate) -> f32 {
-    let terms = bm25.terms.iter();
-    let words = terms.filter(|term| !bm25.pairs.contains(&term.key));
+    let words = bm25.terms.iter().filter(|term| !bm25.pairs.contains(&term.key));
     let held = words.filter(|term| view.frequency(&term.key, candidate.doc).is_some());
     let weight: f32 = held.map(|term| term.weight).sum();
     if weight > 0.0 { (weight / bm25.total_weight).min(1.0) } else { 0.0 }

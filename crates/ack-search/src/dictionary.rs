@@ -66,8 +66,7 @@ impl Dictionary {
 
     pub fn matching(&self, pattern: ShapePattern) -> impl Iterator<Item = &str> {
         let shapes = self.shapes.get_or_init(|| self.iter().collect());
-        let ids = shapes.matching(pattern).filter_map(|id| u32::try_from(id).ok());
-        ids.map(|id| self.get(id))
+        shapes.matching(pattern).filter_map(|id| u32::try_from(id).ok()).map(|id| self.get(id))
     }
 
     pub fn bytes(&self) -> usize {

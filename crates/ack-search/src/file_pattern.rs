@@ -36,8 +36,7 @@ fn without_lines(path: &str) -> &str {
     let mut path = path;
     while let Some(at) = path.rfind([':', '#']) {
         let (before, lines) = path.split_at(at);
-        let lines = lines.trim_start_matches([':', '#']);
-        let mut numbers = lines.splitn(2, ['-', '–']);
+        let mut numbers = lines.trim_start_matches([':', '#']).splitn(2, ['-', '–']);
         let is_number = |text: &str| {
             let digits = text.trim_start_matches(['L', 'l']);
             !digits.is_empty()

@@ -116,8 +116,7 @@ fn parts_of(text: &str) -> Vec<(String, f32)> {
     let share_of = |part: &str| part.len() as f32 / text.len() as f32;
     let runs = starts.iter().flat_map(|start| {
         // A single part is a word of its own.
-        let ends = ends.iter().filter(|end| *end > start).skip(1);
-        ends.filter_map(|end| text.get(*start..*end))
+        ends.iter().filter(|end| *end > start).skip(1).filter_map(|end| text.get(*start..*end))
     });
     let runs = runs.filter(|run| share_of(run) >= MIN_SHARE || run.len() >= MIN_BYTES);
     let mut parts: Vec<(String, f32)> =

@@ -172,8 +172,7 @@ impl Index {
 
     /// The ids of the live documents that a filter allows.
     pub fn live_ids(&self, filter: StatusFilter) -> impl Iterator<Item = &str> {
-        let allowed = self.live().filter(move |(_, doc)| filter.allows(doc.status));
-        allowed.map(|(doc, _)| self.id(doc))
+        self.live().filter(move |(_, doc)| filter.allows(doc.status)).map(|(doc, _)| self.id(doc))
     }
 
     /// How many live documents a filter allows, and how many tokens they have.

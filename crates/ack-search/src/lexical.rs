@@ -167,8 +167,7 @@ impl<'a> Weighing<'a> {
             // A symbol that a memory writes in the same way needs no other one.
             let mut terms = self.weights.terms.iter();
             let is_written = terms.any(|term| {
-                let identifier = term.key.strip_prefix('=');
-                identifier.is_some_and(|name| name.contains(&pair.written))
+                term.key.strip_prefix('=').is_some_and(|name| name.contains(&pair.written))
             });
             // `oauth2` is more than a word that looks like the unknown one of `oauth 2`.
             let is_searched = self.weights.lookalikes.remove(key);

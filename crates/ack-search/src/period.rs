@@ -91,8 +91,8 @@ fn month(text: &str) -> Option<(Range<Date>, String)> {
 fn first_day(words: &[&str]) -> Option<Date> {
     let text = words.join(" ").to_lowercase();
     let text = text.trim_matches(|c: char| !c.is_alphanumeric());
-    let parts = text.split([' ', '-', '/', '年', '月', '년', '월']);
-    let parts = parts.map(|part| part.trim_matches(','));
+    let parts =
+        text.split([' ', '-', '/', '年', '月', '년', '월']).map(|part| part.trim_matches(','));
     let mut parts =
         parts.filter(|part| !part.is_empty() && !LINKS.split(' ').any(|it| it == *part));
     let (one, other) = (parts.next()?, parts.next()?);

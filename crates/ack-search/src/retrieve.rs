@@ -328,8 +328,7 @@ fn find_nearest(views: &[View<'_>], cosines: Vec<DocScores>) -> Nearest {
                 return min_cosine;
             }
             truncate_to_nearest(views, &mut nearest);
-            let cosines = nearest.iter().map(|near| near.cosine);
-            cosines.fold(f32::INFINITY, f32::min)
+            nearest.iter().map(|near| near.cosine).fold(f32::INFINITY, f32::min)
         });
     }
     if nearest.len() > MAX_NEAREST {

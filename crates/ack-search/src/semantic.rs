@@ -38,8 +38,7 @@ impl QuantizedVector {
             return None;
         }
         let components = rounded(vector, max);
-        let squares = vector.iter().map(|value| f64::from(*value).powi(2));
-        let norm = squares.sum::<f64>().sqrt();
+        let norm = vector.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt();
         let unit = Self { scale: unit_scale(&components), components };
         #[expect(clippy::cast_possible_truncation, reason = "between 0 and 1")]
         Some(if norm < MIN_IDENTICAL_COSINE {
@@ -114,8 +113,7 @@ fn rounded(vector: &[f32], max: f32) -> Box<[i8]> {
 
 /// The inverse of the norm of components that are not all 0.
 fn unit_scale(components: &[i8]) -> f32 {
-    let squares = components.iter().map(|byte| i64::from(*byte).pow(2));
-    let square: i64 = squares.sum();
+    let square: i64 = components.iter().map(|byte| i64::from(*byte).pow(2)).sum();
     #[expect(clippy::cast_precision_loss, reason = "dimension times 127 squared")]
     let scale = 1.0 / (square as f32).sqrt();
     scale
@@ -132,8 +130,7 @@ pub struct QueryVector {
 
 impl QueryVector {
     pub fn to_compare(&self, are_contextual: bool) -> &QuantizedVector {
-        let contextual = self.contextual.as_ref().filter(|_| are_contextual);
-        contextual.unwrap_or(&self.plain)
+        self.contextual.as_ref().filter(|_| are_contextual).unwrap_or(&self.plain)
     }
 }
 

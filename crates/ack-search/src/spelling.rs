@@ -217,8 +217,7 @@ fn has_other_ending(one: &str, other: &str) -> bool {
         return false;
     }
     let (length, other_length) = (one.chars().count(), other.chars().count());
-    let pairs = one.chars().zip(other.chars());
-    let common = pairs.take_while(|(one, other)| one == other).count();
+    let common = one.chars().zip(other.chars()).take_while(|(one, other)| one == other).count();
     let (rest, other_rest) = (length - common, other_length - common);
     let max = if common >= 8 { 3 } else { 2 };
     common >= MIN_CHARS && rest.max(other_rest) <= max && rest + other_rest <= max + 1
@@ -267,8 +266,7 @@ fn corrections(word: &str, vocabulary: &Vocabulary) -> Vec<String> {
 
 /// The beginnings of a word with at least [`MIN_CHARS`] characters, the shortest first.
 fn beginnings(word: &str) -> impl Iterator<Item = &str> {
-    let ends = word.char_indices().skip(MIN_CHARS);
-    ends.filter_map(|(end, _)| word.get(..end))
+    word.char_indices().skip(MIN_CHARS).filter_map(|(end, _)| word.get(..end))
 }
 
 /// The set of a word's bytes, folded into 64 bits.

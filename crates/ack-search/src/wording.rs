@@ -80,8 +80,7 @@ impl Wording {
     fn statements(&self) -> &str {
         self.statements.get_or_init(|| {
             let mut writer = Writer::default();
-            let texts = self.texts.split(SEPARATOR);
-            texts.for_each(|text| writer.text(text));
+            self.texts.split(SEPARATOR).for_each(|text| writer.text(text));
             writer.statements
         })
     }
@@ -141,8 +140,7 @@ impl Writer {
         if ["-", "–", "—", "**"].contains(&piece) {
             return;
         }
-        let word = without_emphasis(piece.trim_start_matches('\''));
-        let word = word.trim_end_matches(PUNCTUATION);
+        let word = without_emphasis(piece.trim_start_matches('\'')).trim_end_matches(PUNCTUATION);
         let is_question = word.ends_with('?');
         let word = word.trim_end_matches('?');
         // `cd ..`

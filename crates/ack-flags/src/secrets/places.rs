@@ -180,8 +180,7 @@ impl Names {
             return None;
         }
         let of_kind = [(&self.password, 6), (&self.secret, 8), (&self.token, 10)];
-        let found = of_kind.into_iter().find(|(kind, _)| kind.is_match(words));
-        found.map(|(_, least)| least)
+        of_kind.into_iter().find(|(kind, _)| kind.is_match(words)).map(|(_, least)| least)
     }
 }
 

@@ -130,8 +130,7 @@ impl Multilingual {
     pub(super) fn identity() -> &'static [u8] {
         let length = ARTIFACT.first_chunk::<8>().copied().map(u64::from_le_bytes);
         let length = length.and_then(|length| usize::try_from(length).ok());
-        let header = length.and_then(|length| ARTIFACT.get(8..length.saturating_add(8)));
-        header.unwrap_or_default()
+        length.and_then(|length| ARTIFACT.get(8..length.saturating_add(8))).unwrap_or_default()
     }
 
     /// Whether a word in lower case has a row of its own.
@@ -186,8 +185,7 @@ impl Multilingual {
 
     /// Appends the rows of each character of a text, then those of each pair.
     pub(super) fn characters(&self, text: &str, rows: &mut Vec<u32>) {
-        let starts = text.char_indices().map(|(at, _)| at);
-        let ends: Vec<usize> = starts.chain([text.len()]).collect();
+        let ends: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
         for size in [1, 2] {
             for part in ends.windows(size + 1) {
                 let (Some(start), Some(end)) = (part.first(), part.last()) else {
