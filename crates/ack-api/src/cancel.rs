@@ -58,9 +58,8 @@ impl CancelFlag {
     }
 
     pub fn remaining(&self) -> Duration {
-        self.limit.map_or(Duration::ZERO, |limit| {
-            limit.deadline.saturating_duration_since(Instant::now())
-        })
+        let left = |limit: Deadline| limit.deadline.saturating_duration_since(Instant::now());
+        self.limit.map_or(Duration::ZERO, left)
     }
 
     pub fn cancel(&self) {
@@ -71,7 +70,6 @@ impl CancelFlag {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// Whether the request may continue.
     pub fn check(&self) -> Result<(), Stopped> {
         if self.is_cancelled() {
             return Err(Stopped::Cancelled);
@@ -113,7 +111,6 @@ pub fn current() -> CancelFlag {
     CURRENT.with(|current| current.borrow().clone()).unwrap_or_default()
 }
 
-/// Whether this thread's request may continue.
 pub fn check() -> Result<(), Stopped> {
     CURRENT.with(|current| current.borrow().as_ref().map_or(Ok(()), CancelFlag::check))
 }

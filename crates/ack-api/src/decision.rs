@@ -8,6 +8,7 @@
 use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::memory::Status;
 use crate::text;
@@ -57,36 +58,31 @@ impl Verdict {
 }
 
 /// The fields of a memory that a curator rewrote. Fields that are left out keep the store's values.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Edit {
     /// The learning in one line.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// One line of context.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub subtitle: Option<String>,
     /// Short statements.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub facts: Option<Vec<String>>,
     /// Its tags.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub concepts: Option<Vec<String>>,
     /// The files it is about.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub files: Option<Vec<String>>,
     /// The long text.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub narrative: Option<String>,
     /// The type of memory.
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type")]
     pub kind: Option<String>,
     /// The project it was learned in.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
 }
 
 /// One line of `decisions.jsonl`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Decision {
@@ -96,7 +92,6 @@ pub struct Decision {
     pub digest: String,
     /// The digest without the title, if the title comes from the name of a note's file. It stays
     /// the same if the file is renamed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// What was decided.
     pub verdict: Verdict,
@@ -104,26 +99,20 @@ pub struct Decision {
     pub was: Status,
     /// The fields that a curator wrote: with `edit` they are new, with `approve`, `promote` and
     /// `stage` they keep the values of an earlier decision.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub edit: Option<Edit>,
     /// `supersede` and `merge`: the id of the memory that takes its place.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub into: Option<String>,
     /// `stage`: it is out of the review queue until this day, `YYYY-MM-DD`. Its status is still
     /// that of an unreviewed memory.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
     /// `approve` and `promote` of a memory that may be out of date: the reasons against it at that
     /// time. It is marked again only for other reasons.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub despite: Option<String>,
     /// Why.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Who decided: `human:NAME` or `process:NAME`.
     pub actor: String,
     /// Decisions of one command or review session share it. `undo` reverts a batch.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub batch: Option<String>,
     /// When, in RFC 3339.
     pub time: String,
@@ -149,13 +138,8 @@ impl SignatureLine {
 
 /// Why a line of the log is not a decision.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidDecision {
-    #[error("{0}")]
-    Json(String),
-    /// A field is missing or does not fit the verdict.
-    #[error("{0}")]
-    Field(&'static str),
-}
+#[error("{0}")]
+pub struct InvalidDecision(String);
 
 impl Decision {
     /// The status that it gives the memory, if that does not depend on anything else.
@@ -170,10 +154,9 @@ impl Decision {
         }
     }
 
-    /// Reads one line.
     pub fn parse(line: &str) -> Result<Self, InvalidDecision> {
         let decision: Self = serde_json::from_str(line)
-            .map_err(|error| InvalidDecision::Json(text::json_line_problem(&error)))?;
+            .map_err(|error| InvalidDecision(text::json_line_problem(&error)))?;
         decision.validate()?;
         Ok(decision)
     }
@@ -208,7 +191,7 @@ impl Decision {
         } else {
             return Ok(());
         };
-        Err(InvalidDecision::Field(problem))
+        Err(InvalidDecision(problem.to_owned()))
     }
 
     /// The reason, with the day until which the memory is snoozed; `None` if there is neither.
@@ -218,7 +201,6 @@ impl Decision {
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 
-    /// The day until which the memory stays out of the review queue.
     pub fn put_off_until(&self) -> Option<Date> {
         self.until.as_deref()?.parse().ok()
     }
@@ -229,7 +211,6 @@ impl Decision {
     }
 }
 
-/// Whether a text has the form of a digest.
 pub fn is_digest(text: &str) -> bool {
     text.strip_prefix("sha256:").is_some_and(|digits| {
         digits.len() == 64 && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
@@ -242,17 +223,13 @@ pub fn is_digest(text: &str) -> bool {
 pub fn ids_of_damaged_line(line: &str) -> Vec<String> {
     const KEY: &str = "\"id\"";
     let id = |(start, _): (usize, &str)| {
-        let rest = line.get(start + KEY.len()..)?;
-        let rest = rest.trim_start().strip_prefix(':')?.trim_start();
+        let rest = line.get(start + KEY.len()..)?.trim_start().strip_prefix(':')?.trim_start();
         let mut values = serde_json::Deserializer::from_str(rest).into_iter::<String>();
         values.next()?.ok()
     };
     let found = line.match_indices(KEY).filter_map(id);
     let ids: Vec<String> = found.take(MAX_IDS_OF_LINE + 1).collect();
-    match ids.len() > MAX_IDS_OF_LINE {
-        true => Vec::new(),
-        false => ids,
-    }
+    if ids.len() > MAX_IDS_OF_LINE { Vec::new() } else { ids }
 }
 
 /// How many memories a damaged line may be about.

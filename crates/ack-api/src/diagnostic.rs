@@ -10,11 +10,9 @@ use crate::{ErrorBody, ErrorCode, Message};
 pub const MAX_MESSAGE_CHARS: usize = 600;
 const FIELD_CAP: usize = 400;
 
-/// An error for a person or an agent.
 pub trait Diagnostic: Error {
     fn code(&self) -> ErrorCode;
 
-    /// What to do next, if known.
     fn hints(&self) -> Vec<Hint>;
 
     /// What is wrong, with its causes, on one line and safe to print.
@@ -38,7 +36,6 @@ pub trait Diagnostic: Error {
     /// Adds what only this kind of error has: the argument, the allowed values, an example.
     fn details(&self, _body: &mut ErrorBody) {}
 
-    /// The error and what to do next, as a message of an answer.
     fn as_message(&self) -> Message {
         Message::new(chain(self)).with_all(self.hints())
     }
@@ -99,21 +96,9 @@ fn sqlite_code(words: &str) -> Option<u32> {
 mod tests {
     use super::*;
 
-    #[derive(Debug)]
-    struct Chained(&'static str, Option<Box<Self>>);
-
-    impl Error for Chained {
-        fn source(&self) -> Option<&(dyn Error + 'static)> {
-            let cause = self.1.as_deref()?;
-            Some(cause)
-        }
-    }
-
-    impl std::fmt::Display for Chained {
-        fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            out.write_str(self.0)
-        }
-    }
+    #[derive(Debug, thiserror::Error)]
+    #[error("{0}")]
+    struct Chained(&'static str, #[source] Option<Box<Self>>);
 
     #[track_caller]
     fn check(causes: &[&'static str], message: &str) {

@@ -14,44 +14,45 @@ use crate::{Tool, text};
 /// The longest text of a reader's hints, in characters.
 const MAX_CHARS: usize = 600;
 
-/// One thing that a reader can do.
+/// What a hint says of itself: a constant, or made for the occasion.
+type Words = Cow<'static, str>;
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hint {
     /// Advice in words that are right for every reader. It names no tool, argument or command.
-    Advice(Cow<'static, str>),
+    Advice(Words),
     /// The call of a tool: ``get_memory with `status: "staging"` shows one in full``.
     Call {
         tool: Tool,
         arguments: Vec<Given>,
-        outcome: Cow<'static, str>,
+        outcome: Words,
     },
     /// A call that is worth trying: `use list_scopes to check available scopes`.
     Try {
         tool: Tool,
-        purpose: Cow<'static, str>,
+        purpose: Words,
     },
     /// The same request with one of these arguments: ``pass `status: "all"` to see it``.
     Pass {
         options: Vec<Given>,
-        purpose: Cow<'static, str>,
+        purpose: Words,
     },
     /// The same request without an argument: ``leave `scope` out to search every shared one``.
     Omit {
         argument: &'static str,
-        purpose: Cow<'static, str>,
+        purpose: Words,
     },
     NextPage,
-    /// A command of this program, for the user: `` `ack-memory doctor` shows every scope``.
+    /// A command of this program, for the user: `` `ack-memory doctor` shows every scope``. It is
+    /// given without the program's name.
     Command {
-        /// What comes after the program's name.
-        command: Cow<'static, str>,
-        outcome: Cow<'static, str>,
+        command: Words,
+        outcome: Words,
     },
-    /// A setting or flag, for the user: `` `max_status = "all"` in config.toml lets agents read
-    /// them``.
+    /// A setting, for the user: `` `max_status = "all"` in config.toml lets agents read them``.
     Setting {
-        setting: Cow<'static, str>,
-        outcome: Cow<'static, str>,
+        setting: Words,
+        outcome: Words,
     },
 }
 
@@ -85,12 +86,10 @@ pub trait Reader {
     /// How to call a tool with these arguments; `None` if this reader cannot.
     fn call(&self, tool: Tool, arguments: &[Given]) -> Option<String>;
 
-    /// An argument of the current request in backticks, with its value if it has one; `None` if
-    /// this reader cannot pass it.
+    /// An argument of the current request, in backticks; `None` if this reader cannot pass it.
     fn argument(&self, given: &Given) -> Option<String>;
 
-    /// The name of an argument of the current request, in backticks; `None` if this reader cannot
-    /// pass it.
+    /// The same, by its name alone.
     fn argument_name(&self, name: &str) -> Option<String>;
 
     /// What leads to the next page of the current request.
@@ -113,51 +112,44 @@ impl From<String> for Hint {
 }
 
 impl Hint {
-    pub fn advice(advice: impl Into<Cow<'static, str>>) -> Self {
+    pub fn advice(advice: impl Into<Words>) -> Self {
         Self::Advice(advice.into())
     }
 
-    pub fn call(tool: Tool, outcome: impl Into<Cow<'static, str>>) -> Self {
+    pub fn call(tool: Tool, outcome: impl Into<Words>) -> Self {
         Self::call_with(tool, [], outcome)
     }
 
     pub fn call_with(
         tool: Tool,
         arguments: impl Into<Vec<Given>>,
-        outcome: impl Into<Cow<'static, str>>,
+        outcome: impl Into<Words>,
     ) -> Self {
         Self::Call { tool, arguments: arguments.into(), outcome: outcome.into() }
     }
 
-    pub fn pass(options: impl Into<Vec<Given>>, purpose: impl Into<Cow<'static, str>>) -> Self {
+    pub fn pass(options: impl Into<Vec<Given>>, purpose: impl Into<Words>) -> Self {
         Self::Pass { options: options.into(), purpose: purpose.into() }
     }
 
-    pub fn omit(argument: &'static str, purpose: impl Into<Cow<'static, str>>) -> Self {
+    pub fn omit(argument: &'static str, purpose: impl Into<Words>) -> Self {
         Self::Omit { argument, purpose: purpose.into() }
     }
 
-    pub fn command(
-        command: impl Into<Cow<'static, str>>,
-        outcome: impl Into<Cow<'static, str>>,
-    ) -> Self {
+    pub fn command(command: impl Into<Words>, outcome: impl Into<Words>) -> Self {
         Self::Command { command: command.into(), outcome: outcome.into() }
     }
 
-    pub fn setting(
-        setting: impl Into<Cow<'static, str>>,
-        outcome: impl Into<Cow<'static, str>>,
-    ) -> Self {
+    pub fn setting(setting: impl Into<Words>, outcome: impl Into<Words>) -> Self {
         Self::Setting { setting: setting.into(), outcome: outcome.into() }
     }
 
-    /// Whether only a person can do this.
     const fn is_for_people(&self) -> bool {
         matches!(self, Self::Command { .. } | Self::Setting { .. })
     }
 
     /// The text for a reader; `None` if they cannot follow it.
-    pub fn render(&self, reader: &dyn Reader) -> Option<String> {
+    fn render(&self, reader: &dyn Reader) -> Option<String> {
         let text = match self {
             Self::Advice(advice) => advice.to_string(),
             Self::Call { tool, arguments, outcome } => {
@@ -165,12 +157,12 @@ impl Hint {
             }
             Self::Try { tool, purpose } => format!("use {} {purpose}", reader.call(*tool, &[])?),
             Self::Pass { options, purpose } => {
-                let options: Vec<String> =
-                    options.iter().filter_map(|given| reader.argument(given)).collect();
+                let options = options.iter().filter_map(|given| reader.argument(given));
+                let options = options.collect::<Vec<_>>().join(" or ");
                 if options.is_empty() {
                     return None;
                 }
-                format!("pass {} {purpose}", options.join(" or "))
+                format!("pass {options} {purpose}")
             }
             Self::Omit { argument, purpose } => {
                 let argument = reader.argument_name(argument)?;

@@ -5,40 +5,36 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use serde_path_to_error::Segment;
+use serde_with::skip_serializing_none;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::memory::{Status, nearest};
 use crate::{settings, text, time};
 
 /// A memory, one JSON object per line. Only `title` is required.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(transform = add_aliases)]
 pub struct ImportLine {
     /// Public id, unique in the scope. If it is missing, it is derived from the content, so that a
     /// repeated import finds it again.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// The project it was learned in.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
     /// The session it was learned in.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// That session's id in the program that recorded it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// Calendar day of the session, YYYY-MM-DD.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
     /// Kind of learning, such as decision or bugfix.
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type")]
     pub kind: Option<String>,
     /// The learning in one line.
     #[schemars(extend("pattern" = "\\S"))]
     pub title: String,
     /// One line of context.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub subtitle: Option<String>,
     /// Short statements.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_empty")]
@@ -58,30 +54,23 @@ pub struct ImportLine {
     #[schemars(with = "Option<Vec<String>>")]
     pub files: Vec<String>,
     /// The long text.
-    #[serde(alias = "body", skip_serializing_if = "Option::is_none")]
+    #[serde(alias = "body")]
     pub narrative: Option<String>,
     /// staging (default), approved, promoted or rejected.
     #[schemars(extend("enum" = ["staging", "approved", "promoted", "rejected", null]))]
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
     /// The writer's confidence, 0 to 1.
     #[schemars(range(min = 0.0, max = 1.0))]
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
     /// When it was reviewed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reviewed_at: Option<String>,
     /// Who reviewed it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reviewed_by: Option<String>,
     /// The id of the memory that replaces this one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub superseded_by: Option<String>,
     /// When it was written: RFC 3339, or a day. Default: `date`, or the moment of the import.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub created_at: Option<String>,
     /// When it was last changed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<String>,
 }
 
@@ -89,7 +78,6 @@ const NO_TITLE: &str = "`title` is missing or empty; it is the only required key
 /// Keys with another name.
 const SYNONYMS: [(&str, &str); 2] = [("concepts", "tags"), ("narrative", "body")];
 
-/// Adds the accepted aliases to the schema.
 fn add_aliases(schema: &mut schemars::Schema) {
     let Some(properties) = schema.get_mut("properties").and_then(serde_json::Value::as_object_mut)
     else {
@@ -118,19 +106,21 @@ pub struct Row {
     pub status: Status,
     pub has_id: bool,
     pub has_date: bool,
-    /// Whether the line named its status.
     pub has_status: bool,
     /// The fields that the line gave a value, under the names of their columns.
     pub given_fields: Vec<String>,
 }
 
-/// Reads one line.
 pub fn parse(line: &str, now: jiff::Timestamp) -> Result<Row, String> {
     if line.starts_with('[') {
         return Err("a JSON array, not an object".to_owned());
     }
     let values: Map<String, Value> =
-        serde_json::from_str(line).map_err(|error| not_an_object(&error))?;
+        serde_json::from_str(line).map_err(|error| match error.column() {
+            // Another value has no column, and what a parser expected helps nobody.
+            0 => "not a JSON object".to_owned(),
+            column => format!("not a JSON object: see column {column}"),
+        })?;
     for (name, other) in SYNONYMS {
         if values.contains_key(name) && values.contains_key(other) {
             return Err(format!("`{name}` and `{other}` are the same key; give one of them"));
@@ -148,20 +138,18 @@ pub fn parse(line: &str, now: jiff::Timestamp) -> Result<Row, String> {
     let has_date = parsed.created_at.is_some() || parsed.date.is_some();
     normalise_instants(&mut parsed)?;
     let content = xxh3_64(serde_json::to_string(&parsed).unwrap_or_default().as_bytes());
-    let created = parsed
-        .created_at
-        .clone()
-        .or_else(|| Some(time::to_rfc3339(time::parse(parsed.date.as_deref()?)?)));
-    parsed.created_at = Some(created.unwrap_or_else(|| time::to_rfc3339(now)));
+    let of_day = || Some(time::to_rfc3339(time::parse(parsed.date.as_deref()?)?));
+    let created = parsed.created_at.clone().or_else(of_day);
+    parsed.created_at = created.or_else(|| Some(time::to_rfc3339(now)));
     parsed.status = Some(status.as_str().to_owned());
     let has_id = parsed.id.as_deref().is_some_and(|id| !id.trim().is_empty());
     let id = match parsed.id.take().filter(|_| has_id) {
         Some(id) => checked_id(id.trim())?,
         // The day of an undated line is left out, or a repeated import would make another id.
-        None => derived_id(
-            content,
-            parsed.date.as_deref().or(parsed.created_at.as_deref().filter(|_| has_date)),
-        ),
+        None => {
+            let created = parsed.created_at.as_deref().filter(|_| has_date);
+            derived_id(content, parsed.date.as_deref().or(created))
+        }
     };
     parsed.id = Some(id.clone());
     Ok(Row { line: parsed, id, status, has_id, has_date, has_status, given_fields: given })
@@ -226,13 +214,8 @@ fn checked_id(id: &str) -> Result<String, String> {
 /// The fields that have a value; `null` is none.
 fn given_fields(values: &Map<String, Value>) -> Vec<String> {
     let fields = values.iter().filter(|(_, value)| !value.is_null());
-    fields
-        .map(|(name, _)| match name.as_str() {
-            "tags" => "concepts".to_owned(),
-            "body" => "narrative".to_owned(),
-            name => name.to_owned(),
-        })
-        .collect()
+    let column = |name: &String| SYNONYMS.iter().find(|(_, other)| other == name);
+    fields.map(|(name, _)| column(name).map_or(name.as_str(), |it| it.0).to_owned()).collect()
 }
 
 /// `ack_<six characters>_<day>_<three digits>`, from the content.
@@ -246,14 +229,6 @@ fn derived_id(content: u64, day: Option<&str>) -> String {
     }
     let day = day.and_then(|day| day.get(..10)).unwrap_or("undated");
     format!("ack_{code}_{day}_{:03}", number % 1_000)
-}
-
-fn not_an_object(error: &serde_json::Error) -> String {
-    // Another value has no column, and what a parser expected helps nobody.
-    match error.column() {
-        0 => "not a JSON object".to_owned(),
-        column => format!("not a JSON object: see column {column}"),
-    }
 }
 
 fn explain(values: &Value, error: &serde_path_to_error::Error<serde_json::Error>) -> String {

@@ -13,8 +13,7 @@ use crate::{
     QueryResponse, ScopeInfo, ScopeResource, Searched,
 };
 
-/// The longest message, in characters. It may quote names, paths and other programs; all are made
-/// safe to print.
+/// The longest message, in characters.
 const MAX_CHARS: usize = 2_000;
 
 /// A sentence, and what to do next. It is one string in JSON: see [`Message::resolve`] for whose
@@ -62,7 +61,6 @@ impl Message {
         self.text.is_empty() && self.hints.is_empty()
     }
 
-    /// Keeps the hints that `is_useful` accepts.
     pub fn retain(&mut self, is_useful: impl Fn(&Hint) -> bool) {
         self.hints.retain(is_useful);
     }
@@ -77,7 +75,12 @@ impl Message {
 
     pub fn render(&self, reader: &dyn Reader) -> String {
         match hint::render(&self.hints, reader) {
-            Some(hints) if self.is_suggestion => capitalized(&hints),
+            Some(mut hints) if self.is_suggestion => {
+                if let Some(first) = hints.get_mut(..1) {
+                    first.make_ascii_uppercase();
+                }
+                hints
+            }
             Some(hints) if self.text.is_empty() => hints,
             Some(hints) => format!("{}; {hints}", self.text),
             None => self.text.clone(),
@@ -150,12 +153,6 @@ impl JsonSchema for Message {
     }
 }
 
-fn capitalized(text: &str) -> String {
-    let mut rest = text.chars();
-    let first = rest.next().map(|first| first.to_ascii_uppercase());
-    first.into_iter().chain(rest).collect()
-}
-
 /// Changes what depends on the reader of an answer.
 pub trait Editor {
     fn message(&mut self, message: &mut Message);
@@ -166,7 +163,6 @@ pub trait Editor {
     fn place(&mut self, _text: &mut String) {}
 }
 
-/// Messages in the words of a reader.
 struct InWords<'a>(&'a dyn Reader);
 
 impl Editor for InWords<'_> {
@@ -197,7 +193,6 @@ impl<T: Resolve> Resolve for Option<T> {
     }
 }
 
-/// Times, in any order.
 fn edit_times<'a>(
     times: impl IntoIterator<Item = &'a mut Option<String>>,
     editor: &mut dyn Editor,

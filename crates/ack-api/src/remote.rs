@@ -7,35 +7,32 @@ use std::time::Duration;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 const DEFAULT_MAX_AGE: Duration = Duration::from_mins(1);
 const DEFAULT_OFFLINE: Duration = Duration::from_hours(7 * 24);
 const DEFAULT_REGION: &str = "us-east-1";
 
 /// The keys of `[remote]`. All are optional.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RemoteSettings {
     /// The server, if it is not the cloud's own, for instance `https://minio.example.com`.
     /// `http://` is allowed only for this machine.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
     /// The region of the bucket (default `us-east-1`).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
     /// Where the credentials come from: `env` (default), `instance` or `anonymous`.
     pub credentials: Credentials,
     /// How long a local version counts as current before the bucket is asked again, for instance
     /// `60s` (the default), `5m` or `1h`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_age: Option<String>,
     /// How long the last version is served while the bucket cannot be reached, for instance `7d`
     /// (the default).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub offline: Option<String>,
 }
 
-/// A setting that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{key}` of [remote] is {problem}")]
 pub struct SettingProblem {
@@ -57,7 +54,6 @@ pub enum Credentials {
 }
 
 impl RemoteSettings {
-    /// Checks every value.
     pub fn check(&self) -> Result<(), SettingProblem> {
         self.max_age()?;
         self.offline()?;
@@ -74,12 +70,10 @@ impl RemoteSettings {
         self.region.as_deref().unwrap_or(DEFAULT_REGION)
     }
 
-    /// How long a local version counts as current.
     pub fn max_age(&self) -> Result<Duration, SettingProblem> {
         duration("max_age", self.max_age.as_deref(), DEFAULT_MAX_AGE)
     }
 
-    /// How long the last version is served offline.
     pub fn offline(&self) -> Result<Duration, SettingProblem> {
         duration("offline", self.offline.as_deref(), DEFAULT_OFFLINE)
     }
@@ -93,7 +87,6 @@ pub enum Freshness {
     /// It may be out of date: the bucket was not asked recently, did not answer, or a newer version
     /// is being fetched.
     Stale { asked_at: Option<Timestamp>, reason: String },
-    /// There is no local version that may be served.
     Cold {
         reason: String,
         /// Whether retrying is pointless until somebody fixes the cause, such as a full disk.
@@ -101,7 +94,6 @@ pub enum Freshness {
     },
 }
 
-/// Whether a question may wait for the bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitPolicy {
     Brief,
@@ -132,7 +124,6 @@ fn invalid_value(value: &str, allowed: &str) -> String {
     format!("`{}`; allowed is {allowed}", crate::text::line(value, 60))
 }
 
-/// Checks the address of a server.
 pub fn check_endpoint(endpoint: &str) -> Result<(), &'static str> {
     const ALLOWED: &str = "an address with https://, or with http:// on this machine";
     let (scheme, rest) = endpoint.split_once("://").ok_or(ALLOWED)?;
@@ -169,14 +160,10 @@ mod tests {
     }
 
     #[test]
-    fn values_have_units() {
-        let settings = settings("5m", "https://minio.example.com");
-        settings.check().unwrap();
-        assert_eq!(settings.max_age().unwrap(), Duration::from_mins(5));
-    }
-
-    #[test]
-    fn unusable_values_are_named() {
+    fn values_have_units_and_unusable_ones_are_named() {
+        let usable = settings("5m", "https://minio.example.com");
+        usable.check().unwrap();
+        assert_eq!(usable.max_age().unwrap(), Duration::from_mins(5));
         for (settings, key) in [
             (settings("5", "https://a.example"), "max_age"),
             (settings("5m", "http://a.example"), "endpoint"),

@@ -15,7 +15,6 @@ use crate::text;
 const MAX_NAME_CHARS: usize = 64;
 const MAX_DESCRIPTION_CHARS: usize = 1_000;
 
-/// What is wrong in a settings file, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     pub path: Vec<String>,
@@ -53,7 +52,6 @@ impl Problem {
         self
     }
 
-    /// Adds keys before the ones that lead to the problem.
     #[must_use]
     pub fn below_path(mut self, path: &[&str]) -> Self {
         self.path.splice(0..0, path.iter().map(|key| (*key).to_owned()));
@@ -67,7 +65,6 @@ pub fn is_name(name: &str) -> bool {
     (1..=MAX_NAME_CHARS).contains(&name.len()) && name.chars().all(allowed)
 }
 
-/// The error message for a name that clients do not accept.
 pub fn invalid_name_message(name: &str) -> String {
     format!(
         "`{}` is not a valid name of a tool: 1 to {MAX_NAME_CHARS} letters, digits, `_` and `-`",
@@ -96,7 +93,6 @@ pub fn keys<T: JsonSchema>() -> Vec<String> {
     properties.flat_map(Map::keys).cloned().collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// A number within bounds.
 pub fn bounded<'de, D: Deserializer<'de>, const MIN: u32, const MAX: u32>(
     input: D,
 ) -> Result<Option<u32>, D::Error> {

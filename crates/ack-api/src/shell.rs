@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use crate::{Given, Reader, Tool};
 
-/// The arguments, and the equivalent flags.
 const FLAGS: [(&str, &str); 32] = [
     ("query", "QUERY"),
     ("tags", "--tag"),
@@ -42,7 +41,6 @@ const FLAGS: [(&str, &str); 32] = [
     ("focus", "FOCUS"),
 ];
 
-/// A person at a shell.
 #[derive(Debug, Clone, Copy)]
 pub struct Shell {
     pub command: fn(&str) -> String,
@@ -52,7 +50,6 @@ impl Shell {
     pub const PLAIN: Self = Self { command: |command| format!("ack-memory {command}") };
 }
 
-/// The command that gives the answer of a tool.
 const fn command(tool: Tool) -> &'static str {
     match tool {
         Tool::GetContext => "context",
@@ -78,12 +75,10 @@ pub fn quoted(word: &str) -> String {
     }
 }
 
-/// The same, for a path.
 pub fn quoted_path(path: &Path) -> String {
     quoted(&path.display().to_string())
 }
 
-/// A flag with its value, without backticks.
 fn with_value(given: &Given) -> Option<String> {
     let flag = flag(given.argument)?;
     Some(match &given.value {

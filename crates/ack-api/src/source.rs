@@ -31,7 +31,6 @@ impl Claim {
         Self { rank, key }
     }
 
-    /// Whether this claim is stronger than that of another row with the same id.
     pub fn beats(self, other: Self) -> bool {
         (self.rank, self.key) < (other.rank, other.key)
     }
@@ -53,7 +52,6 @@ impl StoredMemory {
 /// One entry in a list of all records.
 #[derive(Debug)]
 pub enum ListedRow {
-    /// The id of a rejected record.
     Rejected(String),
     /// The record's row, the hash of all its values, and its status.
     Present(RowKey, u64, Status),
@@ -74,13 +72,11 @@ impl<E> ScannedRow<'_, E> {
     }
 }
 
-/// What a scan calls for each record.
 pub type Visit<'a, E> = &'a mut dyn FnMut(ScannedRow<'_, E>) -> Result<(), E>;
 
 /// Every record of one consistent state of a store.
 pub trait Records {
     type Error;
-    /// Whether the store records a review status.
     fn has_status(&self) -> bool;
     /// Visits every record in stored order, including rejected ones.
     fn scan(&self, visit: Visit<'_, Self::Error>) -> Result<(), Self::Error>;

@@ -37,7 +37,6 @@ pub fn id(raw: &str) -> String {
     whole.chars().take(prefix_chars).chain(digest.chars()).collect()
 }
 
-/// The 64-bit FNV-1a hash.
 fn fnv(bytes: impl Iterator<Item = u8>) -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
@@ -50,7 +49,7 @@ pub fn line(raw: &str, cap: usize) -> String {
     if is_plain_line(raw, cap) {
         return raw.to_owned();
     }
-    let safe = clean(raw);
+    let safe = safe(raw);
     let mut out = String::with_capacity(safe.len().min(cap.saturating_mul(4)));
     let mut count = 0;
     for word in safe.split_whitespace() {
@@ -89,8 +88,7 @@ pub fn line_within(raw: &str, max: usize) -> String {
     short
 }
 
-/// Whether [`line()`] would not change the text. This is the common case: short, plain ASCII,
-/// single spaces.
+/// Whether [`line()`] would not change the text, which is the common case.
 fn is_plain_line(raw: &str, cap: usize) -> bool {
     let mut blank = true;
     let plain = raw.bytes().all(|byte| {
@@ -103,17 +101,11 @@ fn is_plain_line(raw: &str, cap: usize) -> bool {
 
 /// Makes a long text safe: cleaned, with `\n` line ends, trimmed. Its length is not limited.
 pub fn block(raw: &str) -> String {
-    let safe = clean(raw);
+    let mut safe = safe(raw);
     if safe.contains('\r') {
-        safe.replace("\r\n", "\n").replace('\r', "\n").trim().to_owned()
-    } else {
-        safe.trim().to_owned()
+        safe = safe.replace("\r\n", "\n").replace('\r', "\n").into();
     }
-}
-
-/// Makes a message that quotes other text safe: like [`block()`], but not trimmed.
-pub fn safe(raw: &str) -> Cow<'_, str> {
-    clean(raw)
+    safe.trim().to_owned()
 }
 
 /// How the name of a character in [`named()`] begins.
@@ -146,10 +138,9 @@ pub fn named(raw: &str) -> Cow<'_, str> {
 
 /// Makes every string of a JSON value safe to print. Member names are unchanged.
 pub fn clean_json(value: &mut serde_json::Value) {
-    map_strings(value, &|text| clean(text));
+    map_strings(value, &|text| safe(text));
 }
 
-/// Changes every string of a JSON value.
 fn map_strings(value: &mut serde_json::Value, change: &dyn Fn(&str) -> Cow<'_, str>) {
     use serde_json::Value;
     match value {
@@ -164,7 +155,6 @@ fn map_strings(value: &mut serde_json::Value, change: &dyn Fn(&str) -> Cow<'_, s
     }
 }
 
-/// Whether a list of words, separated by white space, has a word.
 pub fn has_word(list: &str, word: &str) -> bool {
     list.split_whitespace().any(|known| known == word)
 }
@@ -193,7 +183,8 @@ pub fn cut(text: &str, cap: usize) -> (Cow<'_, str>, bool) {
     (Cow::Owned(format!("{prefix}…")), true)
 }
 
-fn clean(raw: &str) -> Cow<'_, str> {
+/// Makes a message that quotes other text safe: like [`block()`], but not trimmed.
+pub fn safe(raw: &str) -> Cow<'_, str> {
     if raw.bytes().all(|b| b.is_ascii_graphic() || b == b' ' || b == b'\n' || b == b'\t') {
         return Cow::Borrowed(raw);
     }
@@ -213,26 +204,24 @@ fn strip_escapes(raw: &str) -> String {
     let mut out = String::with_capacity(raw.len());
     let mut chars = raw.chars().peekable();
     while let Some(c) = chars.next() {
-        let sequence = match c {
-            '\u{1b}' => match chars.next_if(|next| matches!(next, ' '..='~')) {
-                Some('[') => Sequence::Control,
-                Some(']' | 'P' | 'X' | '^' | '_') => Sequence::Text,
-                Some(' '..='/') => Sequence::Character,
-                _ => continue,
-            },
-            '\u{9b}' => Sequence::Control,
-            '\u{9d}' | '\u{90}' | '\u{98}' | '\u{9e}' | '\u{9f}' => Sequence::Text,
+        // What begins a sequence, in its form of two characters.
+        let begun = match c {
+            '\u{1b}' => chars.next_if(|next| matches!(next, ' '..='~')),
+            '\u{9b}' => Some('['),
+            '\u{9d}' | '\u{90}' | '\u{98}' | '\u{9e}' | '\u{9f}' => Some(']'),
             _ => {
                 out.push(c);
                 continue;
             }
         };
-        match sequence {
-            Sequence::Control => {
+        match begun {
+            // Parameters, and a final byte.
+            Some('[') => {
                 while chars.next_if(|next| matches!(next, ' '..='?')).is_some() {}
                 chars.next_if(|next| matches!(next, '@'..='~'));
             }
-            Sequence::Text => {
+            // Anything up to a terminator.
+            Some(']' | 'P' | 'X' | '^' | '_') => {
                 while let Some(next) = chars.next_if(|next| *next != '\n') {
                     if next == '\u{1b}' {
                         chars.next_if_eq(&'\\');
@@ -242,21 +231,13 @@ fn strip_escapes(raw: &str) -> String {
                     }
                 }
             }
-            Sequence::Character => {
+            Some(' '..='/') => {
                 chars.next();
             }
+            _ => {}
         }
     }
     out
-}
-
-/// What follows the beginning of an escape sequence.
-enum Sequence {
-    /// Parameters, and a final byte.
-    Control,
-    /// Anything up to a terminator.
-    Text,
-    Character,
 }
 
 fn keep_char(c: char) -> Option<char> {
@@ -281,10 +262,12 @@ pub fn list(names: &[String]) -> String {
     if names.is_empty() {
         return "none".to_owned();
     }
-    let quoted: Vec<String> =
-        names.iter().take(8).map(|name| format!("`{}`", line(name, 80))).collect();
-    let more = names.len().saturating_sub(8);
-    if more > 0 { format!("{} and {more} more", quoted.join(", ")) } else { quoted.join(", ") }
+    let quoted = names.iter().take(8).map(|name| format!("`{}`", line(name, 80)));
+    let quoted = quoted.collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(8) {
+        0 => quoted,
+        more => format!("{quoted} and {more} more"),
+    }
 }
 
 #[cfg(test)]

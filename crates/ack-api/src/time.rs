@@ -1,6 +1,6 @@
 //! Parses and formats dates of stores and requests.
 
-use jiff::civil::Date;
+use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 
@@ -8,16 +8,13 @@ use jiff::{Timestamp, ToSpan};
 /// seconds or milliseconds since 1970. An invalid date such as 30 February is `None`.
 pub fn parse(text: &str) -> Option<Timestamp> {
     let text = text.trim();
-    if text.is_empty() {
-        return None;
-    }
     if let Ok(instant) = text.parse::<Timestamp>() {
         return Some(instant);
     }
     if let Ok(number) = text.parse::<f64>() {
         return from_epoch(number);
     }
-    let civil = text.parse::<jiff::civil::DateTime>().ok()?;
+    let civil: DateTime = text.parse().ok()?;
     civil.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp())
 }
 
@@ -45,12 +42,10 @@ pub fn to_rfc3339(instant: Timestamp) -> String {
     instant.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// The calendar day of an instant in UTC.
 pub fn utc_day(instant: Timestamp) -> Date {
     instant.to_zoned(TimeZone::UTC).date()
 }
 
-/// The same, `YYYY-MM-DD`.
 pub fn to_date(instant: Timestamp) -> String {
     instant.strftime("%Y-%m-%d").to_string()
 }
@@ -63,24 +58,16 @@ pub fn day_bound(text: &str, until: bool) -> Option<Timestamp> {
         return None;
     }
     let day: Date = text.parse().ok()?;
-    if until {
-        // The last representable day has no next day.
-        return Some(
-            day.checked_add(1.day()).ok().and_then(start_of_day).unwrap_or(Timestamp::MAX),
-        );
-    }
-    Some(start_of_day(day).unwrap_or(Timestamp::MAX))
-}
-
-fn start_of_day(day: Date) -> Option<Timestamp> {
-    day.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp())
+    // The last representable day has no next day.
+    let day = if until { day.checked_add(1.day()) } else { Ok(day) };
+    let start = day.and_then(|day| day.to_zoned(TimeZone::UTC));
+    Some(start.map_or(Timestamp::MAX, |zoned| zoned.timestamp()))
 }
 
 /// The valid day nearest to a text that looks like `YYYY-MM-DD`, for an error message.
 pub fn nearest_day(text: &str) -> Option<String> {
     let mut parts = text.trim().get(..10.min(text.trim().len()))?.split(['-', '/', '.']);
-    let year = parts.next().filter(|year| year.len() == 4)?;
-    let year: i16 = year.parse().ok()?;
+    let year: i16 = parts.next().filter(|year| year.len() == 4)?.parse().ok()?;
     let month: i8 = parts.next()?.parse().ok()?;
     let day: i8 = parts.next().unwrap_or("1").parse().unwrap_or(1);
     let first = Date::new(year, month.clamp(1, 12), 1).ok()?;

@@ -53,10 +53,8 @@ impl fmt::Display for Address {
                 write!(out, "memory://scope/{}", utf8_percent_encode(name, PERCENT_ENCODED))
             }
             Self::Memory { scope, id } => {
-                let (scope, id) = (
-                    utf8_percent_encode(scope, PERCENT_ENCODED),
-                    utf8_percent_encode(id, PERCENT_ENCODED),
-                );
+                let [scope, id] =
+                    [scope, id].map(|part| utf8_percent_encode(part, PERCENT_ENCODED));
                 write!(out, "memory://scope/{scope}/memory/{id}")
             }
         }

@@ -22,7 +22,6 @@ const MIN_SHARE: f32 = 0.5;
 /// with their titles.
 const MIN_SHARE_FOR_END: f32 = 0.2;
 
-/// Two statements that cannot both be true.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Conflict {
     pub newer: String,
@@ -119,15 +118,8 @@ impl Pair<'_> {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum NameKind {
-    Flag,
-    Path,
-    Identifier,
-}
-
 /// The kind of a name; `None` for a word.
-fn name_kind(word: &str) -> Option<NameKind> {
+fn name_kind(word: &str) -> Option<&'static str> {
     let is_file = word.rsplit_once('.').is_some_and(|(name, end)| {
         name.ends_with(char::is_alphabetic) && (1..=5).contains(&end.len())
     });
@@ -135,10 +127,10 @@ fn name_kind(word: &str) -> Option<NameKind> {
         // Two pages may both be right: `[source](https://…)`.
         None
     } else if word.starts_with("--") {
-        Some(NameKind::Flag)
+        Some("flag")
     } else if word.contains('/') || is_file {
-        Some(NameKind::Path)
+        Some("path")
     } else {
-        word.contains('_').then_some(NameKind::Identifier)
+        word.contains('_').then_some("identifier")
     }
 }

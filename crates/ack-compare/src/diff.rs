@@ -7,7 +7,6 @@ use unicode_segmentation::UnicodeSegmentation;
 /// How many words of each text are compared. The rest is left out.
 const MAX_WORDS: usize = 4_000;
 
-/// A part of both texts, or of one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DiffPart {
     pub side: DiffSide,
@@ -42,7 +41,6 @@ pub fn words(older: &str, newer: &str) -> Vec<DiffPart> {
     parts
 }
 
-/// Words, spaces and punctuation, each on its own.
 fn split(text: &str) -> Vec<&str> {
     text.split_word_bounds().take(2 * MAX_WORDS).collect()
 }
@@ -74,8 +72,7 @@ mod tests {
     fn both_texts_can_be_rebuilt_from_their_difference() {
         let (older, newer) = ("Порт 8080, nicht 80.\n", "Порт 9090.\n\nNeu: 東京");
         let side = |excluded| -> String {
-            let parts = words(older, newer);
-            let texts = parts.into_iter().filter(|part| part.side != excluded);
+            let texts = words(older, newer).into_iter().filter(|part| part.side != excluded);
             texts.map(|part| part.text).collect()
         };
         assert_eq!(side(DiffSide::Newer), older);

@@ -33,9 +33,30 @@ const MAX_CANDIDATES: usize = 32;
 
 type Bands = [u64; BANDS];
 
-struct Sketch {
+struct Sketch<'a> {
+    memory: &'a Memory,
     words: FxHashSet<u64>,
     bands: Bands,
+    /// Read if it is compared with another one.
+    profile: OnceCell<Profile>,
+}
+
+impl<'a> Sketch<'a> {
+    fn of(memory: &'a Memory) -> Self {
+        let mut words = FxHashSet::default();
+        for text in memory.texts() {
+            analysis::tokenize(text, TextRole::Document, &mut |token| {
+                if words.len() < MAX_WORDS && !analysis::is_stop_word(&token.text) {
+                    words.insert(FxBuildHasher.hash_one(stem(&token.text)));
+                }
+            });
+        }
+        Self { memory, bands: bands_of(&words), words, profile: OnceCell::new() }
+    }
+
+    fn profile(&self) -> &Profile {
+        self.profile.get_or_init(|| Profile::of(self.memory))
+    }
 }
 
 /// Groups memories by their positions: those that share at least this part of their words. Every
@@ -43,22 +64,20 @@ struct Sketch {
 /// ascending order. Memories that contradict the first member of a group are not in it, but others
 /// may say the opposite: only a person can tell whether memories that are much alike say the same.
 pub fn alike(memories: &[&Memory], min_overlap: f64) -> Vec<Vec<usize>> {
-    let sketches: Vec<Sketch> = memories.par_iter().map(|memory| sketch_of(memory)).collect();
+    let sketches: Vec<Sketch<'_>> = memories.par_iter().map(|memory| Sketch::of(memory)).collect();
     let mut groups: Vec<Vec<usize>> = Vec::new();
-    let mut leaders: Vec<Leader<'_>> = Vec::new();
+    let mut leaders: Vec<&Sketch<'_>> = Vec::new();
     let mut buckets: FxHashMap<(usize, u64), Vec<usize>> = FxHashMap::default();
-    for (position, (memory, sketch)) in memories.iter().zip(&sketches).enumerate() {
+    for (position, sketch) in sketches.iter().enumerate() {
         let bands = || sketch.bands.iter().copied().enumerate();
         let mut candidates: Vec<usize> =
             bands().filter_map(|band| buckets.get(&band)).flatten().copied().collect();
         candidates.sort_unstable();
         candidates.dedup();
-        let own = Leader::new(memory, sketch);
         let joined = candidates.into_iter().find(|group| {
-            let leader = leaders.get(*group);
-            leader.is_some_and(|leader| {
-                overlap(&sketch.words, &leader.sketch.words) >= min_overlap
-                    && relate(own.profile(), leader.profile()).kind != RelationKind::Contradicts
+            leaders.get(*group).is_some_and(|leader| {
+                overlap(&sketch.words, &leader.words) >= min_overlap
+                    && relate(sketch.profile(), leader.profile()).kind != RelationKind::Contradicts
             })
         });
         if let Some(group) = joined.and_then(|group| groups.get_mut(group)) {
@@ -72,25 +91,9 @@ pub fn alike(memories: &[&Memory], min_overlap: f64) -> Vec<Vec<usize>> {
             }
         }
         groups.push(vec![position]);
-        leaders.push(own);
+        leaders.push(sketch);
     }
     groups
-}
-
-struct Leader<'a> {
-    memory: &'a Memory,
-    sketch: &'a Sketch,
-    profile: OnceCell<Profile>,
-}
-
-impl<'a> Leader<'a> {
-    const fn new(memory: &'a Memory, sketch: &'a Sketch) -> Self {
-        Self { memory, sketch, profile: OnceCell::new() }
-    }
-
-    fn profile(&self) -> &Profile {
-        self.profile.get_or_init(|| Profile::of(self.memory))
-    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts of words")]
@@ -98,18 +101,6 @@ fn overlap(one: &FxHashSet<u64>, other: &FxHashSet<u64>) -> f64 {
     let common = one.intersection(other).count();
     let union = one.len() + other.len() - common;
     common as f64 / union.max(1) as f64
-}
-
-fn sketch_of(memory: &Memory) -> Sketch {
-    let mut words = FxHashSet::default();
-    for text in memory.texts() {
-        analysis::tokenize(text, TextRole::Document, &mut |token| {
-            if words.len() < MAX_WORDS && !analysis::is_stop_word(&token.text) {
-                words.insert(FxBuildHasher.hash_one(stem(&token.text)));
-            }
-        });
-    }
-    Sketch { bands: bands_of(&words), words }
 }
 
 fn bands_of(words: &FxHashSet<u64>) -> Bands {
@@ -137,7 +128,8 @@ mod tests {
     use super::*;
 
     fn grouped(texts: &[&str]) -> Vec<Vec<usize>> {
-        let memories: Vec<Memory> = texts.iter().map(|text| crate::tests::memory(text)).collect();
+        let memory = |text: &&str| Memory { title: (*text).to_owned(), ..Memory::default() };
+        let memories: Vec<Memory> = texts.iter().map(memory).collect();
         alike(&memories.iter().collect::<Vec<_>>(), ALIKE)
     }
 

@@ -19,7 +19,6 @@ mod quantity;
 mod sentence;
 
 use ack_api::RelationKind;
-use ack_api::memory::Memory;
 
 pub use crate::conflict::Conflict;
 pub use crate::profile::Profile;
@@ -33,12 +32,6 @@ pub struct Relation {
     /// How much content they share, over the whole text, from 0 to 1.
     pub resemblance: f64,
     pub conflict: Option<Conflict>,
-}
-
-/// How a newer memory relates to an older one. For several comparisons, make the profiles once and
-/// use [`relate`].
-pub fn relation(newer: &Memory, older: &Memory) -> Relation {
-    relate(&Profile::of(newer), &Profile::of(older))
 }
 
 pub fn relate(newer: &Profile, older: &Profile) -> Relation {
@@ -67,10 +60,6 @@ pub fn relate(newer: &Profile, older: &Profile) -> Relation {
 mod tests {
     use super::*;
 
-    pub(crate) fn memory(title: &str) -> Memory {
-        Memory { id: title.to_owned(), title: title.to_owned(), ..Memory::default() }
-    }
-
     #[track_caller]
     fn check(newer: &[&str], older: &[&str], expected: RelationKind) {
         let relation = relate(&Profile::of_texts(newer), &Profile::of_texts(older));
@@ -93,8 +82,8 @@ mod tests {
         ] {
             check(&[newer], &[older], expected);
         }
-        let one = memory("Use pnpm, not npm");
-        assert!((relation(&one, &one).resemblance - 1.0).abs() < 1e-12);
+        let one = Profile::of_texts(&["Use pnpm, not npm"]);
+        assert!((relate(&one, &one).resemblance - 1.0).abs() < 1e-12);
     }
 
     #[test]

@@ -1,8 +1,7 @@
 //! Negation words of the languages in which people write notes.
 
-/// Negation words in English, German, Dutch, Swedish, Danish, Norwegian,
-/// French, Spanish, Portuguese, Italian, Polish, Czech, Russian, Ukrainian, Turkish, Finnish,
-/// Vietnamese and Korean.
+/// English, German, Dutch, Swedish, Danish, Norwegian, French, Spanish, Portuguese, Italian, Polish,
+/// Czech, Russian, Ukrainian, Turkish, Finnish, Vietnamese and Korean.
 #[rustfmt::skip]
 const NEGATIONS: &[&str] = &[
     "cannot", "neither", "never", "no", "nobody", "none", "nor", "not", "nothing", "without",

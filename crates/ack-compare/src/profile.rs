@@ -14,7 +14,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::quantity::Quantity;
 use crate::sentence::{Sentence, sentences};
 
-/// How many bytes of a narrative are compared for likeness and contradictions.
 const MAX_NARRATIVE_BYTES: usize = 16_000;
 const MAX_SENTENCES: usize = 64;
 /// Weight of a word that the encoder does not know: it is rare.
@@ -79,7 +78,6 @@ impl Profile {
         numbers.any(|known| known.unit == number.unit && known.equals(number))
     }
 
-    /// Whether it says everything that another memory says, word for word.
     pub fn contains(&self, other: &Self) -> bool {
         self.wording.contains(&other.wording)
     }

@@ -61,8 +61,7 @@ const WORDS: [(&str, f64); 20] = [
 ];
 
 pub fn in_words(word: &str) -> Option<Quantity> {
-    let found = WORDS.iter().find(|(known, _)| *known == word);
-    found.map(|(_, value)| Quantity::plain(*value))
+    WORDS.iter().find(|(known, _)| *known == word).map(|(_, value)| Quantity::plain(*value))
 }
 
 const SECOND: f64 = 1_000.0;

@@ -42,7 +42,6 @@ impl Sentence {
         reader.finish(text)
     }
 
-    /// The share of common words, from 0 to 1 (Dice coefficient).
     pub fn dice(&self, other: &Self) -> f32 {
         dice(&self.words, &other.words)
     }
@@ -143,7 +142,7 @@ impl Reader {
                 continue;
             }
             analysis::tokenize(part, TextRole::Document, &mut |token| {
-                if !token.text.contains(is_hiragana) {
+                if !token.text.contains(|c| matches!(c, '\u{3040}'..='\u{309f}')) {
                     self.words.push(token.text.into_owned());
                 }
             });
@@ -159,8 +158,7 @@ impl Reader {
             next.unwrap_or(self.words.len()).min(self.words.len())
         };
         let clause_start = |at: usize| {
-            let starts = self.clauses.iter().copied().filter(|clause| *clause <= at);
-            starts.max().unwrap_or_default()
+            self.clauses.iter().copied().filter(|clause| *clause <= at).max().unwrap_or_default()
         };
         let mut denied = BTreeSet::new();
         for at in self.negations.iter().copied() {
@@ -188,10 +186,6 @@ impl Reader {
             ended,
         }
     }
-}
-
-const fn is_hiragana(c: char) -> bool {
-    matches!(c, '\u{3040}'..='\u{309f}')
 }
 
 const fn is_unspaced(c: char) -> bool {

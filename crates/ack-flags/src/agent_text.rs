@@ -12,7 +12,6 @@ use regex::Regex;
 use super::plain::{Plain, pattern, plain};
 use super::table::{Found, Kind, Row, columns, find};
 
-/// What directs an agent.
 const FORMS: &str = include_str!("agent_text.txt");
 
 /// The markup of chats and hosts, which has no place in a note unless it is quoted as code.
@@ -32,14 +31,12 @@ const DIALOGUE_PARTS: [[&str; 2]; 2] = [
     [r"(?m)^#+ Instructions?:", r"(?m)^#+ (?:Response|Output):"],
 ];
 
-/// What directs an agent.
 pub fn rows() -> impl Iterator<Item = Row> {
     let mut parts: Vec<(&str, String)> = Vec::new();
     let mut rows = Vec::new();
     for [words, rest] in columns(FORMS) {
         let filled = |text: &str| {
-            let parts = parts.iter();
-            parts.fold(text.to_owned(), |text, (name, part)| text.replace(name, part))
+            parts.iter().fold(text.to_owned(), |text, (name, part)| text.replace(name, part))
         };
         let rest = filled(rest);
         if words.starts_with('{') && words.ends_with('}') {
@@ -90,8 +87,7 @@ pub fn agent_lines(text: &Plain<'_>) -> Vec<usize> {
     let decoded = text.decoded.iter();
     let decoded = decoded.filter(|(_, decoded)| directs(&plain(decoded)));
     found.extend(decoded.map(|(at, _)| *at));
-    let spelled = spelled(&text.text).into_iter();
-    let spelled = spelled.filter(|(_, words)| directs(words));
+    let spelled = spelled(&text.text).into_iter().filter(|(_, words)| directs(words));
     found.extend(spelled.map(|(at, _)| at));
     text.lines_of(found)
 }
@@ -112,8 +108,7 @@ fn spelled(text: &str) -> Vec<(usize, String)> {
         let words = apart.split(run).map(|word| word.replace([' ', '\t', '.', '-'], ""));
         words.collect::<Vec<_>>().join(" ")
     };
-    let runs = runs.find_iter(text);
-    runs.map(|run| (run.start(), joined(run.as_str()))).collect()
+    runs.find_iter(text).map(|run| (run.start(), joined(run.as_str()))).collect()
 }
 
 /// Whether some single letters follow each other, with one character between two.

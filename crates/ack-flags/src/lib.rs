@@ -17,8 +17,7 @@ use self::agent_text::agent_lines;
 use self::plain::Plain;
 use self::secrets::secret_lines;
 
-/// The warnings about a memory. `hides_text` says whether its stored text has characters that are
-/// not shown.
+/// `hides_text` says whether its stored text has characters that are not shown.
 pub fn of(memory: &Memory, hides_text: bool) -> Vec<Warning> {
     let optional = [&memory.subtitle, &memory.narrative, &memory.kind, &memory.project];
     let lists = [&memory.facts, &memory.concepts, &memory.files];
@@ -40,7 +39,6 @@ pub fn of(memory: &Memory, hides_text: bool) -> Vec<Warning> {
     warnings
 }
 
-/// Whether a text looks like a secret or addresses an agent.
 pub fn is_flagged(text: &str) -> bool {
     let text = Plain::of(text);
     !secret_lines(&text).is_empty() || !agent_lines(&text).is_empty()
@@ -50,7 +48,6 @@ pub fn is_flagged(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// The examples of a kind.
     pub fn examples(kind: &str) -> impl Iterator<Item = String> {
         let rows = table::columns(include_str!("examples.txt"));
         let of_kind = rows.filter(move |[known, _]| *known == kind);

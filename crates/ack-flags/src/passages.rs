@@ -11,7 +11,6 @@ use super::secrets::secret_lines;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Passage {
-    /// Its bytes in the text.
     pub range: Range<usize>,
     pub warning: Warning,
 }

@@ -23,8 +23,7 @@ const LOOK_ALIKE: &str = "АAаaВBвbЕEеeЅSѕsІIіiЈJјjКKкkМMмmНHнh
 
 static LATIN: LazyLock<FxHashMap<char, char>> = LazyLock::new(|| {
     let letters: Vec<char> = LOOK_ALIKE.chars().collect();
-    let pairs = letters.chunks_exact(2);
-    pairs.filter_map(|pair| Some((*pair.first()?, *pair.last()?))).collect()
+    letters.chunks_exact(2).filter_map(|pair| Some((*pair.first()?, *pair.last()?))).collect()
 });
 
 /// Memory for the states of a pattern, in bytes. With less, texts that are made for it are slow.
@@ -119,12 +118,10 @@ pub struct Plain<'t> {
     pub text: Cow<'t, str>,
     /// The texts that are written in base64, each with where it begins.
     pub decoded: Vec<(usize, String)>,
-    /// What the table finds in it.
     pub found: Vec<Found>,
 }
 
 impl<'t> Plain<'t> {
-    /// The plain form of a text.
     pub fn of(text: &'t str) -> Self {
         let text = match written_out(text) {
             Cow::Owned(text) => Cow::Owned(plain(&text).into_owned()),
@@ -150,7 +147,6 @@ impl<'t> Plain<'t> {
     }
 }
 
-/// The texts that are written in base64 in a text, each with where it begins.
 fn decoded(text: &str) -> Vec<(usize, String)> {
     /// Characters of the shortest run that is looked at, and the shortest text.
     const MIN_RUN: usize = 24;

@@ -14,7 +14,6 @@ use regex::Regex;
 use super::plain::{Plain, pattern};
 use super::table::{Found, Kind, Row, columns};
 
-/// The forms of tokens, each with its examples.
 const FORMS: &str = include_str!("secrets.txt");
 /// What is longer is judged by its characters.
 const MIN_JUDGED: usize = 16;
@@ -37,7 +36,6 @@ pub fn tokens() -> impl Iterator<Item = Row> {
         .map(move |[words, rest]| Row::new(Kind::Token, words, format!("(?-u:{rest}){ends}")))
 }
 
-/// Whether what has the form of a token is one.
 fn is_token(text: &str, found: Found) -> bool {
     let rest = text.get(found.rest..found.end).unwrap_or_default();
     let token = rest.trim_matches(|c: char| !c.is_ascii_alphanumeric());
@@ -53,8 +51,7 @@ fn private_keys(text: &Plain<'_>) -> Vec<usize> {
         return Vec::new();
     };
     let written = heads.find_iter(&text.text).map(|found| found.start());
-    let encoded = text.decoded.iter();
-    let encoded = encoded.filter(|(_, decoded)| heads.is_match(decoded));
+    let encoded = text.decoded.iter().filter(|(_, decoded)| heads.is_match(decoded));
     written.chain(encoded.map(|(at, _)| *at)).collect()
 }
 

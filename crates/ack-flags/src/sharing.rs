@@ -9,32 +9,14 @@ use super::secrets::secret_lines;
 /// Where home folders are. A user name and a path follow.
 const HOME_PREFIXES: [&str; 3] = ["/home/", "/Users/", ":\\Users\\"];
 /// User names in examples. They belong to no real person.
-const EXAMPLE_USERS: [&str; 13] = [
-    "me",
-    "you",
-    "user",
-    "username",
-    "name",
-    "someone",
-    "example",
-    "runner",
-    "linuxbrew",
-    "vscode",
-    "node",
-    "app",
-    "Shared",
-];
+const EXAMPLE_USERS: &str =
+    "me you user username name someone example runner linuxbrew vscode node app Shared";
 
-/// Something in a text that should not be shared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SharingProblem {
-    /// It looks like a password, a key or a token.
     Secret,
-    /// It tells an agent what to do.
     AddressesAgent,
-    /// It names a folder in somebody's home.
     HomePath(String),
-    /// It contains characters that are removed wherever the text is shown.
     Hidden,
 }
 
@@ -48,7 +30,6 @@ impl SharingProblem {
         }
     }
 
-    /// Whether such a text must not be published.
     pub const fn is_error(&self) -> bool {
         matches!(self, Self::Secret | Self::AddressesAgent)
     }
@@ -101,12 +82,11 @@ pub fn problems_by_line(text: &str) -> Vec<(usize, SharingProblem)> {
         .collect()
 }
 
-/// The first home folder that a text names.
-fn home_path(text: &str) -> Option<String> {
+fn home_path(line: &str) -> Option<String> {
     HOME_PREFIXES.iter().find_map(|home| {
-        text.match_indices(home).find_map(|(at, _)| {
-            let before = text.get(..at).unwrap_or_default().chars().next_back();
-            let rest = text.get(at + home.len()..)?;
+        line.match_indices(home).find_map(|(at, _)| {
+            let before = line.get(..at).unwrap_or_default().chars().next_back();
+            let rest = line.get(at + home.len()..)?;
             let end = rest.find(['/', '\\'])?;
             let name = rest.get(..end)?;
             let is_name = !name.is_empty()
@@ -115,7 +95,7 @@ fn home_path(text: &str) -> Option<String> {
             // `/srv/home/x` and the like are not home folders; a drive letter comes before `:`.
             let begins = home.starts_with(':')
                 || before.is_none_or(|c| !c.is_alphanumeric() && !"._-/".contains(c));
-            (is_name && begins && !EXAMPLE_USERS.contains(&name)).then(|| {
+            (is_name && begins && !text::has_word(EXAMPLE_USERS, name)).then(|| {
                 let separator = rest.get(end..=end).unwrap_or_default();
                 format!("{home}{name}{separator}")
             })

@@ -9,7 +9,7 @@ use aho_corasick::automaton::Automaton;
 use aho_corasick::nfa::contiguous;
 use regex::bytes::Regex;
 
-use super::plain::plain;
+use super::plain::{byte_pattern, plain};
 use super::secrets::places::Test;
 use super::{agent_text, secrets};
 
@@ -26,18 +26,13 @@ pub fn find(text: &str) -> Vec<Found> {
     TABLE.as_ref().map_or_else(Vec::new, |table| table.find(text))
 }
 
-/// What a pattern finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A token of a known form.
     Token,
-    /// A place where a secret may be.
     Place(Test),
-    /// What directs an agent.
     Order,
 }
 
-/// A pattern.
 #[derive(Debug)]
 pub struct Row {
     pub kind: Kind,
@@ -45,7 +40,6 @@ pub struct Row {
     pub ignores_case: bool,
     /// A regular expression for what is before the words; none if that does not matter.
     pub before: Option<String>,
-    /// The words.
     pub words: Vec<String>,
     /// Whether the words may stand inside of longer ones.
     pub inside: bool,
@@ -80,7 +74,6 @@ pub fn columns<const N: usize>(file: &'static str) -> impl Iterator<Item = [&'st
     })
 }
 
-/// Where a pattern is in a text.
 #[derive(Debug, Clone, Copy)]
 pub struct Found {
     pub kind: Kind,
@@ -131,11 +124,9 @@ impl Beginnings {
     }
 }
 
-/// A table of patterns.
 #[derive(Debug)]
 struct Table {
     automaton: contiguous::NFA,
-    /// The words, each with its pattern.
     words: Vec<(String, usize)>,
     /// How all words begin, and how those begin that may stand inside of longer ones.
     beginnings: [Beginnings; 2],
@@ -149,8 +140,7 @@ impl Table {
         let patterns: Vec<Pattern> = rows.map(new).collect();
         let numbered = patterns.iter().enumerate();
         let words = numbered.flat_map(|(number, Pattern { row, .. })| {
-            let words = row.words.iter().map(|word| plain(word).into_owned());
-            words.map(move |word| (word, number))
+            row.words.iter().map(|word| plain(word).into_owned()).map(move |word| (word, number))
         });
         let words: Vec<(String, usize)> = words.collect();
         let inside = words.iter().filter(|(_, number)| {
@@ -202,6 +192,7 @@ impl Table {
         ends: &mut Vec<usize>,
         all: &mut Vec<Found>,
     ) {
+        ends.resize(self.patterns.len(), 0);
         let after = text.as_bytes().get(start..).unwrap_or_default();
         let Ok(mut state) = self.automaton.start_state(Anchored::Yes) else {
             return;
@@ -221,55 +212,38 @@ impl Table {
                 let Some((word, row)) = word.filter(|(word, _)| word.len() == length) else {
                     continue;
                 };
-                let pattern = self.patterns.get(*row).map(|pattern| &pattern.row);
-                let is_here = pattern.is_some_and(|row| {
-                    (begins_word || row.inside)
-                        && (row.ignores_case || after.starts_with(word.as_bytes()))
-                });
-                if is_here {
-                    self.find_row(text, (*row, start, start + length), ends, all);
+                let (Some(pattern), Some(end)) = (self.patterns.get(*row), ends.get_mut(*row))
+                else {
+                    continue;
+                };
+                let Row { kind, inside, ignores_case, .. } = pattern.row;
+                let is_here = (begins_word || inside)
+                    && (ignores_case || after.starts_with(word.as_bytes()))
+                    && start >= *end;
+                let rest = start + length;
+                if is_here && let Some(found) = pattern.end(text, start, rest) {
+                    *end = found;
+                    all.push(Found { kind, start, rest, end: found });
                 }
             }
         }
     }
+}
 
-    /// Adds a pattern whose word is between two positions.
-    fn find_row(
-        &self,
-        text: &str,
-        (row, start, rest): (usize, usize, usize),
-        ends: &mut Vec<usize>,
-        all: &mut Vec<Found>,
-    ) {
-        ends.resize(self.patterns.len(), 0);
-        let (Some(pattern), Some(end)) = (self.patterns.get(row), ends.get_mut(row)) else {
-            return;
-        };
-        if start < *end {
-            return;
-        }
-        if let Some(found) = Self::compare(pattern, text, start, rest) {
-            *end = found;
-            all.push(Found { kind: pattern.row.kind, start, rest, end: found });
-        }
-    }
-
-    /// Where a pattern ends, if it is at its words.
-    fn compare(pattern: &Pattern, text: &str, start: usize, rest: usize) -> Option<usize> {
-        let flags = if pattern.row.ignores_case { "(?i)" } else { "" };
+impl Pattern {
+    /// Where it ends, if it is at its words, which are between two positions.
+    fn end(&self, text: &str, start: usize, rest: usize) -> Option<usize> {
+        let flags = if self.row.ignores_case { "(?i)" } else { "" };
         let bytes = text.as_bytes();
         let after = bytes.get(rest..bytes.len().min(rest + AFTER))?;
-        let regex = pattern.rest.get_or_init(|| {
-            super::plain::byte_pattern(&format!("{flags}^(?:{})", pattern.row.rest))
-        });
+        let regex =
+            self.rest.get_or_init(|| byte_pattern(&format!("{flags}^(?:{})", self.row.rest)));
         let end = rest + regex.as_ref()?.find(after)?.end();
         let end = text.floor_char_boundary(end);
-        let Some(before) = &pattern.row.before else {
+        let Some(before) = &self.row.before else {
             return Some(end);
         };
-        let regex = pattern
-            .before
-            .get_or_init(|| super::plain::byte_pattern(&format!("{flags}(?:{before})$")));
+        let regex = self.before.get_or_init(|| byte_pattern(&format!("{flags}(?:{before})$")));
         let before = bytes.get(start.saturating_sub(BEFORE)..start)?;
         regex.as_ref()?.is_match(before).then_some(end)
     }

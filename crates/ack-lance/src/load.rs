@@ -18,7 +18,8 @@ use super::{
 };
 use ack_search::encoder::Encoder;
 use ack_search::inverted::Index;
-use ack_search::inverted::writers::{ColumnWriter, ContentWriter};
+use ack_search::inverted::contents::Contents;
+use ack_search::inverted::docs::DocTable;
 use ack_search::postings::DocId;
 use ack_search::remote::{RemoteDocs, TableInfo};
 
@@ -57,7 +58,7 @@ pub fn load(
     let mut index = Index::new();
     let searched = searcher.is_some();
     let mut read = LoadCounts::default();
-    let (mut columns, contents) = index.writers();
+    let (columns, contents) = index.halves();
     if searched {
         let rows = |batch: &RecordBatch, numbers: Vec<Option<DocId>>| {
             let row_numbers = Rows::new(batch).numbers::<UInt64Type>("_rowid")?.values().iter();
@@ -67,12 +68,12 @@ pub fn load(
             }
             Ok(())
         };
-        wait(read.read_columns(&dataset, &COLUMNS, &mut columns, rows))?;
+        wait(read.read_columns(&dataset, &COLUMNS, columns, rows))?;
     } else {
         columns.reserve(rows);
         let size = (rows, encoder.dimension());
         let fill = |batches| LoadedContents::new(contents, size, &lexicons)?.read(batches);
-        read.read_all(&dataset, &mut columns, fill)?;
+        read.read_all(&dataset, columns, fill)?;
     }
     index.set_loaded(searcher.map(|searcher| Box::new(searcher) as Box<dyn RemoteDocs>));
     let mut encoder = dataset.schema().metadata.get(META_ENCODER).cloned().unwrap_or_default();
@@ -123,7 +124,7 @@ impl LoadCounts {
         &mut self,
         dataset: &Dataset,
         names: &[&str],
-        columns: &mut ColumnWriter<'_>,
+        columns: &mut DocTable,
         mut on_batch: impl FnMut(&RecordBatch, Vec<Option<DocId>>) -> Result<(), TableError>,
     ) -> Result<(), TableError> {
         each_batch(dataset, names, |batch| {
@@ -145,7 +146,7 @@ impl LoadCounts {
     fn read_all(
         &mut self,
         dataset: &Dataset,
-        columns: &mut ColumnWriter<'_>,
+        columns: &mut DocTable,
         fill: impl FnOnce(Receiver<NumberedBatch>) -> Result<(), TableError> + Send,
     ) -> Result<(), TableError> {
         let both: Vec<&str> = COLUMNS.into_iter().chain(["detail"]).collect();
@@ -171,14 +172,14 @@ impl LoadCounts {
 
 /// The terms and vectors of an index that is being loaded.
 struct LoadedContents<'a> {
-    index: ContentWriter<'a>,
+    index: &'a mut Contents,
     /// The index's numbers for the terms of each batch.
     lexicons: FxHashMap<u32, Vec<u32>>,
 }
 
 impl<'a> LoadedContents<'a> {
     fn new(
-        mut index: ContentWriter<'a>,
+        index: &'a mut Contents,
         (rows, dimension): (usize, usize),
         lexicons: &RecordBatch,
     ) -> Result<Self, TableError> {

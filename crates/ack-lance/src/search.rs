@@ -394,12 +394,13 @@ fn condition(filters: &PushdownFilter<'_>, (filter, allowed): (StatusFilter, boo
             }
         })
         .collect();
+    let PushdownFilter { filters, .. } = filters;
     match filters.match_tags {
         MatchTags::All => parts.extend(tags),
         MatchTags::Any if tags.is_empty() => {}
         MatchTags::Any => parts.push(tags.join(" OR ")),
     }
-    if let Some(session) = filters.session {
+    if let Some(session) = &filters.session {
         parts.push(format!("session = {0} OR session_id = {0}", quote(session)));
     }
     if let Some(since) = filters.since {

@@ -23,24 +23,14 @@ use unicode_normalization::char::is_combining_mark;
 
 use self::letters::strip_diacritics;
 
-/// Words that say nothing about what a text is about.
-const STOP_WORDS: &[&str] = &[
-    "a", "about", "after", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be",
-    "because", "been", "before", "being", "but", "by", "can", "could", "did", "do", "does",
-    "doing", "dont", "each", "for", "from", "had", "has", "have", "having", "he", "her", "here",
-    "his", "how", "i", "if", "in", "into", "is", "it", "its", "just", "me", "more", "most", "my",
-    "no", "nor", "not", "of", "on", "only", "or", "other", "our", "out", "over", "own", "same",
-    "she", "should", "so", "some", "such", "than", "that", "the", "their", "them", "then", "there",
-    "these", "they", "this", "those", "through", "to", "too", "under", "until", "up", "us", "use",
-    "used", "using", "very", "was", "we", "were", "what", "when", "where", "which", "while", "who",
-    "why", "will", "with", "would", "you", "your",
-];
-
-const MAX_STOP_WORD_BYTES: usize = "because".len();
-
-/// The length of the longest of [`OTHER_STOP_WORDS`].
-const MAX_OTHER_STOP_WORD_BYTES: usize = 12;
-
+/// Words that say nothing about what a text is about. Sorted.
+const STOP_WORDS: &str = "\
+    a about after all also am an and any are as at be because been before being but by can
+    could did do does doing dont each for from had has have having he her here his how i if in
+    into is it its just me more most my no nor not of on only or other our out over own same
+    she should so some such than that the their them then there these they this those through
+    to too under until up us use used using very was we were what when where which while who
+    why will with would you your";
 /// Words of other languages that say as little, without their diacritics: those that a question
 /// begins with or refers to persons with. Notes have few of them, so that they would count as rare
 /// words. Not those that are English words or names too. Sorted.
@@ -59,31 +49,27 @@ const OTHER_STOP_WORDS: &str = "\
     моих мой мою моя мы надо нам нас наш наша наши нужно почему хотел хочу чем что эта эти это
     этот я いつ した すか する だれ です どう どこ どれ なぜ ます 为什 么样 什么 什麼 可以 哪个 哪些 哪個 哪裡 哪里 多少 如何 怎么 怎样 怎樣 怎麼 我想 我要
     是否 為什 能否 請問 请问 麼樣 나요 누구 니까 니다 떻게 무엇 습니 어디 어떻 언제 인가 합니";
+const MAX_STOP_WORD_BYTES: usize = 12;
 
-/// [`OTHER_STOP_WORDS`], for looking up.
-static OTHER_STOP_WORDS_SET: LazyLock<FxHashSet<&str>> =
-    LazyLock::new(|| OTHER_STOP_WORDS.split_whitespace().collect());
+static ALL_STOP_WORDS: LazyLock<FxHashSet<&str>> = LazyLock::new(|| {
+    [STOP_WORDS, OTHER_STOP_WORDS].iter().flat_map(|it| it.split_whitespace()).collect()
+});
 
-/// The longest word or identifier that is indexed. Longer ones are noise (encoded data, minified
-/// code).
+/// The longest word or identifier that is indexed. Longer ones are encoded data or minified code.
 const MAX_TOKEN_BYTES: usize = 120;
 const MAX_OPERATOR_BYTES: usize = 4;
-/// The longest ASCII chunk that is analyzed.
 const MAX_CHUNK_BYTES: usize = 4 * MAX_TOKEN_BYTES;
-/// The longest run of other scripts that is analyzed.
 const MAX_SCRIPT_BYTES: usize = 200 * MAX_TOKEN_BYTES;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TokenKind {
     Word,
-    /// An identifier, as a whole.
     Identifier,
 }
 
 /// A token, before stemming.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token<'a> {
-    /// Whether it is a word or an identifier.
     pub kind: TokenKind,
     /// The text in lower case, normalized.
     pub text: Cow<'a, str>,
@@ -98,8 +84,7 @@ pub enum TextRole {
 }
 
 pub fn is_stop_word(word: &str) -> bool {
-    word.len() <= MAX_STOP_WORD_BYTES && STOP_WORDS.binary_search(&word).is_ok()
-        || word.len() <= MAX_OTHER_STOP_WORD_BYTES && OTHER_STOP_WORDS_SET.contains(word)
+    word.len() <= MAX_STOP_WORD_BYTES && ALL_STOP_WORDS.contains(word)
 }
 
 /// Whether an identifier is so specific that a query for it asks for the memories that contain it:
@@ -162,13 +147,11 @@ fn is_separator(c: char) -> bool {
     c.is_whitespace() || "()[]{}<>=\"`,;|“”„«»…。、「」（），".contains(c)
 }
 
-/// Strips the punctuation around a chunk.
 fn trim(chunk: &str) -> &str {
     let chunk = chunk
         .trim_matches(['\'', '*', '!', '?', ':', '~', '^', '&', '’', '‘'])
         .trim_end_matches(['.', '/', '\\', '-']);
-    let chunk = chunk.strip_prefix("./").unwrap_or(chunk);
-    chunk.trim_matches(['\'', '*', '!', '?', ':'])
+    chunk.strip_prefix("./").unwrap_or(chunk).trim_matches(['\'', '*', '!', '?', ':'])
 }
 
 fn ascii_chunk<'a>(raw: &'a str, emit: &mut impl FnMut(Token<'a>)) {
@@ -269,8 +252,7 @@ fn emit_identifier<'a>(chunk: &'a str, emit: &mut impl FnMut(Token<'a>)) {
 pub(super) fn without_version_mark(identifier: &str) -> &str {
     let is_version =
         |rest: &&str| rest.starts_with(|c: char| c.is_ascii_digit()) && rest.contains('.');
-    let version = identifier.strip_prefix(['v', 'V']).filter(is_version);
-    version.unwrap_or(identifier)
+    identifier.strip_prefix(['v', 'V']).filter(is_version).unwrap_or(identifier)
 }
 
 /// Splits camel case: `useEffect` into `use` and `Effect`, `XMLHttpRequest` into `XML`, `Http` and
@@ -376,8 +358,7 @@ fn unicode_words<'a>(raw: &str, role: TextRole, emit: &mut impl FnMut(Token<'a>)
     flush_pairs(&mut pairs, emit);
 }
 
-/// Whether a character belongs to a script without spaces between words, or with attached
-/// particles.
+/// Whether a character is of a script without spaces between words, or with attached particles.
 pub fn is_unspaced(c: char) -> bool {
     matches!(
         c,
@@ -440,18 +421,15 @@ mod tests {
 
     #[test]
     fn stop_words_are_sorted() {
-        assert!(STOP_WORDS.is_sorted());
-        let others = || OTHER_STOP_WORDS.split_whitespace();
-        assert!(others().is_sorted());
-        let longest = others().map(str::len).max();
-        assert_eq!(longest, Some(MAX_OTHER_STOP_WORD_BYTES));
-        for word in others() {
+        assert!(STOP_WORDS.split_whitespace().is_sorted());
+        assert!(OTHER_STOP_WORDS.split_whitespace().is_sorted());
+        let longest = ALL_STOP_WORDS.iter().map(|word| word.len()).max();
+        assert_eq!(longest, Some(MAX_STOP_WORD_BYTES));
+        for word in OTHER_STOP_WORDS.split_whitespace() {
             let plain = strip_diacritics(word);
             assert!(plain == word || word.chars().any(is_unspaced), "{word}");
         }
         assert!(is_stop_word("the") && !is_stop_word("lock"));
-        let longest = STOP_WORDS.iter().map(|word| word.len()).max();
-        assert_eq!(longest, Some(MAX_STOP_WORD_BYTES));
     }
 
     #[test]

@@ -36,10 +36,8 @@ const MIN_MEMORIES_PER_THREAD: usize = 64;
 
 /// How many segments and words an analyzer caches.
 const MAX_CACHED: usize = 200_000;
-/// The longest segment that it caches.
 const MAX_CACHED_BYTES: usize = 40;
-/// How many terms an analyzer can number: [`PackedTerm`] has 24 bits for one. A larger store is not
-/// searched in memory anyway.
+/// [`PackedTerm`] has 24 bits for a term. A larger store is not searched in memory anyway.
 const MAX_TERMS: u32 = 1 << 24;
 
 /// A term of a memory: its number in the upper 24 bits, and in the lower 8 its weighted frequency
@@ -51,20 +49,16 @@ pub const fn unpack_term(term: PackedTerm) -> (u32, u32) {
     (term >> 8, term & 0xff)
 }
 
-/// A memory after analysis.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct AnalyzedDoc {
     /// Its terms, in ascending order. Their numbers are those of the analyzer's lexicon.
     pub terms: Vec<PackedTerm>,
-    /// Number of tokens.
     pub length: u32,
-    /// Its vector, see [`Encoder::memory`]; `None` without an encoder, or if the encoder knows none
-    /// of its tokens.
+    /// See [`Encoder::memory`]; `None` without an encoder, or if it knows none of the tokens.
     pub vector: Option<Box<[f32]>>,
 }
 
 impl AnalyzedDoc {
-    /// The vector as the index stores it.
     pub fn quantized_vector(&self) -> Option<QuantizedVector> {
         self.vector.as_deref().and_then(QuantizedVector::quantize)
     }
@@ -107,8 +101,7 @@ impl Segment {
     }
 }
 
-/// Analyzes memories one by one. It caches how it split each segment, because most segments occur
-/// many times.
+/// It caches how it split each segment, because most occur many times.
 #[derive(Debug, Default)]
 pub struct Analyzer {
     /// The segments that [`segment_key`] can represent, and the longer ones.
@@ -131,23 +124,17 @@ impl Analyzer {
     pub fn analyze(&mut self, memory: &Memory, encoder: Option<&Encoder>) -> AnalyzedDoc {
         let mut title = Vec::with_capacity(64);
         let mut body = Vec::with_capacity(512);
-        // Paths are searched by words only; the encoder does not see them.
-        let mut unused = Vec::new();
         let mut length = self.field(&memory.title, TITLE_WEIGHT, encoder, &mut title);
-        if let Some(text) = &memory.subtitle {
-            length += self.field(text, SUBTITLE_WEIGHT, encoder, &mut body);
-        }
-        for text in &memory.facts {
-            length += self.field(text, FACTS_WEIGHT, encoder, &mut body);
-        }
-        if let Some(text) = &memory.narrative {
-            length += self.field(text, BODY_WEIGHT, encoder, &mut body);
-        }
-        for text in &memory.concepts {
-            length += self.field(text, TAGS_WEIGHT, encoder, &mut body);
+        let fields = (memory.subtitle.iter().map(|text| (text, SUBTITLE_WEIGHT)))
+            .chain(memory.facts.iter().map(|text| (text, FACTS_WEIGHT)))
+            .chain(memory.narrative.iter().map(|text| (text, BODY_WEIGHT)))
+            .chain(memory.concepts.iter().map(|text| (text, TAGS_WEIGHT)));
+        for (text, weight) in fields {
+            length += self.field(text, weight, encoder, &mut body);
         }
         for text in &memory.files {
-            length += self.field(text, FILES_WEIGHT, None, &mut unused);
+            // Paths are searched by words only; the encoder does not see them.
+            length += self.field(text, FILES_WEIGHT, None, &mut Vec::new());
         }
         self.current_terms.sort_unstable();
         let mut terms: Vec<PackedTerm> = Vec::with_capacity(self.current_terms.len());
@@ -228,7 +215,6 @@ impl Analyzer {
         }
     }
 
-    /// Drops a segment that was just split.
     fn truncate(&mut self, segment: Segment) {
         self.terms.truncate(segment.terms().start);
         self.tokens.truncate(segment.tokens().start);
@@ -272,9 +258,7 @@ impl Analyzer {
         analysis::tokenize(text, TextRole::Document, &mut |token| push(token, terms));
         let first_pair = terms.len();
         symbols::pairs(text, TextRole::Document, &mut |pair| {
-            let text = Cow::Owned(pair.joined);
-            let kind = TokenKind::Word;
-            push(Token { kind, text }, terms);
+            push(Token { kind: TokenKind::Word, text: Cow::Owned(pair.joined) }, terms);
         });
         if let Some(encoder) = encoder {
             encoder.tokenize(text, tokens);
@@ -305,14 +289,12 @@ pub fn analyzer_threads() -> usize {
     thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS)
 }
 
-/// Analyzers on several threads.
 #[derive(Debug)]
 pub struct AnalyzerPool {
     analyzers: Vec<Analyzer>,
     encoder: Option<&'static Encoder>,
 }
 
-/// A memory that an [`AnalyzerPool`] analyzed.
 #[derive(Debug)]
 pub struct PooledDoc {
     pub doc: AnalyzedDoc,
@@ -343,7 +325,6 @@ impl AnalyzerPool {
             .collect()
     }
 
-    /// The lexicon of an analyzer, see [`PooledDoc::analyzer`].
     pub fn lexicon(&self, analyzer: usize) -> Option<&Dictionary> {
         self.analyzers.get(analyzer).map(|analyzer| &analyzer.lexicon)
     }

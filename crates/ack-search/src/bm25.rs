@@ -6,9 +6,7 @@ use std::collections::BTreeSet;
 
 use super::query::WeightedTerm;
 
-/// BM25's saturation of a term's frequency.
 const K1: f32 = 1.2;
-/// BM25's normalization by length.
 const B: f32 = 0.75;
 
 /// Weights are multiples of this unit, so a cursor can carry them exactly.
@@ -17,14 +15,12 @@ pub(super) const WEIGHT_UNIT: f32 = 1.0 / 512.0;
 const NORM_UNIT: f32 = 1.0 / 64.0;
 
 /// The weights of a query's terms over all scopes of a search, and what else BM25 needs.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Bm25Weights {
     /// The terms that are searched, in the order of the query.
     pub terms: Vec<WeightedTerm>,
-    /// The mean number of tokens of a memory.
     pub(super) mean_length: f32,
-    /// The specific identifiers that the query asks for: those of a short query, or those that
-    /// hardly any memory contains.
+    /// The specific identifiers of a short query, or those that hardly any memory contains.
     pub required_identifiers: Vec<String>,
     /// The first page's [`Bm25Weights::score_norm`], on later pages.
     pub frozen_norm: Option<f32>,
@@ -35,8 +31,7 @@ pub struct Bm25Weights {
     pub pairs: BTreeSet<String>,
     /// Words of the query that are misspelt, and how they are written.
     pub corrections: Vec<(String, String)>,
-    /// Whether no memory contains a number or a code of the query, see
-    /// [`is_code`](super::query::QueryTerm::is_code).
+    /// Whether no memory contains a code of the query, see [`super::query::QueryTerm::is_code`].
     pub lacks_code: bool,
     /// What the replaced words would weigh if a memory contained them. It keeps a memory that
     /// matches nothing but expansions from scoring as a full match.
@@ -46,22 +41,6 @@ pub struct Bm25Weights {
 }
 
 impl Bm25Weights {
-    /// No terms yet.
-    pub(super) const fn new(mean_length: f32) -> Self {
-        Self {
-            terms: Vec::new(),
-            mean_length,
-            required_identifiers: Vec::new(),
-            frozen_norm: None,
-            lookalikes: BTreeSet::new(),
-            pairs: BTreeSet::new(),
-            corrections: Vec::new(),
-            lacks_code: false,
-            unmatched_weight: 0.0,
-            total_weight: 0.0,
-        }
-    }
-
     /// A text with the words corrected that are misspelt in the query.
     pub fn corrected<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if self.corrections.is_empty() {
@@ -78,8 +57,7 @@ impl Bm25Weights {
         Cow::Owned(corrected)
     }
 
-    /// Encodes the mean length, the score norm and the weights for a cursor, as big-endian 16-bit
-    /// numbers.
+    /// The mean length, the score norm and the weights for a cursor, as big-endian 16-bit numbers.
     pub fn freeze(&self, score_norm: f32) -> Vec<u8> {
         #[expect(
             clippy::cast_possible_truncation,
@@ -108,7 +86,6 @@ impl Bm25Weights {
         }
     }
 
-    /// Whether a term only looks like a word of the query.
     pub fn is_lookalike(&self, key: &str) -> bool {
         self.lookalikes.contains(key)
     }

@@ -4,7 +4,7 @@
 //! the question. A memory that contains the words of the question is certain, too. See `docs/retrieval.md`.
 
 use super::bm25::Bm25Weights;
-use super::retrieve::{Candidate, MIN_COSINE};
+use super::retrieve::{Candidate, MIN_COSINE, best_lexical};
 use super::semantic::QueryVector;
 use super::view::View;
 
@@ -21,17 +21,14 @@ pub fn is_near(bm25: &Bm25Weights, question: &QueryVector, candidates: &[Candida
 
 /// Whether the best lexical candidate contains the words of the query, or nearly all by weight.
 pub fn is_covered(views: &[View<'_>], bm25: &Bm25Weights, candidates: &[Candidate]) -> bool {
-    let best = candidates.iter().max_by(|one, other| one.lexical.total_cmp(&other.lexical));
-    let Some((best, view)) = best.and_then(|best| Some((best, views.get(best.scope)?))) else {
-        return false;
-    };
-    coverage(view, bm25, best) >= MIN_COVERED_SHARE && !bm25.lacks_code
+    let best = best_lexical(candidates).and_then(|best| Some((best, views.get(best.scope)?)));
+    let covers = |(best, view)| coverage(view, bm25, best) >= MIN_COVERED_SHARE;
+    !bm25.lacks_code && best.is_some_and(covers)
 }
 
 /// The share of the weight of a query's words that a candidate contains, from 0 to 1.
 pub fn coverage(view: &View<'_>, bm25: &Bm25Weights, candidate: &Candidate) -> f32 {
-    let terms = bm25.terms.iter();
-    let words = terms.filter(|term| !bm25.pairs.contains(&term.key));
+    let words = bm25.terms.iter().filter(|term| !bm25.pairs.contains(&term.key));
     let held = words.filter(|term| view.frequency(&term.key, candidate.doc).is_some());
     let weight: f32 = held.map(|term| term.weight).sum();
     if weight > 0.0 { (weight / bm25.total_weight).min(1.0) } else { 0.0 }

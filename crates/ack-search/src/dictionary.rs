@@ -9,7 +9,6 @@ use super::shapes::{ShapePattern, Shapes};
 #[derive(Debug, Default)]
 pub struct Dictionary {
     text: String,
-    /// Where each string ends.
     ends: Vec<u32>,
     ids: IdTable,
     /// The shape of each string, from the first search by shape on.
@@ -17,7 +16,6 @@ pub struct Dictionary {
 }
 
 impl Dictionary {
-    /// The number of strings.
     pub const fn len(&self) -> usize {
         self.ends.len()
     }
@@ -31,7 +29,6 @@ impl Dictionary {
         get(&self.text, &self.ends, id)
     }
 
-    /// The number of a string, if the dictionary has it.
     pub fn find(&self, text: &str) -> Option<u32> {
         self.ids.find(hash(text), |id| self.get(id) == text)
     }
@@ -55,25 +52,21 @@ impl Dictionary {
             shapes.push(text);
         }
         let Self { text, ends, ids, .. } = self;
-        ids.insert(text_hash, id, |other| Some(hash(get(text, ends, other))));
+        ids.insert(text_hash, id, |other| hash(get(text, ends, other)));
         id
     }
 
-    /// The strings from a number on.
     pub fn iter_from(&self, first: usize) -> impl Iterator<Item = &str> {
         (first..self.len()).map(|id| self.get(u32::try_from(id).unwrap_or(u32::MAX)))
     }
 
-    /// Every string, in the order of the numbers.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.iter_from(0)
     }
 
-    /// The strings whose shape matches a pattern.
     pub fn matching(&self, pattern: ShapePattern) -> impl Iterator<Item = &str> {
         let shapes = self.shapes.get_or_init(|| self.iter().collect());
-        let ids = shapes.matching(pattern).filter_map(|id| u32::try_from(id).ok());
-        ids.map(|id| self.get(id))
+        shapes.matching(pattern).filter_map(|id| u32::try_from(id).ok()).map(|id| self.get(id))
     }
 
     pub fn bytes(&self) -> usize {
@@ -81,7 +74,6 @@ impl Dictionary {
         strings + self.ids.bytes() + self.shapes.get().map_or(0, Shapes::bytes)
     }
 
-    /// Releases unused capacity.
     pub fn shrink(&mut self) {
         self.text.shrink_to_fit();
         self.ends.shrink_to_fit();
@@ -124,7 +116,7 @@ mod tests {
     fn strings_that_are_added_after_a_search_by_shape_are_found_too() {
         let mut dictionary = Dictionary::default();
         dictionary.intern("cache");
-        let pattern = ShapePattern::similar("cache", 1);
+        let pattern = ShapePattern::similar("cache", 1, false);
         assert!(dictionary.matching(pattern).eq(["cache"]));
         for word in ["caches", "lock", "cached"] {
             dictionary.intern(word);

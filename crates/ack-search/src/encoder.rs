@@ -23,7 +23,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use self::attention::Attention;
 use self::multilingual::{Multilingual, is_ideograph, is_katakana};
 pub use self::tokens::Token;
-use self::tokens::{Buffers, Row, Tokenizer};
+use self::tokens::{Row, Tokenizer};
 use self::wordpiece::{TokenId, Vocabulary};
 use super::analysis::is_stop_word;
 use super::analysis::letters::plain;
@@ -34,16 +34,13 @@ static ARTIFACT: &[u8] = include_bytes!("../../../encoder/static.safetensors");
 
 /// How many tokens of a memory are encoded. The rest says little about its subject.
 const MAX_MEMORY_TOKENS: usize = 512;
-/// How many tokens of a query are encoded.
 const MAX_QUERY_TOKENS: usize = 256;
 /// Increment this when the same artifact produces different vectors or terms: tables with another
 /// number are rebuilt.
 const ENCODER_VERSION: u64 = 10;
-/// A text counts as known if this share of its words is known: every text has a few symbols and
-/// names.
+/// A text with this share of known words is known: every text has a few symbols and names.
 const MIN_KNOWN_SHARE: f32 = 0.8;
-/// Factor for the known share of a query without any word that the encoder knows
-/// ([`Encoder::is_known`]). See `docs/retrieval.md`.
+/// Factor for the known share of a query without any known word. See `docs/retrieval.md`.
 const SUBWORD_ONLY_FACTOR: f32 = 0.45;
 /// The least factor for a query in another language: its words may be names.
 const MIN_FOREIGN_FACTOR: f32 = 0.3;
@@ -65,7 +62,6 @@ pub struct Encoder {
     /// The factor of each token's components; 0 for a token without a row.
     scales: Vec<f32>,
     token_rows: Vec<u32>,
-    /// What each token says about the word that it begins.
     word_starts: Vec<WordStart>,
     attention: Attention,
     /// Words and pieces of other languages, in the same space.
@@ -110,8 +106,8 @@ impl Encoder {
             return None;
         }
         let vocabulary = Vocabulary::parse(lines);
-        let mut scales = vec![0.0; vocabulary.size()];
-        let mut token_rows = vec![0; vocabulary.size()];
+        let mut scales = vec![0.0; vocabulary.size];
+        let mut token_rows = vec![0; vocabulary.size];
         for ((token, scale), row) in tokens_with_rows.iter().zip(row_scales).zip(0u32..) {
             let token = usize::from(u16::from_le_bytes(*token));
             if let (Some(token_scale), Some(token_row)) =
@@ -125,13 +121,12 @@ impl Encoder {
             .zip(&scales)
             .map(|(piece, scale)| WordStart::of(piece, *scale))
             .collect();
-        let unknown = usize::from(vocabulary.unknown());
+        let unknown = usize::from(vocabulary.unknown);
         if let (Some(scale), Some(start)) = (scales.get_mut(unknown), word_starts.get_mut(unknown))
         {
             (*scale, *start) = (0.0, WordStart::Unknown);
         }
-        let metadata = header.metadata().as_ref();
-        let name = metadata.and_then(|metadata| metadata.get("name"));
+        let name = header.metadata().as_ref().and_then(|metadata| metadata.get("name"));
         let attention = floats(&tensor("attention")?);
         Some(Self {
             word_starts,
@@ -162,12 +157,10 @@ impl Encoder {
         &HASH
     }
 
-    /// The number of components of a vector.
     pub const fn dimension(&self) -> usize {
         self.dimension
     }
 
-    /// The tokenizer's vocabulary.
     pub const fn vocabulary(&self) -> &Vocabulary {
         &self.vocabulary
     }
@@ -180,20 +173,11 @@ impl Encoder {
 
     /// Appends the tokens of `text`, of each word in the languages that it may be in.
     pub fn tokenize(&self, text: &str, tokens: &mut Vec<Token>) {
-        let mut tokenizer = Tokenizer {
-            vocabulary: &self.vocabulary,
-            table: &self.multilingual,
-            has_vector: &|token| self.has_vector(token),
-            tokens,
-            buffers: Buffers::default(),
-        };
-        tokenizer.read(&self.with_parts(text));
+        Tokenizer::new(self, tokens).read(&self.with_parts(text));
     }
 
-    /// Whether the English table has a vector for a token.
     fn has_vector(&self, token: TokenId) -> bool {
-        let scale = self.scales.get(usize::from(token));
-        scale.is_some_and(|scale| *scale > 0.0)
+        self.scales.get(usize::from(token)).is_some_and(|scale| *scale > 0.0)
     }
 
     /// A text in which the parts of a word in camel case follow it.
@@ -232,14 +216,12 @@ impl Encoder {
         let mut content = words.filter(is_content).peekable();
         let has_subwords_only =
             content.peek().is_some() && !content.any(|word| self.is_known(word));
-        let factor = self.language_factor(&text, share);
-        let share = share
-            * match has_subwords_only {
-                true => factor.min(SUBWORD_ONLY_FACTOR),
-                false => factor,
-            };
-        let vector = self.encode_tokens(&mut tokens);
-        vector.map(|vector| scaled(vector, share))
+        // Of a text whose script is unknown, the share says already how well its language is known.
+        let foreign_share = if share < 1.0 { None } else { self.foreign_share(&text) };
+        let factor = foreign_share
+            .map_or(1.0, |share| (share / MIN_KNOWN_SHARE).clamp(MIN_FOREIGN_FACTOR, 1.0));
+        let factor = if has_subwords_only { factor.min(SUBWORD_ONLY_FACTOR) } else { factor };
+        self.encode_tokens(&mut tokens).map(|vector| scaled(vector, share * factor))
     }
 
     /// The vector of a memory: the weighted vector of the title's tokens plus that of the other
@@ -257,8 +239,7 @@ impl Encoder {
         }
     }
 
-    /// Whether the encoder knows a word, as a whole or in long enough pieces. Shorter ones
-    /// resemble everything.
+    /// Whether a word is known as a whole or in long pieces. Shorter ones resemble everything.
     fn is_known(&self, word: &str) -> bool {
         let mut pieces = Vec::new();
         self.vocabulary.tokenize(word, &mut pieces);
@@ -270,47 +251,25 @@ impl Encoder {
         }
     }
 
-    /// How well the language of a query is known, relative to [`MIN_KNOWN_SHARE`], at most 1. Of a
-    /// text whose script is unknown, `known_share` says it already.
-    fn language_factor(&self, text: &str, known_share: f32) -> f32 {
-        if known_share < 1.0 {
-            return 1.0;
-        }
-        language::foreign_share(text, |word| self.is_word(word))
-            .map_or(1.0, |share| (share / MIN_KNOWN_SHARE).clamp(MIN_FOREIGN_FACTOR, 1.0))
-    }
-
     /// Whether one of the tables has a word in lower case as a whole.
     pub fn is_word(&self, word: &str) -> bool {
         self.vocabulary.is_word(word) || self.multilingual.is_word(word)
     }
 
-    /// Whether a query is certainly in a language that the encoder does not know.
-    pub fn is_foreign(&self, text: &str) -> bool {
-        let text = plain(text);
-        language::has_unknown_script(&text)
-            || language::is_certainly_foreign(&text, |word| self.is_word(word))
-    }
-
-    /// How well a query is known: the share of known words, relative to [`MIN_KNOWN_SHARE`], at
-    /// most 1.
+    /// The share of known words, relative to [`MIN_KNOWN_SHARE`], at most 1.
     #[expect(clippy::cast_precision_loss, reason = "counts of tokens")]
     fn known_share(&self, tokens: &[Token]) -> f32 {
         let word_start = |token: &Token| match token.row() {
             Row::English(token) => self.word_starts.get(usize::from(token)).copied(),
             Row::Multilingual(_) => Some(WordStart::Known),
         };
-        let count = |kind: WordStart| {
-            let word_starts = tokens.iter().filter_map(word_start);
-            word_starts.filter(|beginning| *beginning == kind).count()
-        };
-        match (count(WordStart::Known), count(WordStart::Unknown)) {
-            (_, 0) => 1.0,
-            (known, unknown) => {
-                let share = known as f32 / (known + unknown) as f32;
-                (share / MIN_KNOWN_SHARE).min(1.0)
-            }
+        let count =
+            |kind| tokens.iter().filter_map(word_start).filter(|start| *start == kind).count();
+        let (known, unknown) = (count(WordStart::Known), count(WordStart::Unknown));
+        if unknown == 0 {
+            return 1.0;
         }
+        (known as f32 / (known + unknown) as f32 / MIN_KNOWN_SHARE).min(1.0)
     }
 
     /// Whether a text is in English, or mostly. The small transformer knows nothing else.
@@ -333,8 +292,7 @@ impl Encoder {
     ) -> Option<Vec<f32>> {
         let share = norm(static_vector).min(1.0);
         let unit = normalize(static_vector.to_vec())?;
-        let sum = vector.iter().zip(unit);
-        let sum = sum.map(|(value, other)| value * weight + other);
+        let sum = vector.iter().zip(unit).map(|(value, other)| value * weight + other);
         normalize(sum.collect()).map(|vector| scaled(vector, share))
     }
 
@@ -477,20 +435,17 @@ fn scaled(mut vector: Vec<f32>, factor: f32) -> Vec<f32> {
     vector
 }
 
-/// Scales a vector to norm 1. Returns `None` if it has no direction.
-fn normalize(mut vector: Vec<f32>) -> Option<Vec<f32>> {
+fn normalize(vector: Vec<f32>) -> Option<Vec<f32>> {
     let norm = exact_norm(&vector);
     if norm < 1e-9 {
         return None;
     }
     #[expect(clippy::cast_possible_truncation, reason = "an inverse of a norm")]
     let factor = (1.0 / norm) as f32;
-    vector.iter_mut().for_each(|value| *value *= factor);
-    Some(vector)
+    Some(scaled(vector, factor))
 }
 
-/// Adds rows, each times its factor, in their order; four at a time, so that the sum is read and
-/// written less often.
+/// Adds rows, each times its factor, in their order; four at a time, so that less is written.
 #[multiversion(targets(
     "x86_64+avx512f+avx512bw+avx512dq+avx512vl",
     "x86_64+avx2",

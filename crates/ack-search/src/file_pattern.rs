@@ -36,8 +36,7 @@ fn without_lines(path: &str) -> &str {
     let mut path = path;
     while let Some(at) = path.rfind([':', '#']) {
         let (before, lines) = path.split_at(at);
-        let lines = lines.trim_start_matches([':', '#']);
-        let mut numbers = lines.splitn(2, ['-', '–']);
+        let mut numbers = lines.trim_start_matches([':', '#']).splitn(2, ['-', '–']);
         let is_number = |text: &str| {
             let digits = text.trim_start_matches(['L', 'l']);
             !digits.is_empty()
@@ -81,22 +80,16 @@ impl FilePattern {
     /// What is wrong with the glob.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = normalize(text);
-        let glob = if is_glob(&text) {
-            let anchored =
-                if text.starts_with(['/', '*']) { text.to_string() } else { format!("**/{text}") };
-            let glob = GlobBuilder::new(&anchored)
-                .case_insensitive(true)
-                .build()
-                .map_err(|error| error.to_string())?;
-            Some(Box::new(glob.compile_matcher()))
-        } else {
-            None
-        };
+        let glob = is_glob(&text).then(|| {
+            let prefix = if text.starts_with(['/', '*']) { "" } else { "**/" };
+            let glob = GlobBuilder::new(&format!("{prefix}{text}")).case_insensitive(true).build();
+            glob.map(|glob| Box::new(glob.compile_matcher()))
+        });
+        let glob = glob.transpose().map_err(|error| error.to_string())?;
         Ok(Self { part: lower_case(&text), glob })
     }
 
-    /// Whether the entry means a file of a memory. That file may itself be a folder or a glob that
-    /// contains the entry.
+    /// Whether the entry means a file of a memory, which may be a folder or a glob that contains it.
     pub fn matches(&self, file: &str) -> bool {
         let path = normalize(file);
         // A path may itself contain what looks like a glob (`app/[id]/page.tsx`).

@@ -16,14 +16,12 @@ use ack_api::memory::{ProjectRows, StatusFilter};
 #[derive(Debug, Clone, Default)]
 pub struct Filters {
     pub tags: Vec<String>,
-    /// How tags combine.
     pub match_tags: MatchTags,
     /// Folded name of the project.
     pub project: Option<String>,
     /// Folded types, one of which the memory must have; any if empty.
     pub kinds: Vec<String>,
     pub files: Vec<FilePattern>,
-    /// Session name or id.
     pub session: Option<String>,
     /// First instant, in milliseconds since 1970.
     pub since: Option<i64>,
@@ -31,7 +29,6 @@ pub struct Filters {
     pub until: Option<i64>,
     /// Only memories of the current project (true), or only of others (false).
     pub current_project: Option<bool>,
-    /// Which statuses may be returned.
     pub status: StatusFilter,
 }
 
@@ -43,20 +40,18 @@ pub struct ProjectNames {
 }
 
 impl ProjectNames {
-    /// Looks the names up.
     pub fn resolve(rows: &ProjectRows, index: &Index) -> Self {
         let names = rows.names.iter().filter_map(|name| index.lookup(name));
         Self { names: names.filter(|name| *name != 0).collect(), unnamed: rows.unnamed }
     }
 
-    /// Whether no memory can belong to it.
     pub const fn is_unknown(&self) -> bool {
         self.names.is_empty() && !self.unnamed
     }
 
-    /// Whether a memory belongs to it.
     pub fn contains(&self, index: &Index, doc: &Doc) -> bool {
-        let is_listed = |name: NameId| name != 0 && self.names.contains(&index.fold(name));
+        let is_listed =
+            |name: NameId| name != 0 && self.names.contains(&index.docs.names.fold(name));
         is_listed(doc.project) || is_listed(doc.alias) || (doc.project == 0 && self.unnamed)
     }
 }
@@ -64,7 +59,7 @@ impl ProjectNames {
 /// Filters resolved for one scope, with ids instead of names.
 pub struct ResolvedFilters<'a> {
     index: &'a Index,
-    filters: &'a Filters,
+    pub(super) filters: &'a Filters,
     /// The folded names that each tag stands for: itself, and the tags below it.
     tags: Vec<Vec<NameId>>,
     requested_project: Option<ProjectNames>,
@@ -78,8 +73,7 @@ pub struct ResolvedFilters<'a> {
 }
 
 impl<'a> ResolvedFilters<'a> {
-    /// Resolves filters for a scope. `requested` and `current` are the scope's names of the
-    /// requested project and of the current one.
+    /// `requested` and `current` are a scope's names of the requested and of the current project.
     pub fn new(
         index: &'a Index,
         filters: &'a Filters,
@@ -93,7 +87,7 @@ impl<'a> ResolvedFilters<'a> {
         Self {
             index,
             filters,
-            tags: filters.tags.iter().map(|tag| index.with_below(tag)).collect(),
+            tags: filters.tags.iter().map(|tag| index.docs.names.with_below(tag)).collect(),
             requested_project: requested.map(|rows| ProjectNames::resolve(rows, index)),
             current_project: ProjectNames::resolve(current, index),
             named_project: None,
@@ -127,15 +121,13 @@ impl<'a> ResolvedFilters<'a> {
         !self.filters.restricts() && self.filters.current_project.is_none()
     }
 
-    /// Whether a document belongs to the current project.
     pub fn in_current_project(&self, doc: &Doc) -> bool {
         self.current_project.contains(self.index, doc)
     }
 
-    /// The filters that a database can evaluate.
     pub fn pushdown(&self) -> PushdownFilter<'_> {
         let all_spellings = |names: &[NameId]| -> Vec<&str> {
-            names.iter().flat_map(|name| self.index.spellings(*name)).collect()
+            names.iter().flat_map(|name| self.index.docs.names.spellings(*name)).collect()
         };
         PushdownFilter {
             project: self.requested_project.as_ref().map(|project| ProjectSpellings {
@@ -144,20 +136,11 @@ impl<'a> ResolvedFilters<'a> {
             }),
             kinds: self.kinds.as_ref().map(|kinds| all_spellings(kinds)),
             tags: self.tags.iter().map(|tags| all_spellings(tags)).collect(),
-            match_tags: self.filters.match_tags,
-            session: self.filters.session.as_deref(),
-            since: self.filters.since,
-            until: self.filters.until,
+            filters: self.filters,
         }
     }
 
-    /// Whether a document passes every filter, apart from its status.
-    pub fn matches(&self, doc: DocId) -> bool {
-        self.failed_filter(doc).is_none()
-    }
-
-    /// The first filter that a document fails, by the name of its argument. The status filter is
-    /// not evaluated.
+    /// The first filter but that of the status that a document fails, by its argument.
     pub fn failed_filter(&self, doc: DocId) -> Option<&'static str> {
         let (index, filters) = (self.index, self.filters);
         let is_whose = |row: &&Doc| {
@@ -169,7 +152,11 @@ impl<'a> ResolvedFilters<'a> {
         if self.requested_project.as_ref().is_some_and(|project| !project.contains(index, row)) {
             return Some("project");
         }
-        if self.kinds.as_ref().is_some_and(|kinds| !kinds.contains(&index.fold(row.kind))) {
+        if self
+            .kinds
+            .as_ref()
+            .is_some_and(|kinds| !kinds.contains(&index.docs.names.fold(row.kind)))
+        {
             return Some("type");
         }
         if let Some(session) = self.session
@@ -189,7 +176,7 @@ impl<'a> ResolvedFilters<'a> {
         if !self.tags.is_empty() {
             let has = |tags: &Vec<NameId>| {
                 let mut names = index.tags(doc).iter();
-                names.any(|name| tags.contains(&index.fold(*name)))
+                names.any(|name| tags.contains(&index.docs.names.fold(*name)))
             };
             let pass = match filters.match_tags {
                 MatchTags::All => self.tags.iter().all(has),
@@ -201,7 +188,8 @@ impl<'a> ResolvedFilters<'a> {
         }
         let matches_any =
             |file: &NameId| filters.files.iter().any(|pattern| pattern.matches(index.name(*file)));
-        (!filters.files.is_empty() && !index.files(doc).iter().any(matches_any)).then_some("files")
+        (!filters.files.is_empty() && !index.docs.files(doc).iter().any(matches_any))
+            .then_some("files")
     }
 }
 

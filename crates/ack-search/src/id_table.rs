@@ -6,7 +6,6 @@ use std::hash::{BuildHasher, Hash};
 use hashbrown::HashTable;
 use rustc_hash::FxBuildHasher;
 
-/// The hash of a name in an [`IdTable`].
 pub fn hash<T: Hash + ?Sized>(name: &T) -> u64 {
     FxBuildHasher.hash_one(name)
 }
@@ -21,10 +20,9 @@ impl IdTable {
         self.0.find(hash, |id| matches(*id)).copied()
     }
 
-    /// Adds a number that is not in the table. `hash_of` returns the hash of a number that is, for
-    /// when the table grows.
-    pub fn insert(&mut self, hash: u64, id: u32, hash_of: impl Fn(u32) -> Option<u64>) {
-        self.0.insert_unique(hash, id, |other| hash_of(*other).unwrap_or_default());
+    /// Adds a new number. `hash_of` returns the hash of a known one, for when the table grows.
+    pub fn insert(&mut self, hash: u64, id: u32, hash_of: impl Fn(u32) -> u64) {
+        self.0.insert_unique(hash, id, |other| hash_of(*other));
     }
 
     pub fn remove(&mut self, hash: u64, id: u32) {
@@ -33,13 +31,11 @@ impl IdTable {
         }
     }
 
-    /// The estimated bytes of memory it takes: four per slot and one control byte, at a load factor
-    /// of 7/8.
+    /// Four bytes per slot and one control byte, at a load factor of 7/8.
     pub fn bytes(&self) -> usize {
         self.0.capacity() * 8 / 7 * 5
     }
 
-    /// Every number, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = u32> {
         self.0.iter().copied()
     }

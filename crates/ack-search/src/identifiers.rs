@@ -9,10 +9,10 @@
 use std::collections::BTreeSet;
 
 use super::analysis::{is_specific, without_version_mark};
-use super::filter::Filters;
 use super::shapes::{self, ShapePattern};
-use super::view::View;
+use super::view::{View, document_frequency};
 use ack_api::cancel;
+use ack_api::memory::StatusFilter;
 
 /// How many identifiers may stand for one of the query, of each kind.
 const MAX_RELATED: usize = 16;
@@ -27,16 +27,13 @@ const MIN_HEX_DIGITS: usize = 7;
 /// An indexed identifier that contains one of the query, or is contained in it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Related {
-    /// The term as the index writes it.
     pub key: String,
     /// Which share of the query's identifier it contains.
     pub share: f32,
-    /// How many memories contain it.
     pub frequency: u32,
 }
 
-/// Whether others may contain a term of the query, or be contained in it: a specific identifier, or
-/// a hexadecimal number.
+/// Whether a term is a specific identifier or a hexadecimal number, of which others may be parts.
 pub fn has_relatives(key: &str) -> bool {
     match key.strip_prefix('=') {
         Some(identifier) => is_specific(identifier),
@@ -46,14 +43,15 @@ pub fn has_relatives(key: &str) -> bool {
 
 /// The identifiers that contain a term of the query or are contained in it, in memories that the
 /// filter allows. The nearest in length come first.
-pub fn related(views: &[View<'_>], key: &str, filters: &Filters) -> Vec<Related> {
+pub fn related(views: &[View<'_>], key: &str, status: StatusFilter) -> Vec<Related> {
     let text = key.strip_prefix('=').unwrap_or(key);
     // The last part of a hexadecimal number may be cut off.
     let parts = shapes::parts(text).count();
     let whole = parts - usize::from(is_hexadecimal_part(text));
-    let pattern = match key.starts_with('=') {
-        true => ShapePattern::containing(key, whole),
-        false => ShapePattern::same_beginning(key),
+    let pattern = if key.starts_with('=') {
+        ShapePattern::containing(key, whole)
+    } else {
+        ShapePattern::same_beginning(key)
     };
     let terms = views.iter().flat_map(|view| view.index.terms_like(pattern));
     let longer: BTreeSet<(usize, &str)> = cancel::guarded(terms)
@@ -64,8 +62,7 @@ pub fn related(views: &[View<'_>], key: &str, filters: &Filters) -> Vec<Related>
     let longer = longer.into_iter().map(|(_, term)| (term.to_owned(), 1.0));
     let shorter = parts_of(text).into_iter();
     let known = |(key, share): (String, f32)| {
-        let in_view = |view: &View<'_>| view.index.document_frequency(&key, filters.status);
-        let frequency = u32::try_from(views.iter().map(in_view).sum::<usize>()).ok()?;
+        let frequency = document_frequency(views, &key, status);
         (frequency > 0).then_some(Related { key, share, frequency })
     };
     let longer = longer.filter_map(known).take(MAX_RELATED);
@@ -119,8 +116,7 @@ fn parts_of(text: &str) -> Vec<(String, f32)> {
     let share_of = |part: &str| part.len() as f32 / text.len() as f32;
     let runs = starts.iter().flat_map(|start| {
         // A single part is a word of its own.
-        let ends = ends.iter().filter(|end| *end > start).skip(1);
-        ends.filter_map(|end| text.get(*start..*end))
+        ends.iter().filter(|end| *end > start).skip(1).filter_map(|end| text.get(*start..*end))
     });
     let runs = runs.filter(|run| share_of(run) >= MIN_SHARE || run.len() >= MIN_BYTES);
     let mut parts: Vec<(String, f32)> =
@@ -128,10 +124,9 @@ fn parts_of(text: &str) -> Vec<(String, f32)> {
     if is_hexadecimal(text) {
         let beginnings = (MIN_HEX_DIGITS..text.len()).filter_map(|end| text.get(..end));
         let beginnings = beginnings.filter(|part| part.ends_with(is_part));
-        parts.extend(beginnings.map(|part| match part.contains('-') {
-            true => (format!("={part}"), 1.0),
-            false => (part.to_owned(), 1.0),
-        }));
+        let key =
+            |part: &str| if part.contains('-') { format!("={part}") } else { part.to_owned() };
+        parts.extend(beginnings.map(|part| (key(part), 1.0)));
     }
     parts.retain(|(key, _)| key.trim_start_matches('=') != text);
     parts.sort_by(|(one, _), (other, _)| other.len().cmp(&one.len()).then(one.cmp(other)));

@@ -1,6 +1,8 @@
 //! Interned names of one index: projects, sessions, types, tags and files. Names can be compared by
 //! their ids, both as written and folded.
 
+use std::cmp::Reverse;
+
 use rustc_hash::FxHashMap as HashMap;
 
 use super::dictionary::Dictionary;
@@ -9,11 +11,9 @@ use ack_api::memory::fold_name;
 /// The id of an interned name; 0 is the empty name.
 pub type NameId = u32;
 
-/// The names of one index.
 #[derive(Debug)]
 pub struct Interner {
     names: Dictionary,
-    /// The folded form of each name.
     folded: Vec<NameId>,
 }
 
@@ -53,7 +53,6 @@ impl Interner {
         name
     }
 
-    /// The id of a name, if it was interned.
     pub fn lookup(&self, text: &str) -> Option<NameId> {
         self.names.find(text)
     }
@@ -80,46 +79,27 @@ impl Interner {
         self.folded.get(name as usize).copied().unwrap_or(name)
     }
 
-    /// Every spelling of a folded name.
     pub fn spellings(&self, folded: NameId) -> Vec<&str> {
         let names = self.names.iter().zip(&self.folded);
         names.filter(|(_, fold)| **fold == folded).map(|(name, _)| name).collect()
     }
 
-    /// Counts names, most frequent first. Names with the same folded form count together, under
-    /// their most frequent spelling.
+    /// The names with their counts, most frequent first. Spellings of one name count together.
     pub fn count_spellings(&self, names: impl Iterator<Item = NameId>) -> Vec<(&str, u64)> {
-        let mut spellings: HashMap<NameId, u64> = HashMap::default();
+        let mut counts: HashMap<NameId, u64> = HashMap::default();
         for name in names {
-            *spellings.entry(name).or_default() += 1;
+            *counts.entry(name).or_default() += 1;
         }
-        let mut groups: HashMap<NameId, SpellingGroup<'_>> = HashMap::default();
-        for (name, count) in spellings {
-            groups.entry(self.fold(name)).or_default().add(self.name(name), count);
+        // The total, and the most frequent spelling (the alphabetically first of several).
+        let mut groups: HashMap<NameId, (u64, (u64, Reverse<&str>))> = HashMap::default();
+        for (name, count) in counts {
+            let (total, best) = groups.entry(self.fold(name)).or_default();
+            *total += count;
+            *best = (*best).max((count, Reverse(self.name(name))));
         }
-        let groups = groups.into_values().map(|group| (group.spelling, group.total));
+        let groups = groups.into_values().map(|(total, (_, Reverse(spelling)))| (spelling, total));
         let mut counted: Vec<(&str, u64)> = groups.collect();
         counted.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
         counted
-    }
-}
-
-/// The spellings of one folded name.
-#[derive(Default)]
-struct SpellingGroup<'a> {
-    total: u64,
-    /// The most frequent spelling (the alphabetically first of several), and its count.
-    spelling: &'a str,
-    spelling_count: u64,
-}
-
-impl<'a> SpellingGroup<'a> {
-    fn add(&mut self, spelling: &'a str, count: u64) {
-        use std::cmp::Reverse;
-        self.total += count;
-        let best = (self.spelling_count, Reverse(self.spelling));
-        if (count, Reverse(spelling)) > best || self.spelling_count == 0 {
-            (self.spelling_count, self.spelling) = (count, spelling);
-        }
     }
 }

@@ -22,12 +22,11 @@ use super::identifiers::{self, Related};
 use super::postings::DocId;
 use super::query::{QueryTerm, QueryTerms, WeightedTerm, joined_key};
 use super::spelling::{self, Similar};
-use super::view::{DocScores, View};
+use super::view::{View, document_frequency};
 use ack_api::cancel;
 use ack_api::memory::StatusFilter;
 
-/// In a longer query, an identifier that more memories contain than this is ordinary vocabulary and
-/// not required.
+/// In a longer query, an identifier that more memories contain is ordinary vocabulary.
 const MAX_REQUIRED_DF: u32 = 2;
 /// The weight of a word that one memory in ten contains.
 const MIN_RARE_WEIGHT: f32 = 2.3;
@@ -43,33 +42,73 @@ const STAND_IN_WEIGHT: f32 = 0.8;
 /// In a smaller scope, every term is searched.
 const MIN_DOCS_FOR_RARE_TERMS: u64 = 10_000;
 
-/// The memories of a search that the status filter allows.
-struct Collection<'a> {
+/// Computes the weights of a query's terms from the number of memories, their lengths and how many
+/// contain each term.
+///
+/// A word that no memory contains is replaced by up to three similar terms, in case it is misspelt
+/// or cut off.
+pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -> Bm25Weights {
+    let status = filters.status;
+    let related = related_identifiers(views, query, status);
+    let mut weighing = Weighing::new(views, query, status);
+    let mut hidden_codes = Vec::new();
+    for term in &query.terms {
+        if cancel::check().is_err() {
+            break;
+        }
+        let is_identifier = term.key.starts_with('=');
+        let has_digit = term.key.bytes().any(|byte| byte.is_ascii_digit());
+        let frequency = weighing.frequency(&term.key);
+        if !is_identifier && has_digit && frequency == 0 {
+            let has_stand_in = related.iter().any(|(known, _)| known.key == term.key);
+            if !has_stand_in {
+                weighing.weights.total_weight += weighing.idf(0);
+                weighing.weights.lacks_code |= term.is_code;
+                hidden_codes.push(&term.key);
+            }
+        } else if weighing.has_term(&term.key) {
+            weighing.add_term(term, frequency);
+        } else if !is_identifier {
+            let similar = spelling::similar_terms(views, &term.word, &term.key, status);
+            weighing.add_similar(similar);
+        }
+    }
+    weighing.add_pairs();
+    for key in hidden_codes {
+        // The same word finds memories that the filter hides, which are counted.
+        if weighing.has_term(key) {
+            weighing.weights.pairs.insert(key.clone());
+            weighing.push(key.clone(), weighing.idf(0));
+        }
+    }
+    for (term, found) in related {
+        weighing.add_related(term, found);
+    }
+    weighing.finish()
+}
+
+struct Weighing<'a> {
+    weights: Bm25Weights,
+    query: &'a QueryTerms,
     views: &'a [View<'a>],
     status: StatusFilter,
     documents: u64,
-    tokens: u64,
 }
 
-impl<'a> Collection<'a> {
-    fn new(views: &'a [View<'_>], status: StatusFilter) -> Self {
+impl<'a> Weighing<'a> {
+    fn new(views: &'a [View<'_>], query: &'a QueryTerms, status: StatusFilter) -> Self {
         let sizes = views.iter().map(|view| view.index.size(status));
         let (documents, tokens) = sizes.fold((0, 0), |(documents, tokens), size| {
             (documents + size.documents, tokens + size.tokens)
         });
-        Self { views, status, documents, tokens }
+        #[expect(clippy::cast_precision_loss, reason = "a mean of counts")]
+        let mean_length = (tokens as f32 / documents.max(1) as f32).max(1.0).round();
+        let weights = Bm25Weights { mean_length, ..Bm25Weights::default() };
+        Self { weights, query, views, status, documents }
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "a mean of counts")]
-    fn mean_length(&self) -> f32 {
-        let mean = self.tokens as f32 / self.documents.max(1) as f32;
-        mean.max(1.0).round()
-    }
-
-    /// How many of the memories contain a term.
     fn frequency(&self, key: &str) -> u32 {
-        let in_view = |view: &View<'_>| view.index.document_frequency(key, self.status);
-        u32::try_from(self.views.iter().map(in_view).sum::<usize>()).unwrap_or(u32::MAX)
+        document_frequency(self.views, key, self.status)
     }
 
     /// Whether any memory contains a term, whatever its status: a word that only unreviewed memories
@@ -79,64 +118,13 @@ impl<'a> Collection<'a> {
         views.any(|view| view.index.contains_term(key, StatusFilter::All))
     }
 
-    /// The inverse document frequency of a term that so many memories contain.
     #[expect(clippy::cast_precision_loss, reason = "counts of documents")]
     fn idf(&self, frequency: u32) -> f32 {
         let (count, frequency) = (self.documents as f32, frequency as f32);
         (1.0 + (count - frequency + 0.5).max(0.5) / (frequency + 0.5)).ln()
     }
-}
 
-/// Computes the weights of a query's terms from the number of memories, their lengths and how many
-/// contain each term.
-///
-/// A word that no memory contains is replaced by up to three similar terms, in case it is misspelt
-/// or cut off.
-pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -> Bm25Weights {
-    let collection = Collection::new(views, filters.status);
-    let related = related_identifiers(views, query, filters);
-    let mut weighing =
-        Weighing { weights: Bm25Weights::new(collection.mean_length()), collection, query };
-    let mut hidden_codes = Vec::new();
-    for term in &query.terms {
-        if cancel::check().is_err() {
-            break;
-        }
-        let is_identifier = term.key.starts_with('=');
-        let has_digit = term.key.bytes().any(|byte| byte.is_ascii_digit());
-        let frequency = weighing.collection.frequency(&term.key);
-        if !is_identifier && has_digit && frequency == 0 {
-            let has_stand_in = related.iter().any(|(known, _)| known.key == term.key);
-            if !has_stand_in {
-                weighing.add_absent_code(term);
-                hidden_codes.push(&term.key);
-            }
-        } else if weighing.collection.has_term(&term.key) {
-            weighing.add_term(term, frequency);
-        } else if !is_identifier {
-            weighing.add_similar(spelling::similar_terms(views, &term.word, &term.key, filters));
-        }
-    }
-    weighing.add_pairs();
-    for key in hidden_codes {
-        weighing.add_hidden_code(key);
-    }
-    for (term, found) in related {
-        weighing.add_related(term, found);
-    }
-    weighing.finish()
-}
-
-/// Collects the weights of a query's terms.
-struct Weighing<'a> {
-    weights: Bm25Weights,
-    collection: Collection<'a>,
-    query: &'a QueryTerms,
-}
-
-impl Weighing<'_> {
-    /// Whether a query with a term asks for the memories that contain it: with its only word, or with
-    /// a specific identifier.
+    /// Whether a query asks for the memories with a term: its only word, or a specific identifier.
     const fn requires(&self, term: &QueryTerm, frequency: u32) -> bool {
         let is_specific = term.specific && (self.query.is_short || frequency <= MAX_REQUIRED_DF);
         frequency > 0 && (self.query.is_one_word || is_specific)
@@ -147,7 +135,7 @@ impl Weighing<'_> {
     }
 
     fn add_term(&mut self, term: &QueryTerm, frequency: u32) {
-        let weight = self.collection.idf(frequency) * term.weight;
+        let weight = self.idf(frequency) * term.weight;
         self.weights.total_weight += weight;
         if self.requires(term, frequency) {
             self.weights.required_identifiers.push(term.key.clone());
@@ -157,11 +145,10 @@ impl Weighing<'_> {
 
     /// Adds what stands for a word that no memory contains.
     fn add_similar(&mut self, similar: Similar) {
-        let collection = &self.collection;
         // A word that is misspelt or inflected weighs what the term weighs that it stands for.
         let first = similar.terms.first();
         let same = first.filter(|first| similar.is_misspelt || first.is_same_word);
-        let full = collection.idf(same.map_or(0, |same| collection.frequency(&same.key)));
+        let full = self.idf(same.map_or(0, |same| self.frequency(&same.key)));
         self.weights.total_weight += full;
         self.weights.unmatched_weight += if first.is_some() { full } else { 0.0 };
         self.weights.corrections.extend(similar.correction);
@@ -169,22 +156,8 @@ impl Weighing<'_> {
             if !term.is_same_word {
                 self.weights.lookalikes.insert(term.key.clone());
             }
-            let weight = self.collection.idf(self.collection.frequency(&term.key)) * term.weight;
+            let weight = self.idf(self.frequency(&term.key)) * term.weight;
             self.push(term.key, weight);
-        }
-    }
-
-    /// Adds a word with digits that no memory contains which the filter allows.
-    fn add_absent_code(&mut self, term: &QueryTerm) {
-        self.weights.total_weight += self.collection.idf(0);
-        self.weights.lacks_code |= term.is_code;
-    }
-
-    /// The same word finds memories that the filter hides, which are counted.
-    fn add_hidden_code(&mut self, key: &str) {
-        if self.collection.has_term(key) {
-            self.weights.pairs.insert(key.to_owned());
-            self.push(key.to_owned(), self.collection.idf(0));
         }
     }
 
@@ -194,13 +167,12 @@ impl Weighing<'_> {
             // A symbol that a memory writes in the same way needs no other one.
             let mut terms = self.weights.terms.iter();
             let is_written = terms.any(|term| {
-                let identifier = term.key.strip_prefix('=');
-                identifier.is_some_and(|name| name.contains(&pair.written))
+                term.key.strip_prefix('=').is_some_and(|name| name.contains(&pair.written))
             });
             // `oauth2` is more than a word that looks like the unknown one of `oauth 2`.
             let is_searched = self.weights.lookalikes.remove(key);
-            if !is_searched && !is_written && self.collection.has_term(key) {
-                let weight = self.collection.idf(self.collection.frequency(key)) * pair.weight;
+            if !is_searched && !is_written && self.has_term(key) {
+                let weight = self.idf(self.frequency(key)) * pair.weight;
                 self.weights.pairs.insert(key.clone());
                 self.push(key.clone(), weight);
             }
@@ -209,9 +181,9 @@ impl Weighing<'_> {
 
     /// Adds the identifiers that contain one of the query or that it contains.
     fn add_related(&mut self, term: &QueryTerm, found: Vec<Related>) {
-        let whole = self.collection.frequency(&term.key);
+        let whole = self.frequency(&term.key);
         let all = found.iter().fold(whole, |sum, it| sum.saturating_add(it.frequency));
-        let full = self.collection.idf(all) * term.weight;
+        let full = self.idf(all) * term.weight;
         #[expect(clippy::cast_precision_loss, reason = "at most a few dozen")]
         let mut factor = RELATED_WEIGHT / found.len() as f32;
         if whole == 0 {
@@ -222,10 +194,9 @@ impl Weighing<'_> {
             }
         }
         for Related { key, share, .. } in found {
-            if self.weights.terms.iter().any(|known| known.key == key) {
-                continue;
+            if !self.weights.terms.iter().any(|known| known.key == key) {
+                self.push(key, share * full * factor);
             }
-            self.push(key, share * full * factor);
         }
     }
 
@@ -250,7 +221,7 @@ impl Weighing<'_> {
 fn related_identifiers<'q>(
     views: &[View<'_>],
     query: &'q QueryTerms,
-    filters: &Filters,
+    status: StatusFilter,
 ) -> Vec<(&'q QueryTerm, Vec<Related>)> {
     query
         .terms
@@ -261,7 +232,7 @@ fn related_identifiers<'q>(
             !others.any(|other| other.key != term.key && other.word.contains(&term.word))
         })
         .take(MAX_RELATED_IDENTIFIERS)
-        .map(|term| (term, identifiers::related(views, &term.key, filters)))
+        .map(|term| (term, identifiers::related(views, &term.key, status)))
         .filter(|(_, related)| !related.is_empty())
         .collect()
 }
@@ -281,27 +252,15 @@ impl Bm25Weights {
         let threshold = always.unwrap_or_default().min(MIN_RARE_WEIGHT);
         self.terms.retain(|term| term.weight >= threshold);
     }
-}
-
-impl Bm25Weights {
-    /// The score of every document of a view, dead ones too; 0 for those without any term.
-    pub fn scores(&self, view: &View<'_>) -> DocScores {
-        view.sum_terms(&self.terms, |weight, frequency, length| {
-            self.contribution(weight, frequency, length)
-        })
-    }
 
     /// What each term contributes to the score of one document, largest first.
     pub fn explain(&self, view: &View<'_>, doc: DocId) -> Vec<(String, f32)> {
         let length = view.index.lengths().get(doc as usize).copied().unwrap_or_default();
-        let mut contributions: Vec<(String, f32)> = self
-            .terms
-            .iter()
-            .filter_map(|term| {
-                let frequency = view.frequency(&term.key, doc)?;
-                Some((term.key.clone(), self.contribution(term.weight, frequency, length)))
-            })
-            .collect();
+        let contributions = self.terms.iter().filter_map(|term| {
+            let frequency = view.frequency(&term.key, doc)?;
+            Some((term.key.clone(), self.contribution(term.weight, frequency, length)))
+        });
+        let mut contributions: Vec<(String, f32)> = contributions.collect();
         contributions.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         contributions
     }
@@ -319,7 +278,6 @@ pub struct Matcher<'a> {
 }
 
 impl<'a> Matcher<'a> {
-    /// A matcher for the terms of a search.
     pub fn new(bm25: &'a Bm25Weights) -> Self {
         let mut first_bytes = [false; 256];
         for term in &bm25.terms {
@@ -353,9 +311,8 @@ impl<'a> Matcher<'a> {
         analysis::tokenize(text, TextRole::Document, &mut |token| {
             let is_word = token.kind == TokenKind::Word;
             let first = token.text.bytes().next();
-            let may_match = first
-                .is_some_and(|byte| first_bytes.get(usize::from(byte)).copied().unwrap_or(false));
-            if is_word && !may_match {
+            let may_match = first.and_then(|byte| first_bytes.get(usize::from(byte)).copied());
+            if is_word && may_match != Some(true) {
                 return;
             }
             let cache = if is_word { &mut *words } else { &mut *identifiers };
@@ -374,38 +331,24 @@ impl<'a> Matcher<'a> {
                 found.push((weight, token.text));
             }
         });
-        self.add_symbols(text, &mut found);
-        self.add_joined(text, &mut found);
-        found
-    }
-
-    /// Adds the symbols of a text that match although none of their parts does.
-    fn add_symbols<'t>(&self, text: &'t str, found: &mut Vec<(f32, Cow<'t, str>)>) {
+        let mut add = |key: Cow<'_, str>, written: &str| {
+            let Some(weight) = weights.get(key.as_ref()) else {
+                return;
+            };
+            let written = written.to_lowercase();
+            if !found.iter().any(|(_, known)| written.contains(&**known)) {
+                found.push((*weight, Cow::Owned(written)));
+            }
+        };
+        // Symbols, and words that a text writes as two (a number with its unit, a name with its
+        // version), that match although none of their parts does.
         symbols::pairs(text, TextRole::Document, &mut |pair| {
-            let key = term_key(TokenKind::Word, &pair.joined);
-            let Some(weight) = self.weights.get(key.as_ref()) else {
-                return;
-            };
-            let written = pair.written.to_lowercase();
-            if !found.iter().any(|(_, known)| written.contains(&**known)) {
-                found.push((*weight, Cow::Owned(written)));
-            }
+            add(term_key(TokenKind::Word, &pair.joined), pair.written);
         });
-    }
-
-    /// Adds the words that a text writes as two, a number with its unit or a name with its version,
-    /// and that match although no part of them does.
-    fn add_joined(&self, text: &str, found: &mut Vec<(f32, Cow<'_, str>)>) {
         joined_words(text, &mut |joined, written| {
-            let key = joined_key(&joined);
-            let Some(weight) = self.weights.get(key.as_ref()) else {
-                return;
-            };
-            let written = written.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
-            if !found.iter().any(|(_, known)| written.contains(&**known)) {
-                found.push((*weight, Cow::Owned(written)));
-            }
+            add(joined_key(&joined), written.trim_matches(|c: char| !c.is_alphanumeric()));
         });
+        found
     }
 
     /// Whether a word of a memory only looks like a word of the query.

@@ -45,15 +45,12 @@ const BEFORE: [&str; 3] = [
      上个月|上個月|先月|지난달|지난달에|tháng trước",
 ];
 
-/// How many words of a question are looked at.
 const MAX_WORDS: usize = 64;
 
-/// When something was written down.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Period {
     /// In milliseconds since 1970.
     pub millis: Range<i64>,
-    /// The question without the month.
     pub text: String,
 }
 
@@ -70,7 +67,6 @@ impl Period {
     }
 }
 
-/// The month that a question names, and the question without it.
 fn month(text: &str) -> Option<(Range<Date>, String)> {
     // Most questions name no year.
     if text.chars().filter(char::is_ascii_digit).count() < 4 {
@@ -95,8 +91,8 @@ fn month(text: &str) -> Option<(Range<Date>, String)> {
 fn first_day(words: &[&str]) -> Option<Date> {
     let text = words.join(" ").to_lowercase();
     let text = text.trim_matches(|c: char| !c.is_alphanumeric());
-    let parts = text.split([' ', '-', '/', '年', '月', '년', '월']);
-    let parts = parts.map(|part| part.trim_matches(','));
+    let parts =
+        text.split([' ', '-', '/', '年', '月', '년', '월']).map(|part| part.trim_matches(','));
     let mut parts =
         parts.filter(|part| !part.is_empty() && !LINKS.split(' ').any(|it| it == *part));
     let (one, other) = (parts.next()?, parts.next()?);

@@ -3,16 +3,13 @@
 /// Number of a document within one index.
 pub type DocId = u32;
 
-/// A posting: the document in the upper 24 bits, and in the lower 8 the weighted frequency in half
-/// units, at most 255.
+/// The document in the upper 24 bits, and the weighted frequency in half units, at most 255.
 pub type Posting = u32;
 
-/// Packs a document and a weighted frequency in half units.
 pub fn pack_posting(doc: DocId, half_units: u32) -> Posting {
     doc << 8 | half_units.min(255)
 }
 
-/// The document of a posting and its weighted frequency.
 pub const fn unpack_posting(posting: Posting) -> (DocId, f32) {
     #[expect(clippy::cast_precision_loss, reason = "at most 255")]
     let frequency = (posting & 0xff) as f32 / 2.0;
@@ -23,9 +20,7 @@ pub const fn unpack_posting(posting: Posting) -> (DocId, f32) {
 /// single document, which needs no heap memory.
 #[derive(Debug)]
 pub enum Postings {
-    /// One document contains the term.
     One(Posting),
-    /// Any number of documents.
     Many(Vec<Posting>),
 }
 
@@ -51,7 +46,6 @@ impl Postings {
         }
     }
 
-    /// Appends the posting of a later document.
     pub fn push(&mut self, posting: Posting) {
         match self {
             Self::Many(list) if list.capacity() == 0 => *self = Self::One(posting),
@@ -67,7 +61,6 @@ impl Postings {
         }
     }
 
-    /// Releases unused capacity.
     pub fn shrink(&mut self) {
         if let Self::Many(list) = self {
             list.shrink_to_fit();

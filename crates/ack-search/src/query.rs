@@ -11,11 +11,9 @@ use super::analyzer::term_key;
 
 /// Weight of a specific identifier in a short query, relative to a word of the same rarity.
 const IDENTIFIER_BOOST: f32 = 4.0;
-/// The same in a longer query: an error message contains several identifiers, and not each of them
-/// is its point.
+/// The same in a longer query: not each identifier of an error message is its point.
 const IDENTIFIER_BOOST_IN_TEXT: f32 = 1.5;
-/// Weight of two neighbouring words that a memory writes as one symbol, relative to a word of the
-/// same rarity. The words themselves count too.
+/// The same of two words that a memory writes as one symbol. The words themselves count too.
 const SPACED_PAIR_WEIGHT: f32 = 0.1;
 /// The same if one of the words is hardly a term by itself: `no cache`, `e 0308`.
 const LIGHT_PAIR_WEIGHT: f32 = 0.25;
@@ -32,7 +30,6 @@ const MIN_CODE_DIGITS: usize = 3;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueryTerm {
-    /// The term as the index writes it, see [`term_key`].
     pub key: String,
     /// A word as the query writes it, in lower case.
     pub word: String,
@@ -51,14 +48,10 @@ pub struct QueryTerm {
 fn is_code(word: &str) -> bool {
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
     let is_year = word.len() == 4 && (word.starts_with("19") || word.starts_with("20"));
-    match digits == word.len() {
-        true => digits >= MIN_CODE_DIGITS && !is_year,
-        false => {
-            digits > 0
-                && word.len() >= MIN_CODE_DIGITS
-                && word.bytes().all(|byte| byte.is_ascii_alphanumeric())
-        }
-    }
+    digits > 0
+        && word.len() >= MIN_CODE_DIGITS
+        && word.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        && !(is_year && digits == word.len())
 }
 
 /// How the index writes a word of [`joined_words`]: `c++20` is an identifier.
@@ -85,55 +78,49 @@ fn is_flag(query: &str, identifier: &str) -> bool {
         .any(|(start, _)| lower.get(..start).is_some_and(|before| before.ends_with('-')))
 }
 
-/// A query after analysis.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct QueryTerms {
-    /// Every distinct term, in a fixed order.
     pub terms: Vec<QueryTerm>,
     /// Pairs of neighbouring words that may be a symbol, see [`symbols`], or a name with a version,
     /// by their keys. None of them is one of the terms.
     pub pairs: BTreeMap<String, QueryPair>,
     /// Whether all words are stop words. These are then searched after all.
     pub only_stop_words: bool,
-    /// Whether the query has at most two words.
     pub is_short: bool,
     /// Whether it is one word and no identifier: the memories that have it come first.
     pub is_one_word: bool,
 }
 
 impl QueryTerms {
-    /// Analyzes the text of a query.
     pub fn parse(query: &str) -> Self {
-        let mut weights: BTreeMap<String, (f32, bool, String)> = BTreeMap::new();
-        let mut stop_words: BTreeMap<String, (f32, bool, String)> = BTreeMap::new();
+        let mut found: BTreeMap<String, QueryTerm> = BTreeMap::new();
+        let mut stop_words: BTreeMap<String, QueryTerm> = BTreeMap::new();
         let query = &join_quantities(&plain(query));
         let words = query.split_whitespace().count();
         let is_short = words <= MAX_SHORT_QUERY_WORDS;
         let unspaced = query.chars().filter(|c| is_unspaced(*c)).count();
         analysis::tokenize(query, TextRole::Query, &mut |token| {
             let key = term_key(token.kind, &token.text).into_owned();
-            if token.kind == TokenKind::Word && analysis::is_stop_word(&token.text) {
-                stop_words.insert(key, (1.0, false, token.text.into_owned()));
-            } else {
-                let has_shape = if is_short {
-                    analysis::is_specific(&token.text)
-                } else {
-                    analysis::is_distinctive(&token.text)
-                };
-                let specific = has_shape
-                    || (token.kind == TokenKind::Identifier && is_flag(query, &token.text));
-                let boost = match (specific, is_short) {
-                    (true, true) => IDENTIFIER_BOOST,
-                    (true, false) => IDENTIFIER_BOOST_IN_TEXT,
-                    (false, _) => 1.0,
-                };
-                weights.insert(key, (boost, specific, token.text.into_owned()));
-            }
+            let is_word = token.kind == TokenKind::Word;
+            let is_stop_word = is_word && analysis::is_stop_word(&token.text);
+            let has_shape = if is_short { analysis::is_specific } else { analysis::is_distinctive };
+            let specific = !is_stop_word
+                && (has_shape(&token.text) || (!is_word && is_flag(query, &token.text)));
+            let weight = match (specific, is_short) {
+                (true, true) => IDENTIFIER_BOOST,
+                (true, false) => IDENTIFIER_BOOST_IN_TEXT,
+                (false, _) => 1.0,
+            };
+            let is_code =
+                words <= MAX_CODE_QUERY_WORDS && !key.starts_with('=') && is_code(&token.text);
+            let word = token.text.into_owned();
+            let term = QueryTerm { key: key.clone(), word, weight, specific, is_code };
+            if is_stop_word { &mut stop_words } else { &mut found }.insert(key, term);
         });
         let mut pairs = BTreeMap::new();
         symbols::pairs(query, TextRole::Query, &mut |pair| {
             let key = term_key(TokenKind::Word, &pair.joined);
-            if !weights.contains_key(key.as_ref()) && !stop_words.contains_key(key.as_ref()) {
+            if !found.contains_key(key.as_ref()) && !stop_words.contains_key(key.as_ref()) {
                 let weight = match (pair.is_spaced, pair.has_light_part) {
                     (false, _) => 1.0,
                     (true, true) => LIGHT_PAIR_WEIGHT,
@@ -145,40 +132,23 @@ impl QueryTerms {
         });
         joined_words(query, &mut |joined, written| {
             let key = joined_key(&joined);
-            if !weights.contains_key(key.as_ref()) {
+            if !found.contains_key(key.as_ref()) {
                 let (weight, written) = (1.0, written.to_lowercase());
                 pairs.insert(key.into_owned(), QueryPair { weight, written });
             }
         });
-        let is_identifier = weights.values().any(|(_, specific, _)| *specific);
+        let is_identifier = found.values().any(|term| term.specific);
         let is_one_word = words == 1 && unspaced <= MAX_UNSPACED_CHARS && !is_identifier;
-        let only_stop_words = weights.is_empty() && !stop_words.is_empty();
-        let terms = if only_stop_words { stop_words } else { weights };
-        Self {
-            terms: terms
-                .into_iter()
-                .map(|(key, (weight, specific, word))| QueryTerm {
-                    is_code: words <= MAX_CODE_QUERY_WORDS
-                        && !key.starts_with('=')
-                        && is_code(&word),
-                    key,
-                    word,
-                    weight,
-                    specific,
-                })
-                .collect(),
-            pairs,
-            only_stop_words,
-            is_short,
-            is_one_word,
-        }
+        let only_stop_words = found.is_empty() && !stop_words.is_empty();
+        let terms = if only_stop_words { stop_words } else { found };
+        let terms = terms.into_values().collect();
+        Self { terms, pairs, only_stop_words, is_short, is_one_word }
     }
 }
 
 /// A term with its weight in BM25: inverse document frequency times [`QueryTerm::weight`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct WeightedTerm {
-    /// The term as the index writes it, see [`term_key`].
     pub key: String,
     pub weight: f32,
 }

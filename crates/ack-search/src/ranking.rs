@@ -17,31 +17,26 @@ const RANK_WIDTH: f32 = 0.0001;
 const RANKS_PER_STEP: i64 = 100;
 const STEP_WIDTH: f32 = 0.01;
 
-/// A candidate with everything that orders it.
 #[derive(Debug, Clone, Copy)]
 pub struct Ranked {
     pub candidate: Candidate,
-    /// Its score in steps of 0.0001.
+    pub place: Place,
+}
+
+/// What orders candidates before scope and id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// The score in steps of 0.0001.
     pub rank: i64,
-    /// Whether it belongs to the current project.
     pub current_project: bool,
     /// When it was written, in milliseconds since 1970; negated if the oldest come first.
     pub created: i64,
 }
 
-impl Ranked {
-    const fn sort_key(&self) -> SortKey {
-        sort_key(self.rank, self.current_project, self.created)
+impl Place {
+    const fn sort_key(self) -> (i64, bool, i64, i64) {
+        (self.rank.div_euclid(RANKS_PER_STEP), self.current_project, self.rank, self.created)
     }
-}
-
-/// The order of candidates before scope and id: the score in steps, the current project, the score
-/// itself, and age.
-type SortKey = (i64, bool, i64, i64);
-
-const fn sort_key(rank: i64, current_project: bool, created: i64) -> SortKey {
-    let step = rank.div_euclid(RANKS_PER_STEP);
-    (step, current_project, rank, created)
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -77,31 +72,28 @@ pub fn order(
     };
     // With a limit, most candidates cannot make it: their score, or in a list their age, rules them
     // out before anything else is looked up.
-    let out_of_reach: Box<dyn Fn(&Candidate) -> bool + '_> = match limit {
-        None => Box::new(|_| false),
-        Some(limit) if unscored => {
-            let oldest = nth_largest(candidates.iter().map(created), limit, i64::cmp);
-            Box::new(move |candidate| created(candidate) < oldest)
-        }
-        Some(limit) => {
+    let (mut min_score, mut oldest) = (f32::NEG_INFINITY, None);
+    if let Some(limit) = limit {
+        if unscored {
+            oldest = Some(nth_largest(candidates.iter().map(created), limit, i64::cmp));
+        } else {
             let scores = candidates.iter().map(|candidate| candidate.score);
             // A candidate before the last position scores at most one step less; half a step covers
             // the rounding.
-            let min = nth_largest(scores, limit, f32::total_cmp) - 1.5 * STEP_WIDTH;
-            Box::new(move |candidate| candidate.score < min)
+            min_score = nth_largest(scores, limit, f32::total_cmp) - 1.5 * STEP_WIDTH;
         }
-    };
+    }
     let mut ranked: Vec<Ranked> = candidates
         .iter()
-        .filter(|candidate| !out_of_reach(candidate))
+        .filter(|candidate| candidate.score >= min_score)
+        .filter(|candidate| oldest.is_none_or(|oldest| created(candidate) >= oldest))
         .filter_map(|candidate| {
             let doc = views.get(candidate.scope)?.index.doc(candidate.doc)?;
-            Some(Ranked {
-                candidate: *candidate,
-                rank: rank(candidate.score),
-                current_project: candidate.score > 0.0 && current_project(candidate.scope, doc),
-                created: age_key(doc),
-            })
+            #[expect(clippy::cast_possible_truncation, reason = "a score in these units fits")]
+            let rank = (candidate.score / RANK_WIDTH).round() as i64;
+            let current_project = candidate.score > 0.0 && current_project(candidate.scope, doc);
+            let place = Place { rank, current_project, created: age_key(doc) };
+            Some(Ranked { candidate: *candidate, place })
         })
         .collect();
     let id = |ranked: &Ranked| {
@@ -110,8 +102,7 @@ pub fn order(
     };
     let scope = |ranked: &Ranked| names.get(ranked.candidate.scope).map_or("", String::as_str);
     let compare = |a: &Ranked, b: &Ranked| {
-        b.sort_key()
-            .cmp(&a.sort_key())
+        (b.place.sort_key().cmp(&a.place.sort_key()))
             .then_with(|| scope(a).cmp(scope(b)))
             .then_with(|| id(a).cmp(id(b)))
     };
@@ -137,13 +128,6 @@ fn nth_largest<T: Copy>(
     *value
 }
 
-/// A score in units of [`RANK_WIDTH`].
-fn rank(score: f32) -> i64 {
-    #[expect(clippy::cast_possible_truncation, reason = "a score in these units fits")]
-    let rank = (score / RANK_WIDTH).round() as i64;
-    rank
-}
-
 /// The position after a cursor: after the result that it names or, if that result is gone or has
 /// changed, after its former position. `identity` returns a candidate's scope and id.
 pub fn resume(
@@ -151,24 +135,23 @@ pub fn resume(
     cursor: &Cursor,
     identity: impl Fn(&Ranked) -> (String, String),
 ) -> usize {
-    let last = sort_key(cursor.rank, cursor.current_project, cursor.created);
-    let start = ranked.partition_point(|ranked| ranked.sort_key() > last);
-    let ties = ranked.get(start..).unwrap_or_default();
-    let ties = ties.partition_point(|ranked| ranked.sort_key() >= last);
-    let before = ranked.get(start..start + ties).unwrap_or_default();
-    let found = before.iter().position(|ranked| {
+    let last = cursor.place.sort_key();
+    let start = ranked.partition_point(|ranked| ranked.place.sort_key() > last);
+    let end = ranked.partition_point(|ranked| ranked.place.sort_key() >= last);
+    let ties = ranked.get(start..end).unwrap_or_default();
+    let found = ties.iter().position(|ranked| {
         let (scope, id) = identity(ranked);
         cursor.names(&scope, &id)
     });
     // If it is gone, the results after it have moved up by one.
-    let passed = usize::try_from(cursor.tie).unwrap_or(ties).saturating_sub(1);
-    start + found.map_or(passed.min(ties), |place| place + 1)
+    let passed = usize::try_from(cursor.tie).unwrap_or(ties.len()).saturating_sub(1);
+    start + found.map_or(passed.min(ties.len()), |place| place + 1)
 }
 
 /// The number, from 1, of a position among the results before it that differ only by scope or id.
 pub fn tie_number(ranked: &[Ranked], position: usize) -> u64 {
     let before = ranked.get(..=position).unwrap_or_default();
-    let key = before.last().map(Ranked::sort_key);
-    let same = |ranked: &&Ranked| Some(ranked.sort_key()) == key;
+    let last = before.last().map(|ranked| ranked.place);
+    let same = |ranked: &&Ranked| Some(ranked.place) == last;
     before.iter().rev().take_while(same).count() as u64
 }

@@ -23,15 +23,13 @@ use std::collections::BTreeSet;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use super::bm25::Bm25Weights;
-use super::filter::Filters;
 use super::postings::DocId;
 use super::remote::Eligibility;
 use super::semantic::{MIN_PARALLEL_DOCS, QueryVector};
-use super::view::{DocScores, EligibilityRules, View};
+use super::view::{DocScores, View};
 use ack_api::Hidden;
 use ack_api::cancel;
 
-/// How many memories the semantic leg admits.
 pub const MAX_NEAREST: usize = 200;
 /// From this cosine on, a memory is near a question in meaning. It is shown although it shares no
 /// term with the query, and the answer is certain (see [`crate::certainty`]).
@@ -50,7 +48,6 @@ const IDENTIFIER_WEIGHT: f32 = COSINE_WEIGHT;
 /// Hidden neighbours are reported if they would have been among this many results.
 const FIRST_PAGE: usize = 10;
 
-/// A document that matches, with its scores.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Candidate {
     /// Position of the scope in the list of views.
@@ -112,8 +109,8 @@ pub struct CandidateSet {
 }
 
 impl CandidateSet {
-    fn admit(&mut self, rules: &EligibilityRules<'_>, candidate: Candidate) {
-        match rules.check(candidate.doc) {
+    fn admit(&mut self, view: &View<'_>, candidate: Candidate) {
+        match view.check(candidate.doc) {
             Eligibility::Eligible => self.candidates.push(candidate),
             Eligibility::HiddenByStatus => self.hide(candidate.scope, true),
             Eligibility::Superseded => self.hide(candidate.scope, false),
@@ -129,6 +126,34 @@ impl CandidateSet {
             self.hidden.superseded += 1;
         }
     }
+
+    /// Admits the nearest documents that are near enough and share no term with the query.
+    fn admit_nearest(&mut self, nearest: Nearest, scores: &[DocScores], lexical_ran: bool) {
+        let Nearest { candidates, hidden, .. } = nearest;
+        let has_score = |near: &Candidate| {
+            scores.get(near.scope).is_some_and(|scores| scores.get(near.doc) > 0.0)
+        };
+        // Without words, a hidden neighbour counts if it would have been on the first page.
+        let min_hidden =
+            if lexical_ran { MIN_COSINE } else { last_on_page(&candidates).max(MIN_COSINE) };
+        for (near, by_status) in hidden {
+            if near.cosine >= min_hidden && !has_score(&near) {
+                self.hide(near.scope, by_status);
+            }
+        }
+        let min_cosine = if !lexical_ran {
+            f32::NEG_INFINITY
+        } else if self.candidates.is_empty() {
+            let cosines = candidates.iter().map(|near| near.cosine);
+            let relative = MIN_COSINE_SHARE * cosines.fold(0.0, f32::max);
+            relative.clamp(UNRELATED_COSINE, MIN_COSINE)
+        } else {
+            MIN_COSINE
+        };
+        self.min_cosine = min_cosine;
+        let near = candidates.into_iter().filter(|near| near.cosine >= min_cosine);
+        self.candidates.extend(near.filter(|near| !has_score(near)));
+    }
 }
 
 /// Runs the legs and fuses their scores.
@@ -136,30 +161,29 @@ impl CandidateSet {
 /// Filters apply before anything is counted or ordered. `frozen_norm` is the first page's
 /// [`CandidateSet::score_norm`], on later pages. After the request is cancelled, the result is
 /// incomplete.
-pub fn retrieve(
-    views: &[View<'_>],
-    query: Query<'_>,
-    filters: &Filters,
-    frozen_norm: Option<f32>,
-) -> CandidateSet {
+pub fn retrieve(views: &[View<'_>], query: Query<'_>, frozen_norm: Option<f32>) -> CandidateSet {
     let mut found = CandidateSet::default();
-    let rules: Vec<EligibilityRules<'_>> =
-        views.iter().map(|view| EligibilityRules::new(view, filters)).collect();
     if matches!(query, Query::All) {
-        for (scope, (view, rules)) in views.iter().zip(&rules).enumerate() {
+        for (scope, view) in views.iter().enumerate() {
             for (doc, _) in cancel::guarded(view.index.live()) {
-                found.admit(rules, Candidate::new(scope, doc));
+                found.admit(view, Candidate::new(scope, doc));
             }
         }
         return found;
     }
-    let (SemanticHits { cosines, nearest }, scores) = run_legs(views, &rules, query);
-    let mut admission = Admission { rules, scores, cosines, found };
-    admission.admit_matches();
-    if let Some(nearest) = nearest {
-        admission.admit_nearest(nearest, query.bm25().is_some());
+    let (nearest, scores) = run_legs(views, query);
+    for (scope, (view, scores)) in views.iter().zip(&scores).enumerate() {
+        let cosines = nearest.as_ref().and_then(|nearest| nearest.cosines.get(scope));
+        for (doc, lexical) in cancel::guarded(scores.iter()) {
+            if lexical > 0.0 {
+                let cosine = cosines.map_or(0.0, |cosines| cosines.get(doc));
+                found.admit(view, Candidate { lexical, cosine, ..Candidate::new(scope, doc) });
+            }
+        }
     }
-    let mut found = admission.found;
+    if let Some(nearest) = nearest {
+        found.admit_nearest(nearest, &scores, query.bm25().is_some());
+    }
     let norm = frozen_norm.unwrap_or_else(|| score_norm(query.bm25(), &found.candidates));
     found.score_norm = norm;
     let identifiers = asked_identifiers(views, query.bm25(), &found.candidates);
@@ -175,110 +199,31 @@ pub fn retrieve(
     found
 }
 
-/// Admits what the legs found.
-struct Admission<'a> {
-    rules: Vec<EligibilityRules<'a>>,
-    /// The lexical scores of each view's documents; empty if the lexical leg did not run.
-    scores: Vec<DocScores>,
-    /// The same for the semantic leg.
-    cosines: Vec<DocScores>,
-    found: CandidateSet,
-}
-
-impl Admission<'_> {
-    /// Whether a document shares a term with the query.
-    fn has_score(&self, scope: usize, doc: DocId) -> bool {
-        let scores = self.scores.get(scope);
-        scores.is_some_and(|scores| scores.get(doc) > 0.0)
-    }
-
-    /// Admits the documents that share a term with the query.
-    fn admit_matches(&mut self) {
-        for (scope, (rules, scores)) in self.rules.iter().zip(&self.scores).enumerate() {
-            let cosines = self.cosines.get(scope);
-            for (doc, lexical) in cancel::guarded(scores.iter()) {
-                if lexical > 0.0 {
-                    let candidate = Candidate {
-                        lexical,
-                        cosine: cosines.map_or(0.0, |cosines| cosines.get(doc)),
-                        ..Candidate::new(scope, doc)
-                    };
-                    self.found.admit(rules, candidate);
-                }
-            }
-        }
-    }
-
-    /// Admits the nearest documents that are near enough.
-    fn admit_nearest(&mut self, nearest: Nearest, lexical_ran: bool) {
-        let Nearest { candidates, hidden } = nearest;
-        // Without words, a hidden neighbour counts if it would have been on the first page.
-        let min_hidden =
-            if lexical_ran { MIN_COSINE } else { last_on_page(&candidates).max(MIN_COSINE) };
-        for (near, by_status) in hidden {
-            if near.cosine >= min_hidden && !self.has_score(near.scope, near.doc) {
-                self.found.hide(near.scope, by_status);
-            }
-        }
-        self.found.min_cosine = if !lexical_ran {
-            f32::NEG_INFINITY
-        } else if self.found.candidates.is_empty() {
-            let cosines = candidates.iter().map(|near| near.cosine);
-            let relative = MIN_COSINE_SHARE * cosines.fold(0.0, f32::max);
-            relative.clamp(UNRELATED_COSINE, MIN_COSINE)
-        } else {
-            MIN_COSINE
-        };
-        for near in candidates {
-            if near.cosine >= self.found.min_cosine && !self.has_score(near.scope, near.doc) {
-                self.found.candidates.push(near);
-            }
-        }
-    }
-}
-
-/// The result of the semantic leg. Empty if the leg did not run.
-#[derive(Default)]
-struct SemanticHits {
+struct Nearest {
     /// The cosines of each view's documents.
     cosines: Vec<DocScores>,
-    nearest: Option<Nearest>,
-}
-
-/// The documents with the highest cosines.
-struct Nearest {
-    /// Those that may be returned, at most [`MAX_NEAREST`].
+    /// The documents with the highest cosines that may be returned, at most [`MAX_NEAREST`].
     candidates: Vec<Candidate>,
     /// Those that may not be returned, each with whether its status hides it.
     hidden: Vec<(Candidate, bool)>,
 }
 
-/// Runs the legs of a query, in parallel if there are many documents. The result of a leg that the
-/// query does not need is empty.
-fn run_legs(
-    views: &[View<'_>],
-    rules: &[EligibilityRules<'_>],
-    query: Query<'_>,
-) -> (SemanticHits, Vec<DocScores>) {
+/// Runs the legs that a query needs, in parallel if there are many documents.
+fn run_legs(views: &[View<'_>], query: Query<'_>) -> (Option<Nearest>, Vec<DocScores>) {
     let documents: usize = views.iter().map(|view| view.index.lengths().len()).sum();
     let is_large = documents >= MIN_PARALLEL_DOCS;
     let lexical = || -> Vec<DocScores> {
-        let Some(bm25) = query.bm25() else {
-            return Vec::new();
-        };
-        views.iter().map(|view| bm25.scores(view)).collect()
+        let scores = query.bm25().map(|bm25| views.iter().map(|view| view.lexical_scores(bm25)));
+        scores.into_iter().flatten().collect()
     };
-    let semantic = || -> SemanticHits {
-        let Some(vector) = query.vector() else {
-            return SemanticHits::default();
-        };
+    let semantic = || -> Option<Nearest> {
+        let vector = query.vector()?;
         let cosines: Vec<DocScores> = if is_large {
             views.par_iter().map(|view| view.cosines(vector)).collect()
         } else {
             views.iter().map(|view| view.cosines(vector)).collect()
         };
-        let nearest = Some(find_nearest(views, rules, &cosines));
-        SemanticHits { cosines, nearest }
+        Some(find_nearest(views, cosines))
     };
     if is_large {
         // Cancellation is thread-local, so each thread gets the request's flag.
@@ -291,12 +236,12 @@ fn run_legs(
 
 /// What fusion divides lexical scores by, see [`Bm25Weights::score_norm`].
 pub fn score_norm(bm25: Option<&Bm25Weights>, candidates: &[Candidate]) -> f32 {
-    let best = best_lexical(candidates);
+    let best = candidates.iter().fold(0f32, |best, candidate| best.max(candidate.lexical));
     bm25.map_or(best, |bm25| bm25.score_norm(best))
 }
 
-fn best_lexical(candidates: &[Candidate]) -> f32 {
-    candidates.iter().fold(0f32, |best, candidate| best.max(candidate.lexical))
+pub(super) fn best_lexical(candidates: &[Candidate]) -> Option<&Candidate> {
+    candidates.iter().max_by(|one, other| one.lexical.total_cmp(&other.lexical))
 }
 
 /// Describes how a candidate's score was computed, for `explain`.
@@ -308,13 +253,12 @@ pub fn explain_fusion(query: Query<'_>, candidate: &Candidate, norm: f32) -> Str
         Query::Hybrid(..) => {
             let (lexical, cosine) = (candidate.lexical, candidate.cosine.max(0.0));
             let (fused, score) = (fused_score(candidate, norm), candidate.score);
-            let preferred = if score > fused {
-                format!(" + named in the query {:.3}", score - fused)
-            } else {
-                String::new()
+            let preferred = match score - fused {
+                more if more > 0.0 => format!(" + named in the query {more:.3}"),
+                _ => String::new(),
             };
             // The parts are rounded so that they add up to the displayed sum.
-            let words = if norm > 0.0 { (lexical / norm).min(1.0) } else { 0.0 };
+            let words = normed(lexical, norm);
             let meaning = (fused * 1000.0).round() / 1000.0 - (words * 1000.0).round() / 1000.0;
             format!(
                 "words {words:.3} ({lexical:.2} of {norm:.2}) + meaning {meaning:.3} \
@@ -327,8 +271,11 @@ pub fn explain_fusion(query: Query<'_>, candidate: &Candidate, norm: f32) -> Str
 /// The fused score, by the formula at the top of this module. A negative cosine counts as 0: both
 /// mean that two texts are unrelated.
 fn fused_score(candidate: &Candidate, score_norm: f32) -> f32 {
-    let lexical = if score_norm > 0.0 { (candidate.lexical / score_norm).min(1.0) } else { 0.0 };
-    lexical + COSINE_WEIGHT * candidate.cosine.max(0.0)
+    normed(candidate.lexical, score_norm) + COSINE_WEIGHT * candidate.cosine.max(0.0)
+}
+
+fn normed(lexical: f32, score_norm: f32) -> f32 {
+    if score_norm > 0.0 { (lexical / score_norm).min(1.0) } else { 0.0 }
 }
 
 /// The required identifiers that the best lexical candidate contains.
@@ -337,13 +284,11 @@ fn asked_identifiers<'b>(
     bm25: Option<&'b Bm25Weights>,
     candidates: &[Candidate],
 ) -> Vec<&'b str> {
-    let best = candidates.iter().max_by(|one, other| one.lexical.total_cmp(&other.lexical));
-    let Some((best, bm25)) = best.zip(bm25) else {
+    let Some((best, bm25)) = best_lexical(candidates).zip(bm25) else {
         return Vec::new();
     };
     let required = bm25.required_identifiers.iter().map(String::as_str);
-    let asked = required.filter(|key| contains(views, best, key));
-    asked.collect()
+    required.filter(|key| contains(views, best, key)).collect()
 }
 
 fn contains(views: &[View<'_>], candidate: &Candidate, key: &str) -> bool {
@@ -362,22 +307,18 @@ fn preference(views: &[View<'_>], identifiers: &[&str], candidate: &Candidate) -
 }
 
 /// Finds the documents with the highest cosines over all scopes.
-fn find_nearest(
-    views: &[View<'_>],
-    rules: &[EligibilityRules<'_>],
-    cosines: &[DocScores],
-) -> Nearest {
+fn find_nearest(views: &[View<'_>], cosines: Vec<DocScores>) -> Nearest {
     let mut nearest: Vec<Candidate> = Vec::with_capacity(MAX_NEAREST * 2);
     let mut hidden: Vec<(Candidate, bool)> = Vec::new();
     // Documents below this cosine cannot be among the nearest.
     let mut min_cosine = f32::NEG_INFINITY;
-    for (scope, (rules, cosines)) in rules.iter().zip(cosines).enumerate() {
+    for (scope, (view, cosines)) in views.iter().zip(&cosines).enumerate() {
         min_cosine = cosines.visit_from(min_cosine, |doc, cosine, min_cosine| {
-            if !rules.view.has_vector(doc) {
+            if !view.has_vector(doc) {
                 return min_cosine;
             }
             let near = Candidate { cosine, ..Candidate::new(scope, doc) };
-            match rules.check(doc) {
+            match view.check(doc) {
                 Eligibility::Eligible => nearest.push(near),
                 Eligibility::HiddenByStatus => hidden.push((near, true)),
                 Eligibility::Superseded => hidden.push((near, false)),
@@ -387,8 +328,7 @@ fn find_nearest(
                 return min_cosine;
             }
             truncate_to_nearest(views, &mut nearest);
-            let cosines = nearest.iter().map(|near| near.cosine);
-            cosines.fold(f32::INFINITY, f32::min)
+            nearest.iter().map(|near| near.cosine).fold(f32::INFINITY, f32::min)
         });
     }
     if nearest.len() > MAX_NEAREST {
@@ -397,10 +337,9 @@ fn find_nearest(
     // They count as they would if they were shown.
     hidden.sort_by(|(a, _), (b, _)| b.cosine.total_cmp(&a.cosine));
     hidden.truncate(MAX_NEAREST);
-    Nearest { candidates: nearest, hidden }
+    Nearest { cosines, candidates: nearest, hidden }
 }
 
-/// The cosine of the last of the nearest on a first page.
 fn last_on_page(nearest: &[Candidate]) -> f32 {
     let mut cosines: Vec<f32> = nearest.iter().map(|near| near.cosine).collect();
     cosines.sort_unstable_by(|a, b| b.total_cmp(a));

@@ -16,11 +16,9 @@ pub const MIN_PARALLEL_DOCS: usize = 20_000;
 
 /// How many vectors a thread compares at a time: 2 MiB with 384 components.
 const CHUNK_VECTORS: usize = 5_461;
-/// How many components of a vector are compared at a time.
 const BLOCK: usize = 64;
 
-/// A vector as signed bytes. Multiplied by `scale`, it has the norm of the original vector, at most
-/// 1.
+/// A vector as signed bytes. Times `scale`, it has the norm of the original vector, at most 1.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QuantizedVector {
     pub components: Box<[i8]>,
@@ -32,8 +30,7 @@ pub struct QuantizedVector {
 const MIN_IDENTICAL_COSINE: f64 = 0.9999;
 
 impl QuantizedVector {
-    /// Quantizes a vector. Returns `None` if it has no direction: no components, all zero, or not
-    /// finite.
+    /// `None` if the vector has no direction: no components, all zero, or not finite.
     pub fn quantize(vector: &[f32]) -> Option<Self> {
         let max = vector.iter().fold(0f32, |max, value| max.max(value.abs()));
         let has_nan = vector.iter().any(|value| value.is_nan());
@@ -41,8 +38,7 @@ impl QuantizedVector {
             return None;
         }
         let components = rounded(vector, max);
-        let squares = vector.iter().map(|value| f64::from(*value).powi(2));
-        let norm = squares.sum::<f64>().sqrt();
+        let norm = vector.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt();
         let unit = Self { scale: unit_scale(&components), components };
         #[expect(clippy::cast_possible_truncation, reason = "between 0 and 1")]
         Some(if norm < MIN_IDENTICAL_COSINE {
@@ -52,7 +48,6 @@ impl QuantizedVector {
         })
     }
 
-    /// The same vector with norm 1.
     #[must_use]
     pub fn into_unit(self) -> Self {
         Self { scale: unit_scale(&self.components), ..self }
@@ -63,7 +58,6 @@ impl QuantizedVector {
         f64::from(self.scale) >= MIN_IDENTICAL_COSINE * f64::from(unit_scale(&self.components))
     }
 
-    /// The vector in single precision.
     pub fn to_f32(&self) -> Vec<f32> {
         self.components.iter().map(|byte| f32::from(*byte) * self.scale).collect()
     }
@@ -74,7 +68,6 @@ impl QuantizedVector {
         self.scale.to_le_bytes().into_iter().chain(components).collect()
     }
 
-    /// Deserializes what [`QuantizedVector::to_bytes`] wrote.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (scale, components) = bytes.split_first_chunk::<4>()?;
         let scale = f32::from_le_bytes(*scale);
@@ -120,8 +113,7 @@ fn rounded(vector: &[f32], max: f32) -> Box<[i8]> {
 
 /// The inverse of the norm of components that are not all 0.
 fn unit_scale(components: &[i8]) -> f32 {
-    let squares = components.iter().map(|byte| i64::from(*byte).pow(2));
-    let square: i64 = squares.sum();
+    let square: i64 = components.iter().map(|byte| i64::from(*byte).pow(2)).sum();
     #[expect(clippy::cast_precision_loss, reason = "dimension times 127 squared")]
     let scale = 1.0 / (square as f32).sqrt();
     scale
@@ -138,8 +130,7 @@ pub struct QueryVector {
 
 impl QueryVector {
     pub fn to_compare(&self, are_contextual: bool) -> &QuantizedVector {
-        let contextual = self.contextual.as_ref().filter(|_| are_contextual);
-        contextual.unwrap_or(&self.plain)
+        self.contextual.as_ref().filter(|_| are_contextual).unwrap_or(&self.plain)
     }
 }
 
@@ -154,7 +145,6 @@ pub struct Vectors {
 }
 
 impl Vectors {
-    /// Reserves room for `additional` more vectors of a dimension.
     pub fn reserve(&mut self, additional: usize, dimension: usize) {
         self.components.reserve_exact(additional * dimension);
         self.scales.reserve_exact(additional);
@@ -219,7 +209,6 @@ impl Vectors {
         self.components.capacity() + self.scales.capacity() * size_of::<f32>()
     }
 
-    /// Releases unused capacity.
     pub fn shrink(&mut self) {
         self.components.shrink_to_fit();
         self.scales.shrink_to_fit();

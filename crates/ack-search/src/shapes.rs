@@ -15,7 +15,6 @@ const FIRST_BYTE: u32 = 0xff;
 const IDENTIFIER: u32 = b'=' as u32;
 /// The number of different parts of identifiers.
 const PARTS: u32 = 24;
-/// How many shapes are compared at once.
 const BLOCK: usize = 32;
 
 #[derive(Debug, Default)]
@@ -33,7 +32,6 @@ pub enum ShapePattern {
     Identifiers(PartPattern),
 }
 
-/// The shapes of the words to look for.
 #[derive(Debug, Clone, Copy)]
 pub struct WordPattern {
     /// The letters of the word, its length and its first bytes.
@@ -46,41 +44,33 @@ pub struct WordPattern {
     is_beginning_wanted: bool,
 }
 
-/// The shapes of the identifiers to look for.
 #[derive(Debug, Clone, Copy)]
 pub struct PartPattern {
     letters: u32,
     length: u32,
-    /// The parts that they contain.
     parts: u32,
 }
 
 impl ShapePattern {
     /// Words with the first four bytes of `word`.
     pub fn same_beginning(word: &str) -> Self {
-        Self::Words(WordPattern {
-            cut_off: None,
-            is_beginning_wanted: true,
-            ..WordPattern::similar(word, 0)
-        })
+        Self::of_words(word, None, true)
     }
 
     /// Words that contain `word`, that differ from it by one letter, or that differ by one letter
-    /// other than the first from a beginning of it that is up to `cut_off` characters shorter.
-    pub fn similar(word: &str, cut_off: usize) -> Self {
-        Self::Words(WordPattern::similar(word, cut_off))
+    /// other than the first from a beginning of it that is up to `cut_off` characters shorter; also
+    /// words with the first four bytes of it, if `is_beginning_wanted`.
+    pub fn similar(word: &str, cut_off: usize, is_beginning_wanted: bool) -> Self {
+        Self::of_words(word, Some(capped(cut_off)), is_beginning_wanted)
     }
 
-    /// The same, and words with the first four bytes of the word.
-    pub fn similar_or_same_beginning(word: &str, cut_off: usize) -> Self {
-        Self::Words(WordPattern {
-            is_beginning_wanted: true,
-            ..WordPattern::similar(word, cut_off)
-        })
+    fn of_words(word: &str, cut_off: Option<u32>, is_beginning_wanted: bool) -> Self {
+        let (letters, length) = (letters(word), capped(word.chars().count()));
+        let beginning = beginning(word);
+        Self::Words(WordPattern { letters, length, beginning, cut_off, is_beginning_wanted })
     }
 
-    /// Identifiers that contain `identifier`, of whose parts only the first `whole` have to be
-    /// whole.
+    /// Identifiers that contain `identifier`, of whose parts only the first `whole` have to be whole.
     pub fn containing(identifier: &str, whole: usize) -> Self {
         Self::Identifiers(PartPattern {
             letters: letters(identifier),
@@ -91,16 +81,6 @@ impl ShapePattern {
 }
 
 impl WordPattern {
-    fn similar(word: &str, cut_off: usize) -> Self {
-        Self {
-            letters: letters(word),
-            length: capped(word.chars().count()),
-            beginning: beginning(word),
-            cut_off: Some(capped(cut_off)),
-            is_beginning_wanted: false,
-        }
-    }
-
     /// Whether a word with this shape may be wanted. Without branches on the shape, so that several
     /// shapes can be compared with one instruction.
     const fn matches(&self, shape: u32, first_bytes: u32) -> bool {
@@ -124,7 +104,6 @@ impl WordPattern {
 }
 
 impl PartPattern {
-    /// Whether an identifier with this shape may be wanted.
     const fn matches(&self, shape: u32, parts: u32) -> bool {
         (parts & self.parts == self.parts)
             & (self.letters & !shape == 0)
@@ -133,7 +112,6 @@ impl PartPattern {
 }
 
 impl Shapes {
-    /// Adds the shape of the next word.
     pub fn push(&mut self, word: &str) {
         let length = capped(word.chars().count());
         self.letters.push(letters(word) | (length << LETTERS));
@@ -145,22 +123,17 @@ impl Shapes {
     }
 
     /// The numbers of the words that may be wanted, ascending.
-    pub fn matching(&self, pattern: ShapePattern) -> impl Iterator<Item = usize> {
-        let (words, identifiers) = match pattern {
+    pub fn matching(&self, pattern: ShapePattern) -> Box<dyn Iterator<Item = usize> + '_> {
+        match pattern {
             ShapePattern::Words(pattern) => {
-                let matches = move |shape, bytes| pattern.matches(shape, bytes);
-                (Some(self.where_shapes(matches)), None)
+                Box::new(self.where_shapes(move |shape, bytes| pattern.matches(shape, bytes)))
             }
             ShapePattern::Identifiers(pattern) => {
-                let matches = move |shape, parts| pattern.matches(shape, parts);
-                (None, Some(self.where_shapes(matches)))
+                Box::new(self.where_shapes(move |shape, parts| pattern.matches(shape, parts)))
             }
-        };
-        let words = words.into_iter().flatten();
-        words.chain(identifiers.into_iter().flatten())
+        }
     }
 
-    /// The numbers of the words whose shapes match.
     fn where_shapes(
         &self,
         matches: impl Fn(u32, u32) -> bool + Copy,
@@ -186,7 +159,6 @@ impl<'t> FromIterator<&'t str> for Shapes {
     }
 }
 
-/// A length that fits into a shape.
 fn capped(chars: usize) -> u32 {
     u32::try_from(chars).map_or(MAX_CHARS, |chars| chars.min(MAX_CHARS))
 }
@@ -224,24 +196,4 @@ fn beginning(word: &str) -> u32 {
         *slot = byte;
     }
     u32::from_le_bytes(bytes)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn identifiers_are_chosen_by_their_parts() {
-        let shapes: Shapes = ["=10.0.0.12:8443", "=10.0.0.7", "=node@v18.2.0", "10", "=ab-c1d"]
-            .into_iter()
-            .collect();
-        let found = |identifier: &str, whole: usize| -> Vec<usize> {
-            let pattern = ShapePattern::containing(identifier, whole);
-            shapes.matching(pattern).collect()
-        };
-        assert_eq!(found("=10.0.0.12", 4), [0]);
-        assert_eq!(found("=18.2", 2), [2]);
-        assert_eq!(found("=ab-c1", 1), [4]);
-        assert!(found("=ab-c1", 2).is_empty());
-    }
 }

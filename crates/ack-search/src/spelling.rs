@@ -6,16 +6,13 @@ use std::cmp::Reverse;
 use super::analysis::stems::stem;
 use super::encoder::Encoder;
 use super::encoder::wordpiece::Vocabulary;
-use super::filter::Filters;
 use super::shapes::ShapePattern;
-use super::view::View;
+use super::view::{View, document_frequency};
 use ack_api::cancel;
+use ack_api::memory::StatusFilter;
 
-/// How many words may replace an unknown one.
 const MAX_SIMILAR: usize = 3;
-/// The shortest word that is replaced.
 const MIN_CHARS: usize = 4;
-/// The shortest word that is checked for a wrong letter.
 const MIN_MISSPELT_CHARS: usize = 5;
 /// The shortest word that is searched at the end of compounds: `lock` does not mean `clock`.
 const MIN_END_CHARS: usize = 5;
@@ -30,10 +27,8 @@ const SIMILAR_WEIGHT: f32 = 0.5;
 /// The same if the word is misspelt or inflected.
 const CORRECTION_WEIGHT: f32 = 0.8;
 
-/// A term that may stand for a word.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SimilarTerm {
-    /// The term as the index writes it.
     pub key: String,
     /// Its weight, relative to a term of the query.
     pub weight: f32,
@@ -41,7 +36,6 @@ pub struct SimilarTerm {
     pub is_same_word: bool,
 }
 
-/// What a word may stand for.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Similar {
     /// Known terms, the most similar first.
@@ -53,9 +47,7 @@ pub struct Similar {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Likeness {
-    /// One letter differs.
     Letter,
-    /// The ending differs.
     Ending,
     /// One is the beginning of the other, or the end of a compound.
     Part,
@@ -63,12 +55,11 @@ enum Likeness {
     Beginning,
 }
 
-/// A term that is similar to a word. Of two, the more similar one is less, then the one that more
-/// memories contain.
+/// Of two terms, the more similar one is less, then the one that more memories contain.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Found {
     likeness: Likeness,
-    frequency: Reverse<usize>,
+    frequency: Reverse<u32>,
     key: String,
     /// The word with this stem that the encoder knows.
     word: Option<String>,
@@ -77,7 +68,7 @@ struct Found {
 /// The most similar terms so far, the best first.
 struct Best<'a> {
     views: &'a [View<'a>],
-    filters: &'a Filters,
+    status: StatusFilter,
     found: Vec<Found>,
 }
 
@@ -90,14 +81,9 @@ impl Best<'_> {
         {
             return;
         }
-        let frequency = frequency(self.views, key, self.filters);
-        if frequency > 0 {
-            self.found.push(Found {
-                likeness,
-                frequency: Reverse(frequency),
-                key: key.to_owned(),
-                word,
-            });
+        let frequency = Reverse(document_frequency(self.views, key, self.status));
+        if frequency.0 > 0 {
+            self.found.push(Found { likeness, frequency, key: key.to_owned(), word });
             self.found.sort_unstable();
             self.found.truncate(MAX_SIMILAR);
         }
@@ -106,17 +92,16 @@ impl Best<'_> {
 
 /// Finds terms that are similar to a word that no memory contains, in memories that the filter
 /// allows. `key` is the stem of the word.
-pub fn similar_terms(views: &[View<'_>], word: &str, key: &str, filters: &Filters) -> Similar {
+pub fn similar_terms(views: &[View<'_>], word: &str, key: &str, status: StatusFilter) -> Similar {
     if key.chars().count() < MIN_CHARS || word.bytes().any(|byte| byte.is_ascii_digit()) {
         return Similar::default();
     }
-    let vocabulary = Encoder::embedded().map(Encoder::vocabulary);
-    let is_word = vocabulary.is_some_and(|vocabulary| vocabulary.is_word(word));
-    let found = best_terms(views, word, key, filters);
-    let first = found.first();
+    let encoder = Encoder::embedded();
+    let is_word = encoder.is_some_and(|encoder| encoder.vocabulary().is_word(word));
+    let found = best_terms(views, word, key, status);
     // `async` is not a misspelt `sync`, and `cortan` is no misspelt `cortar`.
-    let is_correct = Encoder::embedded().is_some_and(|encoder| encoder.is_word(word));
-    let right = first.filter(|first| {
+    let is_correct = encoder.is_some_and(|encoder| encoder.is_word(word));
+    let right = found.first().filter(|first| {
         let begins_alike = first.key.chars().next() == word.chars().next();
         !is_correct && first.likeness == Likeness::Letter && begins_alike
     });
@@ -127,34 +112,34 @@ pub fn similar_terms(views: &[View<'_>], word: &str, key: &str, filters: &Filter
         (word.to_owned(), spelling.clone())
     });
     let is_beginning = !is_word && key.chars().count() >= MIN_BEGINNING_CHARS;
-    let mut terms = Vec::with_capacity(found.len());
-    for Found { likeness, key: term, .. } in found {
+    let terms = found.into_iter().map(|Found { likeness, key: term, .. }| {
         let has_other_ending = likeness == Likeness::Ending;
-        let means_word = has_other_ending || is_beginning && term.starts_with(key);
         let is_correct = has_other_ending || is_misspelt;
-        terms.push(SimilarTerm {
+        SimilarTerm {
             weight: if is_correct { CORRECTION_WEIGHT } else { SIMILAR_WEIGHT },
-            is_same_word: means_word,
+            is_same_word: has_other_ending || is_beginning && term.starts_with(key),
             key: term,
-        });
-    }
-    Similar { terms, is_misspelt, correction }
+        }
+    });
+    Similar { terms: terms.collect(), is_misspelt, correction }
 }
 
 /// The terms that are most similar to a word.
 ///
 /// Terms in the index are stems, so a misspelt word is also compared with the encoder's words:
 /// `advisroy` is nearer to `advisory` than to its stem.
-fn best_terms(views: &[View<'_>], word: &str, key: &str, filters: &Filters) -> Vec<Found> {
-    let mut best = Best { views, filters, found: Vec::new() };
+fn best_terms(views: &[View<'_>], word: &str, key: &str, status: StatusFilter) -> Vec<Found> {
+    let mut best = Best { views, status, found: Vec::new() };
     let vocabulary = Encoder::embedded().map(Encoder::vocabulary);
     for word in vocabulary.map_or_else(Vec::new, |vocabulary| corrections(word, vocabulary)) {
         best.consider(Likeness::Letter, &stem(&word), Some(word.clone()));
     }
     // The stems of inflected languages are short: what counts is what was typed.
     let typed = if word.is_ascii() { key } else { word };
-    let plain = without_umlauts(key);
-    for key in [Some(key), plain.as_deref()].into_iter().flatten() {
+    // German without umlauts: `groesse` for `größe`, which the index has as `grosse`.
+    let plain = key.replace("ae", "a").replace("oe", "o").replace("ue", "u");
+    let has_plain = plain != key && plain.chars().count() >= MIN_CHARS;
+    for key in [key].into_iter().chain(has_plain.then_some(&*plain)) {
         let unknown = Unknown {
             key,
             bytes: byte_set(key),
@@ -172,18 +157,10 @@ fn best_terms(views: &[View<'_>], word: &str, key: &str, filters: &Filters) -> V
     best.found
 }
 
-/// How many memories that the filter allows contain a term.
-fn frequency(views: &[View<'_>], term: &str, filters: &Filters) -> usize {
-    let in_view = |view: &View<'_>| view.index.document_frequency(term, filters.status);
-    views.iter().map(in_view).sum()
-}
-
-/// A word that no memory contains.
 struct Unknown<'k> {
     key: &'k str,
     /// The bytes of its stem, see [`byte_set`].
     bytes: u64,
-    /// Whether it is long enough to be misspelt.
     is_long: bool,
     /// Whether the encoder does not know it. The index has the stem of an English word, so only
     /// another one may have another ending: `station` is not `static`.
@@ -193,14 +170,9 @@ struct Unknown<'k> {
 impl Unknown<'_> {
     /// The shapes of similar terms, except for beginnings of the word.
     fn pattern(&self) -> ShapePattern {
-        if self.is_foreign {
-            ShapePattern::similar_or_same_beginning(self.key, MAX_CUT_OFF)
-        } else {
-            ShapePattern::similar(self.key, MAX_CUT_OFF)
-        }
+        ShapePattern::similar(self.key, MAX_CUT_OFF, self.is_foreign)
     }
 
-    /// How similar a term is to the word.
     fn likeness(&self, term: &str) -> Option<Likeness> {
         let key = self.key;
         let has_other_ending = self.is_foreign && has_other_ending(key, term);
@@ -245,8 +217,7 @@ fn has_other_ending(one: &str, other: &str) -> bool {
         return false;
     }
     let (length, other_length) = (one.chars().count(), other.chars().count());
-    let pairs = one.chars().zip(other.chars());
-    let common = pairs.take_while(|(one, other)| one == other).count();
+    let common = one.chars().zip(other.chars()).take_while(|(one, other)| one == other).count();
     let (rest, other_rest) = (length - common, other_length - common);
     let max = if common >= 8 { 3 } else { 2 };
     common >= MIN_CHARS && rest.max(other_rest) <= max && rest + other_rest <= max + 1
@@ -293,17 +264,9 @@ fn corrections(word: &str, vocabulary: &Vocabulary) -> Vec<String> {
     words
 }
 
-/// A German word written without umlauts: `groesse` for `größe`, which the index has as `grosse`.
-fn without_umlauts(key: &str) -> Option<String> {
-    let plain = key.replace("ae", "a").replace("oe", "o").replace("ue", "u");
-    (plain != key && plain.chars().count() >= MIN_CHARS).then_some(plain)
-}
-
-/// The beginnings of a word with at least [`MIN_CHARS`] characters, without the word itself, the
-/// shortest first.
+/// The beginnings of a word with at least [`MIN_CHARS`] characters, the shortest first.
 fn beginnings(word: &str) -> impl Iterator<Item = &str> {
-    let ends = word.char_indices().skip(MIN_CHARS);
-    ends.filter_map(|(end, _)| word.get(..end))
+    word.char_indices().skip(MIN_CHARS).filter_map(|(end, _)| word.get(..end))
 }
 
 /// The set of a word's bytes, folded into 64 bits.
@@ -352,18 +315,8 @@ mod tests {
 
     #[test]
     fn every_similar_word_has_a_shape_that_is_looked_for() {
-        let words: Vec<String> = [
-            "lock",
-            "cache",
-            "async",
-            "grosse",
-            "verbindung",
-            "соединение",
-            "datenbankverbindungsfehler",
-        ]
-        .into_iter()
-        .flat_map(variants)
-        .collect();
+        let words = "lock cache async grosse verbindung соединение datenbankverbindungsfehler";
+        let words: Vec<String> = words.split(' ').flat_map(variants).collect();
         let mut similar = 0;
         for (key, is_foreign) in words.iter().zip([true, false].into_iter().cycle()) {
             let unknown = Unknown {

@@ -6,8 +6,9 @@
 //! memory scores the same wherever it is stored. See `docs/retrieval.md`.
 
 use super::bm25::Bm25Weights;
-use super::filter::{Filters, ResolvedFilters};
-use super::inverted::{DocFlags, HAS_SUCCESSOR, Index, allowed_flags};
+use super::filter::ResolvedFilters;
+use super::inverted::Index;
+use super::inverted::docs::{DocFlags, HAS_SUCCESSOR, allowed_flags};
 use super::postings::DocId;
 use super::query::WeightedTerm;
 use super::remote::{Eligibility, RemoteDoc, RemoteDocs, RemoteError, RemoteHits, RemoteQuery};
@@ -27,23 +28,22 @@ const MAX_EXPECTED_UNINDEXED_DOCS: f32 = 200.0;
 /// By which factor each further query is wider, if too few of the documents found are eligible.
 const WIDENING_STEP: usize = 16;
 const MAX_WIDENING: usize = 4_096;
-/// How many scores are compared at a time.
 const BLOCK: usize = 64;
 /// How many documents are sampled to estimate the share of eligible ones.
 const SAMPLE_DOCS: u32 = 8_192;
 
-/// One scope of a search.
 pub struct View<'a> {
     pub index: &'a Index,
-    /// The request's filters, resolved for it.
     pub filter: ResolvedFilters<'a>,
+    /// The flags of documents that the status filter allows, and whether it is the only filter.
+    allowed: DocFlags,
+    unrestricted: bool,
     /// The remote documents that were fetched, in ascending order.
     fetched: Vec<FetchedDoc>,
     /// Whether matches may be missing.
     partial: bool,
 }
 
-/// A remote document that was fetched.
 struct FetchedDoc {
     doc: DocId,
     /// The query's terms that it contains, and their weighted frequencies.
@@ -108,9 +108,55 @@ impl DocScores {
 }
 
 impl<'a> View<'a> {
-    /// A view without any remote documents yet.
-    pub const fn new(index: &'a Index, filter: ResolvedFilters<'a>) -> Self {
-        Self { index, filter, fetched: Vec::new(), partial: false }
+    pub fn new(index: &'a Index, filter: ResolvedFilters<'a>) -> Self {
+        Self {
+            index,
+            allowed: allowed_flags(filter.filters.status),
+            unrestricted: filter.is_unrestricted(),
+            filter,
+            fetched: Vec::new(),
+            partial: false,
+        }
+    }
+
+    /// Whether a document may be returned.
+    pub fn check(&self, doc: DocId) -> Eligibility {
+        let flags = self.index.docs.flags(doc);
+        let dead = flags & !HAS_SUCCESSOR == 0;
+        let is_superseded = || self.index.is_superseded(doc, self.filter.filters.status);
+        if dead || (!self.unrestricted && self.filter.failed_filter(doc).is_some()) {
+            Eligibility::Excluded
+        } else if flags & self.allowed == 0 {
+            Eligibility::HiddenByStatus
+        } else if flags & HAS_SUCCESSOR != 0 && is_superseded() {
+            Eligibility::Superseded
+        } else {
+            Eligibility::Eligible
+        }
+    }
+
+    /// The remote documents for which `counts` holds, or `None` if there are more than `limit`.
+    fn remote_docs_if_few(
+        &self,
+        limit: usize,
+        counts: impl Fn(DocId) -> bool,
+    ) -> Option<Vec<DocId>> {
+        let docs = cancel::guarded(0..self.index.first_resident());
+        let docs: Vec<DocId> = docs.filter(|doc| counts(*doc)).take(limit + 1).collect();
+        (docs.len() <= limit).then_some(docs)
+    }
+
+    fn is_eligible(&self, doc: DocId) -> bool {
+        matches!(self.check(doc), Eligibility::Eligible)
+    }
+
+    /// The estimated share of the remote documents that are eligible, from 0 to 1.
+    fn eligible_share(&self) -> f32 {
+        let documents = self.index.first_resident();
+        let eligible = sample(documents).filter(|doc| self.is_eligible(*doc)).count();
+        #[expect(clippy::cast_precision_loss, reason = "counts of a sample")]
+        let share = eligible as f32 / documents.clamp(1, SAMPLE_DOCS) as f32;
+        share
     }
 
     /// Whether weaker matches may be missing, because the table's indexes returned only the best.
@@ -118,34 +164,25 @@ impl<'a> View<'a> {
         self.partial
     }
 
-    /// Fetches the remote documents that may be among the best, if the index has remote documents.
-    /// After the request is cancelled, they are incomplete.
-    ///
-    /// # Errors
-    /// If the table can no longer be searched.
+    /// Fetches the remote documents that may be among the best; not all, if the request is cancelled.
     pub fn fetch_remote_candidates(
         &mut self,
         bm25: Option<&Bm25Weights>,
         vector: Option<&QueryVector>,
-        filters: &Filters,
     ) -> Result<(), RemoteError> {
         let index = self.index;
         let Some(remote) = index.remote().filter(|_| bm25.is_some() || vector.is_some()) else {
             return Ok(());
         };
         let terms = bm25.map_or(&[][..], |bm25| &bm25.terms);
-        let rules = EligibilityRules::new(self, filters);
-        let share = rules.eligible_share();
+        let share = self.eligible_share();
         #[expect(clippy::cast_precision_loss, reason = "a count of documents")]
         let expected = share * index.first_resident() as f32;
         // Documents that the status filter hides count here too: the answer reports their number.
-        let unindexed = if expected <= MAX_EXPECTED_UNINDEXED_DOCS {
-            let relevant = |doc| !matches!(rules.check(doc), Eligibility::Excluded);
-            remote_docs_if_few(index, MAX_UNINDEXED_DOCS, &relevant)
-        } else {
-            None
-        };
-        let (docs, partial) = match unindexed {
+        let relevant = |doc| !matches!(self.check(doc), Eligibility::Excluded);
+        let unindexed = (expected <= MAX_EXPECTED_UNINDEXED_DOCS)
+            .then(|| self.remote_docs_if_few(MAX_UNINDEXED_DOCS, relevant));
+        let (docs, partial) = match unindexed.flatten() {
             Some(docs) => (docs, false),
             None => {
                 let query = RemoteQuery {
@@ -154,11 +191,11 @@ impl<'a> View<'a> {
                     vector: vector.map(|vector| vector.to_compare(index.is_contextual)),
                     eligible_share: share,
                     filter: self.filter.pushdown(),
-                    status: filters.status,
+                    status: self.filter.filters.status,
                     widening: 1,
-                    eligibility: &|doc| rules.check(doc),
+                    eligibility: &|doc| self.check(doc),
                 };
-                search_widening(remote, query, index, &rules)?
+                self.search_widening(remote, query)?
             }
         };
         self.partial = partial;
@@ -171,10 +208,48 @@ impl<'a> View<'a> {
         Ok(())
     }
 
+    /// Searches the remote documents, and widens the search while too few of those found are eligible.
+    /// Returns what was found, and whether matches may be missing.
+    fn search_widening(
+        &self,
+        remote: &dyn RemoteDocs,
+        mut query: RemoteQuery<'_>,
+    ) -> Result<(Vec<DocId>, bool), RemoteError> {
+        let is_eligible = |doc: DocId| self.is_eligible(doc);
+        let too_few =
+            |found: &[DocId]| found.iter().filter(|doc| is_eligible(**doc)).count() < MIN_ELIGIBLE;
+        let RemoteHits { mut docs, complete, mut exhausted } = remote.search(&query)?;
+        let mut partial = !complete;
+        if partial && query.eligible_share < 1.0 && too_few(&docs) && cancel::check().is_ok() {
+            // The best matches do not pass the filters, so the table applies the filters.
+            query.eligible_share = 0.0;
+            let hits = remote.search(&query)?;
+            exhausted = hits.exhausted;
+            merge(&mut docs, hits.docs);
+        }
+        if partial && too_few(&docs) {
+            // The filters leave too few documents for the table's indexes to find: score all of them.
+            if let Some(eligible) = self.remote_docs_if_few(MAX_EXHAUSTIVE_DOCS, is_eligible) {
+                merge(&mut docs, eligible);
+                partial = false;
+            }
+            // Otherwise more are left, and the table cannot evaluate the filter that excludes the rest.
+            while partial
+                && too_few(&docs)
+                && !exhausted
+                && query.widening < MAX_WIDENING
+                && cancel::check().is_ok()
+            {
+                query.widening *= WIDENING_STEP;
+                let hits = remote.search(&query)?;
+                exhausted = hits.exhausted;
+                merge(&mut docs, hits.docs);
+            }
+        }
+        Ok((docs, partial))
+    }
+
     /// Fetches a remote document, whether or not a search would find it.
-    ///
-    /// # Errors
-    /// If the table can no longer be read.
     pub fn fetch_remote_doc(&mut self, doc: DocId) -> Result<(), RemoteError> {
         if let Some(remote) = self.index.remote()
             && doc < self.index.first_resident()
@@ -204,7 +279,6 @@ impl<'a> View<'a> {
         self.fetched.get(position)
     }
 
-    /// The weighted frequency of one of the query's terms in a document.
     pub fn frequency(&self, key: &str, doc: DocId) -> Option<f32> {
         if doc >= self.index.first_resident() {
             return self.index.frequency(key, doc);
@@ -220,7 +294,6 @@ impl<'a> View<'a> {
         self.fetched(doc)?.vector.clone()
     }
 
-    /// Whether [`View::vector`] returns a vector.
     pub fn has_vector(&self, doc: DocId) -> bool {
         if doc >= self.index.first_resident() {
             return self.index.has_vector(doc);
@@ -242,23 +315,18 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The sum of the contributions of all terms to each document, where `contribution(weight,
-    /// frequency, length)` is that of one term.
-    pub fn sum_terms(
-        &self,
-        terms: &[WeightedTerm],
-        contribution: impl Fn(f32, f32, u32) -> f32,
-    ) -> DocScores {
+    /// The BM25 score of each document, dead ones too; 0 for those without any term.
+    pub fn lexical_scores(&self, bm25: &Bm25Weights) -> DocScores {
         let (first_resident, lengths) = (self.index.first_resident(), self.index.lengths());
         let resident_lengths = lengths.get(first_resident as usize..).unwrap_or_default();
         let mut resident = vec![0f32; resident_lengths.len()];
-        for term in terms {
+        for term in &bm25.terms {
             for (doc, frequency) in cancel::guarded(self.index.postings(&term.key)) {
                 let position = doc.saturating_sub(first_resident) as usize;
                 if let (Some(score), Some(length)) =
                     (resident.get_mut(position), resident_lengths.get(position))
                 {
-                    *score += contribution(term.weight, frequency, *length);
+                    *score += bm25.contribution(term.weight, frequency, *length);
                 }
             }
         }
@@ -266,9 +334,9 @@ impl<'a> View<'a> {
             let length = lengths.get(fetched.doc as usize).copied().unwrap_or_default();
             // Summed in the order of the query's terms, as above: floating-point addition is not
             // associative, and the scores have to be equal to the last bit.
-            let contributions = terms.iter().filter_map(|term| {
+            let contributions = bm25.terms.iter().filter_map(|term| {
                 let frequency = fetched.frequency(&term.key)?;
-                Some(contribution(term.weight, frequency, length))
+                Some(bm25.contribution(term.weight, frequency, length))
             });
             (fetched.doc, contributions.fold(0.0, |sum, part| sum + part))
         });
@@ -276,64 +344,17 @@ impl<'a> View<'a> {
     }
 }
 
+/// How many memories that a filter allows contain a term.
+pub fn document_frequency(views: &[View<'_>], key: &str, status: StatusFilter) -> u32 {
+    let in_view = |view: &View<'_>| view.index.document_frequency(key, status);
+    u32::try_from(views.iter().map(in_view).sum::<usize>()).unwrap_or(u32::MAX)
+}
+
 impl FetchedDoc {
     fn frequency(&self, key: &str) -> Option<f32> {
         let mut frequencies = self.frequencies.iter();
         frequencies.find(|(term, _)| &**term == key).map(|(_, frequency)| *frequency)
     }
-}
-
-/// The remote documents for which `counts` holds, or `None` if there are more than `limit`.
-fn remote_docs_if_few(
-    index: &Index,
-    limit: usize,
-    counts: &dyn Fn(DocId) -> bool,
-) -> Option<Vec<DocId>> {
-    let docs = cancel::guarded(0..index.first_resident());
-    let docs: Vec<DocId> = docs.filter(|doc| counts(*doc)).take(limit + 1).collect();
-    (docs.len() <= limit).then_some(docs)
-}
-
-/// Searches the remote documents, and widens the search while too few of those found are eligible.
-/// Returns what was found, and whether matches may be missing.
-fn search_widening(
-    remote: &dyn RemoteDocs,
-    mut query: RemoteQuery<'_>,
-    index: &Index,
-    rules: &EligibilityRules<'_>,
-) -> Result<(Vec<DocId>, bool), RemoteError> {
-    let is_eligible = |doc: DocId| matches!(rules.check(doc), Eligibility::Eligible);
-    let too_few =
-        |found: &[DocId]| found.iter().filter(|doc| is_eligible(**doc)).count() < MIN_ELIGIBLE;
-    let RemoteHits { mut docs, complete, mut exhausted } = remote.search(&query)?;
-    let mut partial = !complete;
-    if partial && query.eligible_share < 1.0 && too_few(&docs) && cancel::check().is_ok() {
-        // The best matches do not pass the filters, so the table applies the filters.
-        query.eligible_share = 0.0;
-        let hits = remote.search(&query)?;
-        exhausted = hits.exhausted;
-        merge(&mut docs, hits.docs);
-    }
-    if partial && too_few(&docs) {
-        // The filters leave too few documents for the table's indexes to find: score all of them.
-        if let Some(eligible) = remote_docs_if_few(index, MAX_EXHAUSTIVE_DOCS, &is_eligible) {
-            merge(&mut docs, eligible);
-            partial = false;
-        }
-        // Otherwise more are left, and the table cannot evaluate the filter that excludes the rest.
-        while partial
-            && too_few(&docs)
-            && !exhausted
-            && query.widening < MAX_WIDENING
-            && cancel::check().is_ok()
-        {
-            query.widening *= WIDENING_STEP;
-            let hits = remote.search(&query)?;
-            exhausted = hits.exhausted;
-            merge(&mut docs, hits.docs);
-        }
-    }
-    Ok((docs, partial))
 }
 
 /// Merges documents into others, in ascending order and without duplicates.
@@ -357,56 +378,6 @@ fn sample(documents: DocId) -> impl Iterator<Item = DocId> {
         let doc = (u64::from(n.wrapping_mul(GOLDEN)) * u64::from(documents)) >> 32;
         DocId::try_from(doc).unwrap_or_default()
     })
-}
-
-/// Decides which documents of a view may be returned.
-pub struct EligibilityRules<'a> {
-    pub(super) view: &'a View<'a>,
-    status: StatusFilter,
-    allowed: DocFlags,
-    /// Whether the status filter is the only restriction.
-    unrestricted: bool,
-}
-
-impl<'a> EligibilityRules<'a> {
-    /// The rules for a request's filters.
-    pub fn new(view: &'a View<'a>, filters: &Filters) -> Self {
-        Self {
-            view,
-            status: filters.status,
-            allowed: allowed_flags(filters.status),
-            unrestricted: view.filter.is_unrestricted(),
-        }
-    }
-
-    /// The estimated share of the remote documents that are eligible, from 0 to 1.
-    fn eligible_share(&self) -> f32 {
-        let documents = self.view.index.first_resident();
-        let (mut sampled, mut eligible) = (0u32, 0u32);
-        for doc in sample(documents) {
-            sampled += 1;
-            eligible += u32::from(matches!(self.check(doc), Eligibility::Eligible));
-        }
-        #[expect(clippy::cast_precision_loss, reason = "counts of a sample")]
-        let share = eligible as f32 / sampled.max(1) as f32;
-        share
-    }
-
-    /// Whether a document may be returned.
-    pub fn check(&self, doc: DocId) -> Eligibility {
-        let index = self.view.index;
-        let flags = index.flags(doc);
-        let dead = flags & !HAS_SUCCESSOR == 0;
-        if dead || (!self.unrestricted && !self.view.filter.matches(doc)) {
-            Eligibility::Excluded
-        } else if flags & self.allowed == 0 {
-            Eligibility::HiddenByStatus
-        } else if flags & HAS_SUCCESSOR != 0 && index.is_superseded(doc, self.status) {
-            Eligibility::Superseded
-        } else {
-            Eligibility::Eligible
-        }
-    }
 }
 
 #[cfg(test)]

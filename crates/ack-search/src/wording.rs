@@ -20,9 +20,7 @@ use crate::analysis::letters::plain;
 
 /// A memory with a longer text neither contains another one nor is contained in one.
 const MAX_BYTES: usize = 64 << 10;
-/// What stands between two texts of a memory.
 const SEPARATOR: &str = "\0";
-/// Punctuation at the end of a word.
 const PUNCTUATION: [char; 6] = ['.', ',', ';', ':', '!', '\''];
 
 /// The statements of a memory, and the files that it is about.
@@ -36,7 +34,6 @@ pub struct Wording {
 }
 
 impl Wording {
-    /// The wording of a memory's title, subtitle, facts and narrative.
     pub fn of(memory: &Memory) -> Self {
         let mut texts: Vec<&str> = memory.texts().collect();
         if texts.iter().map(|text| text.len()).sum::<usize>() > MAX_BYTES {
@@ -83,8 +80,7 @@ impl Wording {
     fn statements(&self) -> &str {
         self.statements.get_or_init(|| {
             let mut writer = Writer::default();
-            let texts = self.texts.split(SEPARATOR);
-            texts.for_each(|text| writer.text(text));
+            self.texts.split(SEPARATOR).for_each(|text| writer.text(text));
             writer.statements
         })
     }
@@ -94,7 +90,6 @@ impl Wording {
 #[derive(Default)]
 struct Writer {
     statements: String,
-    /// Where the statement that is being written begins.
     start: usize,
     /// What introduces the list that is being read.
     lead: String,
@@ -145,8 +140,7 @@ impl Writer {
         if ["-", "–", "—", "**"].contains(&piece) {
             return;
         }
-        let word = without_emphasis(piece.trim_start_matches('\''));
-        let word = word.trim_end_matches(PUNCTUATION);
+        let word = without_emphasis(piece.trim_start_matches('\'')).trim_end_matches(PUNCTUATION);
         let is_question = word.ends_with('?');
         let word = word.trim_end_matches('?');
         // `cd ..`
@@ -193,7 +187,6 @@ fn normalized(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A line without the mark of a heading, an item or a quotation.
 fn without_mark(line: &str) -> &str {
     let heading = line.trim_start_matches('#');
     let marks = ["- ", "* ", "+ ", "• ", "> "];

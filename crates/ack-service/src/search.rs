@@ -163,10 +163,10 @@ impl<'a> Search<'a> {
 
     fn fetch_candidates(&mut self) -> Result<(), Error> {
         let bm25 = self.terms.as_ref().map(|(_, bm25)| bm25);
-        let (vector, filters) = (self.query_vector.as_ref(), &self.spec.filters);
+        let vector = self.query_vector.as_ref();
         for (number, view) in self.views.iter_mut().enumerate() {
             cancel::check()?;
-            let fetched = view.fetch_remote_candidates(bm25, vector, filters);
+            let fetched = view.fetch_remote_candidates(bm25, vector);
             fetched.map_err(|source| table_error(&self.names, number, source))?;
         }
         cancel::check()?;
@@ -252,7 +252,7 @@ impl<'a> Search<'a> {
             return CandidateSet::default();
         };
         let top = self.bm25().and_then(|bm25| bm25.frozen_norm);
-        let mut found = retrieve(&self.views, question, &self.spec.filters, top);
+        let mut found = retrieve(&self.views, question, top);
         if self.like.is_some() {
             found.candidates.retain(|candidate| {
                 let is_near = candidate.lexical > 0.0 || candidate.cosine >= MIN_COSINE;

@@ -44,7 +44,6 @@ pub fn first_sentence(text: &str, cap: usize) -> (String, bool) {
     (sentence, is_whole)
 }
 
-/// Whether a sentence ends with this word.
 pub fn ends_sentence(word: &str) -> bool {
     let bare = word.trim_end_matches(['"', '\'', ')', '”', '’', '`', '*', '_']);
     if bare.ends_with(['!', '?', '。', '！', '？']) {

@@ -8,17 +8,13 @@ use std::ops::Range;
 /// The filters (bits, eight to a byte), and the table of characters (two bits for each).
 static PIECES: &[u8] = include_bytes!("vocabulary.bin");
 
-/// The bytes of the filter of words.
 pub const WORDS: Range<usize> = 0..88 << 10;
-/// The bytes of the filter of punctuation.
 pub const PUNCTUATION: Range<usize> = 88 << 10..92 << 10;
-/// The bytes of the table of characters.
 pub const CHARACTERS: Range<usize> = 92 << 10..108 << 10;
 /// The longest word that a filter knows, with what precedes it, in bytes.
 pub const MAX_WORD_BYTES: usize = 16;
 /// The longest run of punctuation that a filter knows, with the space before it, in bytes.
 pub const MAX_PUNCTUATION_BYTES: usize = 8;
-/// How many bits are set for each piece.
 const HASH_COUNT: u64 = 8;
 
 /// Whether a word with what precedes it is one token.

@@ -54,7 +54,6 @@ const TOLD: &str = r#"(?: [\ \t]+ (?: for|of|on|to|in|at|fur|der|des|del|de|du|d
 /// The other places, each with its examples.
 pub const PLACES: &str = include_str!("places.txt");
 
-/// The words at the end of names.
 const LAST_WORDS: &str = "word|words|passwd|phrase|code|pass|pwd|pw|psk|creds|mdp|clave|sandi|\
     passwort|kennwort|passe|d'acces|contrasena|contrasenas|senha|parola|wachtwoord|losenord|\
     adgangskode|passord|salasana|heslo|haslo|geslo|lozinka|jelszo|sifre|khau|slaptazodis|parool|\
@@ -63,7 +62,6 @@ const LAST_WORDS: &str = "word|words|passwd|phrase|code|pass|pwd|pw|psk|creds|md
     credential|credentials|jeton|токен|токена|令牌|トークン|토큰|key|schlussel|zugangsschlussel|api|ключ|密钥|\
     キー|秘密鍵|키|auth|pat";
 
-/// How much of a value is looked at, in bytes.
 const MAX_VALUE: usize = 128;
 /// How far before its last word a name may begin, in bytes, and how many words it has at most.
 const MAX_NAME: usize = 64;
@@ -74,7 +72,6 @@ const NAME_WORDS: usize = 5;
 pub enum Test {
     /// A name before it stands for a secret. It is at least this long.
     Named(usize),
-    /// It is at least this long.
     Long(usize),
     /// Nothing but its place says that it is one.
     Strong,
@@ -98,7 +95,6 @@ impl Test {
     }
 }
 
-/// What a name stands for.
 struct Names {
     password: Regex,
     secret: Regex,
@@ -107,7 +103,6 @@ struct Names {
     endings: Regex,
 }
 
-/// How the words before a value may end.
 fn endings() -> String {
     format!(r"(?: [_.\ \-]? (?: {ENDINGS} ) )*")
 }
@@ -129,17 +124,13 @@ pub fn rows() -> impl Iterator<Item = Row> {
 pub fn secret(text: &str, found: Found, test: Test) -> Option<usize> {
     static NAMES: LazyLock<Option<Names>> = LazyLock::new(Names::new);
     let matched = text.get(found.rest..found.end).unwrap_or_default();
-    let is_secret = match test {
-        Test::Named(least) => NAMES.as_ref()?.is_named(text, found, least),
-        Test::Long(least) => is_secret(value(text, found.end), least),
-        Test::Strong => is_strong(value(text, found.end)),
-        Test::Whole => is_secret(matched.trim(), 6),
-        Test::Url => is_in_url(matched),
-        Test::Amazon => is_of_amazon(matched),
-    };
-    let at = match test {
-        Test::Whole | Test::Url | Test::Amazon => found.rest,
-        Test::Named(_) | Test::Long(_) | Test::Strong => found.end,
+    let (is_secret, at) = match test {
+        Test::Named(least) => (NAMES.as_ref()?.is_named(text, found, least), found.end),
+        Test::Long(least) => (is_secret(value(text, found.end), least), found.end),
+        Test::Strong => (is_strong(value(text, found.end)), found.end),
+        Test::Whole => (is_secret(matched.trim(), 6), found.rest),
+        Test::Url => (is_in_url(matched), found.rest),
+        Test::Amazon => (is_of_amazon(matched), found.rest),
     };
     is_secret.then_some(at)
 }
@@ -189,8 +180,7 @@ impl Names {
             return None;
         }
         let of_kind = [(&self.password, 6), (&self.secret, 8), (&self.token, 10)];
-        let found = of_kind.into_iter().find(|(kind, _)| kind.is_match(words));
-        found.map(|(_, least)| least)
+        of_kind.into_iter().find(|(kind, _)| kind.is_match(words)).map(|(_, least)| least)
     }
 }
 

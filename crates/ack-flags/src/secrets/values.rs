@@ -21,7 +21,6 @@ const VARIABLE: &str = r"(?x) ^[$<{*.%\[@&\#!] | ^my[_-] | \$[({] | \$[A-Z_]{3,}
       ) [\w.\[\]()!'\x22]*$
     | (?-i)^(?: dXNlcm5hbWU6 | dXNlcjpwYXNz | QWxhZGRpbjp )";
 
-/// What is no secret for other reasons.
 const OTHERS: &[&str] = &[
     // What everybody guesses.
     r"(?ix)^(?: abc(?:d(?:ef)?)? | admin | app | bar | baz | api | client | db | default | demo | dev
@@ -68,8 +67,7 @@ pub fn is_secret(given: &str, least: usize) -> bool {
         && !matches(&UUIDS, value)
 }
 
-/// Whether a value, which nothing but its place calls a secret, has letters of both cases and
-/// digits.
+/// Whether a value that only its place calls a secret has letters of both cases and digits.
 pub fn is_strong(value: &str) -> bool {
     let has = |is: fn(&u8) -> bool| value.bytes().any(|byte| is(&byte));
     let is_varied = has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);

@@ -23,7 +23,6 @@ pub fn plain(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// What stands for a character.
 enum Plain {
     Same,
     Nothing,

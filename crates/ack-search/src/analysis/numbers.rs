@@ -15,10 +15,8 @@ const UNITS: &[&str] = &[
 const MARKS: [char; 11] = ['`', '(', ')', '[', ']', ',', ';', ':', '!', '?', '"'];
 /// A longer number is no version.
 const MAX_VERSION_DIGITS: usize = 4;
-/// How many characters a name with a version has.
 const NAME_CHARS: std::ops::RangeInclusive<usize> = 2..=20;
 
-/// Whether a word in lower case is a unit.
 pub(super) fn is_unit(word: &str) -> bool {
     UNITS.binary_search(&word).is_ok()
 }
@@ -29,8 +27,7 @@ pub fn joined(word: &str, next: &str) -> Option<String> {
     quantity(word, next).or_else(|| name_with_version(word, next))
 }
 
-/// Calls `emit` for each two neighbouring words of a line that are one word together, with both as
-/// the text writes them.
+/// Calls `emit` for each two words that are [`joined`], with both as the text writes them.
 pub fn joined_words(text: &str, emit: &mut impl FnMut(String, String)) {
     for line in text.lines() {
         let mut previous = "";
@@ -69,7 +66,6 @@ fn quantity(word: &str, next: &str) -> Option<String> {
     (is_number && is_unit(&unit)).then(|| without_separators(number) + &unit)
 }
 
-/// A number without the separators of its thousands.
 fn without_separators(number: &str) -> String {
     for separator in [',', '_'] {
         let mut groups = number.split(separator);

@@ -12,11 +12,9 @@ use super::norm;
 /// The exponent is kept within this range, so that no token dominates the others.
 const MAX_EXPONENT: f32 = 3.0;
 
-/// The trained matrix.
 #[derive(Debug)]
 pub(super) struct Attention {
-    /// How each component of the mean contributes to the subject: one row for each component of the
-    /// mean.
+    /// How each component of the mean contributes to the subject: one row for each.
     rows: Vec<i8>,
     /// The size of a step of each component of the subject.
     scales: Vec<f32>,
@@ -33,22 +31,13 @@ struct Quantized {
     scale: f32,
 }
 
-impl Quantized {
-    fn new(exact: &[f32]) -> Self {
-        let mut values = vec![0; exact.len()];
-        let scale = quantize(exact, &mut values);
-        Self { values, scale }
-    }
-}
-
-/// Rounds values to steps, and returns the size of a step.
 #[expect(clippy::cast_possible_truncation, reason = "at most 127 by the scale")]
 #[multiversion(targets(
     "x86_64+avx512f+avx512bw+avx512dq+avx512vl",
     "x86_64+avx2",
     "aarch64+neon"
 ))]
-fn quantize(exact: &[f32], quantized: &mut [i16]) -> f32 {
+fn quantized(exact: &[f32]) -> Quantized {
     let (eights, rest) = exact.as_chunks::<8>();
     let mut max = [1e-12f32; 8];
     for eight in eights.iter().map(<[f32; 8]>::as_slice).chain([rest]) {
@@ -57,10 +46,11 @@ fn quantize(exact: &[f32], quantized: &mut [i16]) -> f32 {
         }
     }
     let max = max.into_iter().fold(0.0, f32::max);
-    for (quantized, value) in quantized.iter_mut().zip(exact) {
+    let mut values = vec![0; exact.len()];
+    for (quantized, value) in values.iter_mut().zip(exact) {
         *quantized = (value * (127.0 / max)).round_ties_even() as i16;
     }
-    max / 127.0
+    Quantized { values, scale: max / 127.0 }
 }
 
 impl Attention {
@@ -74,7 +64,7 @@ impl Attention {
         let mut scales = Vec::with_capacity(dimension);
         for at in 0..dimension {
             let column: Vec<f32> = matrix.iter().skip(at).step_by(dimension).copied().collect();
-            let column = Quantized::new(&column);
+            let column = quantized(&column);
             let places = rows.iter_mut().skip(at).step_by(dimension);
             for (place, value) in places.zip(&column.values) {
                 *place = *value as i8;
@@ -90,20 +80,18 @@ impl Attention {
         if norm < 1e-9 {
             return None;
         }
-        let mean = Quantized::new(sum);
+        let mean = quantized(sum);
         let mut sums = vec![0; self.scales.len()];
         add_products(&self.rows, &mean.values, &mut sums);
         let scale = mean.scale / norm;
         #[expect(clippy::cast_precision_loss, reason = "dimension times 127 squared")]
-        let components =
-            sums.iter().zip(&self.scales).map(|(sum, step)| *sum as f32 * step * scale);
-        let components: Vec<f32> = components.collect();
-        Some(Subject(Quantized::new(&components)))
+        let components: Vec<f32> =
+            sums.iter().zip(&self.scales).map(|(sum, step)| *sum as f32 * step * scale).collect();
+        Some(Subject(quantized(&components)))
     }
 }
 
 impl Subject {
-    /// The factor of a token's weight.
     #[expect(clippy::cast_precision_loss, reason = "at most 127 squared for each component")]
     pub(super) fn weight(&self, row: &[u8]) -> f32 {
         let (dot, norm_squared) = dot_and_norm_squared(row, &self.0.values);
@@ -140,7 +128,6 @@ fn add_products(rows: &[i8], vector: &[i16], sums: &mut [i32]) {
     }
 }
 
-/// A row's product with the subject, and with itself.
 #[multiversion(targets(
     "x86_64+avx512f+avx512bw+avx512dq+avx512vl",
     "x86_64+avx2",

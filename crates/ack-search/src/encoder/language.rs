@@ -6,7 +6,9 @@ use std::sync::LazyLock;
 use rustc_hash::FxHashSet;
 use whichlang::{Lang, detect_language};
 
+use super::Encoder;
 use super::multilingual::has_rows;
+use crate::analysis::letters::plain;
 use crate::analysis::symbols::camel_case;
 use crate::analysis::{is_stop_word, is_unspaced};
 
@@ -14,9 +16,7 @@ use crate::analysis::{is_stop_word, is_unspaced};
 const MIN_LETTERS: usize = 4;
 /// A text of which the encoder knows more is English, or code.
 const MAX_FOREIGN_SHARE: f32 = 0.6;
-/// The last letter of the Latin blocks.
 const LAST_LATIN: char = '\u{24f}';
-/// How much of a text is read to recognize its language.
 const MAX_BYTES: usize = 2_000;
 
 /// Short words of other languages in Latin script that a sentence can hardly do without: Dutch,
@@ -29,40 +29,63 @@ const FUNCTION_WORDS: &str = "\
     ovat pentru proč på skal tidak til uit untuk vagy voor waarom wij wordt yang zijn är çok és \
     že și";
 
-/// [`FUNCTION_WORDS`], for looking up.
 static WORDS: LazyLock<FxHashSet<&str>> =
     LazyLock::new(|| FUNCTION_WORDS.split_whitespace().collect());
 
-/// The share of words that the encoder knows as a whole, of a text in none of its languages; `None`
-/// for a text in one of them, in code, or too short to tell.
-///
-/// Names and code are often taken for another language, so a text also needs few known words.
-pub(super) fn foreign_share(text: &str, is_known: impl Fn(&str) -> bool) -> Option<f32> {
-    let text = beginning(text);
-    let (share, count) = known_share(text, is_known);
-    let is_foreign = count > 0 && share <= MAX_FOREIGN_SHARE && !has_table(detect_language(text));
-    is_foreign.then_some(share)
-}
+impl Encoder {
+    /// The share of words that the encoder knows as a whole, of a text in none of its languages;
+    /// `None` for a text in one of them, in code, or too short to tell.
+    ///
+    /// Names and code are often taken for another language, so a text also needs few known words.
+    pub(super) fn foreign_share(&self, text: &str) -> Option<f32> {
+        let text = beginning(text);
+        let (share, count) = self.known_words(text);
+        let is_foreign = count > 0
+            && share <= MAX_FOREIGN_SHARE
+            && matches!(
+                detect_language(text),
+                Lang::Ara | Lang::Hin | Lang::Nld | Lang::Swe | Lang::Tur
+            );
+        is_foreign.then_some(share)
+    }
 
-/// Whether the encoder knows a language.
-const fn has_table(language: Lang) -> bool {
-    !matches!(language, Lang::Ara | Lang::Hin | Lang::Nld | Lang::Swe | Lang::Tur)
-}
+    /// Whether a query is certainly in a language that the encoder does not know: it has a word in
+    /// another script, or more of the [`FUNCTION_WORDS`] than stop words of English and few words
+    /// that the encoder knows.
+    pub fn is_foreign(&self, text: &str) -> bool {
+        let text = plain(text);
+        if has_unknown_script(&text) {
+            return true;
+        }
+        let text = beginning(&text).to_lowercase();
+        let words = text.split(|c: char| !c.is_alphabetic());
+        let balance = words.fold(0, |sum, word| {
+            sum + i32::from(WORDS.contains(word)) - i32::from(is_stop_word(word))
+        });
+        balance > 0 && self.known_words(&text).0 <= MAX_FOREIGN_SHARE
+    }
 
-/// Whether a text in Latin script is certainly in a language that the encoder does not know: it has
-/// more of the [`FUNCTION_WORDS`] than stop words of English, and few words that the encoder knows.
-pub(super) fn is_certainly_foreign(text: &str, is_known: impl Fn(&str) -> bool) -> bool {
-    let text = beginning(text).to_lowercase();
-    let words = text.split(|c: char| !c.is_alphabetic());
-    let balance = words
-        .fold(0, |sum, word| sum + i32::from(WORDS.contains(word)) - i32::from(is_stop_word(word)));
-    balance > 0 && known_share(&text, is_known).0 <= MAX_FOREIGN_SHARE
+    /// The share of known words among the words that are long enough, and their number.
+    #[expect(clippy::cast_precision_loss, reason = "counts of words")]
+    fn known_words(&self, text: &str) -> (f32, usize) {
+        let runs = text.split(|c: char| !c.is_alphabetic());
+        let is_word = |word: &&str| word.chars().nth(MIN_LETTERS - 1).is_some();
+        let (mut known, mut count) = (0usize, 0usize);
+        for word in runs.flat_map(camel_case).filter(is_word) {
+            count += 1;
+            known += usize::from(self.is_word(&word.to_lowercase()));
+        }
+        (known as f32 / count.max(1) as f32, count)
+    }
 }
 
 /// Whether a text has a word in a script that the encoder does not know. A single letter may be a
 /// symbol, but not of a script without spaces between words.
-pub(super) fn has_unknown_script(text: &str) -> bool {
-    let is_unknown = |c: &char| is_other_script(*c) && !has_rows(*c);
+fn has_unknown_script(text: &str) -> bool {
+    let is_unknown = |c: &char| {
+        let is_latin = *c <= LAST_LATIN || ('\u{1e00}'..='\u{1eff}').contains(c);
+        !is_latin && c.is_alphabetic() && !has_rows(*c)
+    };
     let mut words = text.split(|c: char| !c.is_alphanumeric());
     words.any(|word| {
         let letters = word.chars().filter(is_unknown);
@@ -70,49 +93,13 @@ pub(super) fn has_unknown_script(text: &str) -> bool {
     })
 }
 
-/// Whether a character is a letter of another script than Latin.
-fn is_other_script(c: char) -> bool {
-    let is_latin = c <= LAST_LATIN || ('\u{1e00}'..='\u{1eff}').contains(&c);
-    !is_latin && c.is_alphabetic()
-}
-
-/// As much of a text as is read to recognize its language.
 fn beginning(text: &str) -> &str {
-    let end = text.floor_char_boundary(MAX_BYTES);
-    text.get(..end).unwrap_or_default()
-}
-
-/// The share of known words, in lower case, among the words that are long enough, and their number.
-#[expect(clippy::cast_precision_loss, reason = "counts of words")]
-fn known_share(text: &str, is_known: impl Fn(&str) -> bool) -> (f32, usize) {
-    let runs = text.split(|c: char| !c.is_alphabetic());
-    let is_word = |word: &&str| word.chars().nth(MIN_LETTERS - 1).is_some();
-    let (mut known, mut count) = (0usize, 0usize);
-    for word in runs.flat_map(camel_case).filter(is_word) {
-        count += 1;
-        known += usize::from(is_known(&word.to_lowercase()));
-    }
-    (known as f32 / count.max(1) as f32, count)
+    text.get(..text.floor_char_boundary(MAX_BYTES)).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Encoder;
     use super::*;
-
-    fn share(text: &str) -> Option<f32> {
-        let encoder = Encoder::embedded().unwrap();
-        foreign_share(text, |word| encoder.is_word(word))
-    }
-
-    #[test]
-    fn a_text_in_another_language_has_few_known_words() {
-        for text in
-            ["anslutningen till databasen bryts på natten", "sunucu neden bu hata ile kapanıyor"]
-        {
-            assert!(share(text).is_some_and(|share| share <= 0.6), "{text}");
-        }
-    }
 
     #[test]
     fn the_function_words_are_sorted_and_not_english() {
@@ -172,7 +159,13 @@ mod tests {
     }
 
     #[test]
-    fn english_names_and_code_are_no_other_language() {
+    fn a_text_in_another_language_has_few_known_words_and_code_is_in_none() {
+        let share = |text| Encoder::embedded().unwrap().foreign_share(text);
+        for text in
+            ["anslutningen till databasen bryts på natten", "sunucu neden bu hata ile kapanıyor"]
+        {
+            assert!(share(text).is_some_and(|share| share <= 0.6), "{text}");
+        }
         for text in [
             "database connections drop at night",
             "error[E0382]: borrow of moved value",

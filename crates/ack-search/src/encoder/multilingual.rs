@@ -14,7 +14,6 @@ use unicode_normalization::{UnicodeNormalization, is_nfc};
 /// The artifact that `encoder/multilingual.py` wrote.
 static ARTIFACT: &[u8] = include_bytes!("../../../../encoder/multilingual.safetensors");
 
-/// The longest piece, in characters.
 const MAX_PIECE_CHARS: usize = 24;
 /// A word with more characters is no word.
 const MAX_WORD_CHARS: usize = 100;
@@ -40,14 +39,11 @@ pub(super) struct Multilingual {
     dimension: usize,
 }
 
-/// What the letters of a run have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Script {
-    /// Latin letters and digits.
     Latin,
     /// Other letters, in words that spaces or a change of script separate.
     Words,
-    /// Ideographs and hiragana.
     Ideographs,
     /// Anything else: punctuation, and scripts that the table does not know.
     Other,
@@ -100,9 +96,10 @@ pub(super) fn runs(text: &str) -> impl Iterator<Item = (Script, &str)> {
 
 /// A text with its accents on its letters.
 pub(super) fn composed(text: &str) -> Cow<'_, str> {
-    match text.is_ascii() || is_nfc(text) {
-        true => Cow::Borrowed(text),
-        false => Cow::Owned(text.nfc().collect()),
+    if text.is_ascii() || is_nfc(text) {
+        text.into()
+    } else {
+        text.nfc().collect::<String>().into()
     }
 }
 
@@ -133,8 +130,7 @@ impl Multilingual {
     pub(super) fn identity() -> &'static [u8] {
         let length = ARTIFACT.first_chunk::<8>().copied().map(u64::from_le_bytes);
         let length = length.and_then(|length| usize::try_from(length).ok());
-        let header = length.and_then(|length| ARTIFACT.get(8..length.saturating_add(8)));
-        header.unwrap_or_default()
+        length.and_then(|length| ARTIFACT.get(8..length.saturating_add(8))).unwrap_or_default()
     }
 
     /// Whether a word in lower case has a row of its own.
@@ -178,13 +174,9 @@ impl Multilingual {
         for (count, end) in (1..=MAX_PIECE_CHARS).zip(ends) {
             let letter = text.get(start..end)?.as_bytes();
             (free, inside) = (hash(free, letter), hash(inside, letter));
-            let row = match is_first {
-                true => self.find(free),
-                false => self.find(inside).or_else(|| {
-                    let is_free = count >= min_free;
-                    is_free.then(|| self.find(free)).flatten()
-                }),
-            };
+            let inside = if is_first { None } else { self.find(inside) };
+            let may_be_free = is_first || count >= min_free;
+            let row = inside.or_else(|| may_be_free.then(|| self.find(free)).flatten());
             found = row.map(|row| (row, end)).or(found);
             start = end;
         }
@@ -193,8 +185,7 @@ impl Multilingual {
 
     /// Appends the rows of each character of a text, then those of each pair.
     pub(super) fn characters(&self, text: &str, rows: &mut Vec<u32>) {
-        let starts = text.char_indices().map(|(at, _)| at);
-        let ends: Vec<usize> = starts.chain([text.len()]).collect();
+        let ends: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
         for size in [1, 2] {
             for part in ends.windows(size + 1) {
                 let (Some(start), Some(end)) = (part.first(), part.last()) else {
@@ -247,8 +238,6 @@ fn hash(state: u64, bytes: &[u8]) -> u64 {
 }
 
 fn lower(word: &str) -> Cow<'_, str> {
-    match word.bytes().all(|byte| byte.is_ascii_lowercase()) {
-        true => Cow::Borrowed(word),
-        false => Cow::Owned(word.to_lowercase()),
-    }
+    let is_lower = word.bytes().all(|byte| byte.is_ascii_lowercase());
+    if is_lower { word.into() } else { word.to_lowercase().into() }
 }

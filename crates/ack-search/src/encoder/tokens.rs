@@ -6,8 +6,9 @@
 //! heading of two words is German, the code in it is not, and a name in an English sentence stays
 //! English.
 
+use super::Encoder;
 use super::multilingual::{Multilingual, Script, composed, runs};
-use super::wordpiece::{TokenId, Vocabulary, WHITE_SPACE};
+use super::wordpiece::{TokenId, WHITE_SPACE};
 
 /// Set in the tokens of a word that both tables may mean.
 const EITHER: u32 = 1 << 31;
@@ -28,11 +29,9 @@ const MARKS_ODDS: f32 = 2.0;
 /// A word is read in another language than English from these odds on, its neighbours' included.
 const MIN_ODDS: f32 = 1.0;
 
-/// A token: a row of one of the two tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Token(u32);
 
-/// Which row a token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Row {
     English(TokenId),
@@ -63,70 +62,58 @@ impl Token {
     }
 }
 
-/// Splits texts.
 pub(super) struct Tokenizer<'a> {
-    pub(super) vocabulary: &'a Vocabulary,
-    pub(super) table: &'a Multilingual,
-    /// Whether the English table has a vector for a token.
-    pub(super) has_vector: &'a dyn Fn(TokenId) -> bool,
-    pub(super) tokens: &'a mut Vec<Token>,
-    pub(super) buffers: Buffers,
-}
-
-/// What is used for each word again.
-#[derive(Default)]
-pub(super) struct Buffers {
+    encoder: &'a Encoder,
+    tokens: &'a mut Vec<Token>,
+    /// Used for each word again, as are the next two.
     word: String,
     english: Vec<TokenId>,
     rows: Vec<u32>,
 }
 
-impl Tokenizer<'_> {
-    /// Appends the tokens of a text.
+impl<'a> Tokenizer<'a> {
+    pub(super) const fn new(encoder: &'a Encoder, tokens: &'a mut Vec<Token>) -> Self {
+        Self { encoder, tokens, word: String::new(), english: Vec::new(), rows: Vec::new() }
+    }
+
     pub(super) fn read(&mut self, text: &str) {
         for chunk in text.split(WHITE_SPACE) {
             for (script, run) in runs(&composed(chunk)) {
-                self.buffers.rows.clear();
+                self.rows.clear();
                 match script {
                     Script::Latin => self.latin(run),
                     Script::Words => {
-                        self.table.word(run, &mut self.buffers.rows);
+                        self.encoder.multilingual.word(run, &mut self.rows);
                         self.other(run);
                     }
                     Script::Ideographs => {
-                        self.table.characters(run, &mut self.buffers.rows);
+                        self.encoder.multilingual.characters(run, &mut self.rows);
                         self.other(run);
                     }
-                    Script::Other => {
-                        self.english(run);
-                        self.push_english(0);
-                    }
+                    Script::Other => self.other(run),
                 }
             }
         }
     }
 
     /// Puts the English tokens of a run into the buffer.
-    fn english(&mut self, run: &str) {
-        let Buffers { word, english, .. } = &mut self.buffers;
-        english.clear();
-        self.vocabulary.tokenize_chunk(run, word, english);
+    fn read_english(&mut self, run: &str) {
+        self.english.clear();
+        self.encoder.vocabulary.tokenize_chunk(run, &mut self.word, &mut self.english);
     }
 
     fn push_english(&mut self, flags: u32) {
-        let english = self.buffers.english.iter();
-        self.tokens.extend(english.map(|token| Token(u32::from(*token) | flags)));
+        self.tokens.extend(self.english.iter().map(|token| Token(u32::from(*token) | flags)));
     }
 
     fn push_rows(&mut self, flags: u32) {
-        let rows = self.buffers.rows.iter();
-        self.tokens.extend(rows.map(|row| Token(row | MULTILINGUAL | flags)));
+        self.tokens.extend(self.rows.iter().map(|row| Token(row | MULTILINGUAL | flags)));
     }
 
-    /// Appends a word in another script.
+    /// Appends the rows of a run in another script, or else its English tokens.
     fn other(&mut self, run: &str) {
-        if self.buffers.rows.is_empty() {
-            self.english(run);
+        if self.rows.is_empty() {
+            self.read_english(run);
             self.push_english(0);
         } else {
             self.push_rows(0);
@@ -134,25 +121,24 @@ impl Tokenizer<'_> {
     }
 
     fn latin(&mut self, word: &str) {
-        self.english(word);
+        self.read_english(word);
         if word.len() == 1 || word.bytes().any(|byte| byte.is_ascii_digit()) {
             self.push_english(0);
             return;
         }
-        let has_own_row = self.table.word(word, &mut self.buffers.rows);
-        let has_marks = if word.is_ascii() { 0 } else { HAS_MARKS };
-        if self.buffers.rows.is_empty() || self.buffers.english.is_empty() {
+        let has_own_row = self.encoder.multilingual.word(word, &mut self.rows);
+        if self.rows.is_empty() || self.english.is_empty() {
             self.push_english(0);
             return;
         }
-        let is_english = match *self.buffers.english {
-            [token] => word.is_ascii() && (self.has_vector)(token),
+        let is_english = match *self.english {
+            [token] => word.is_ascii() && self.encoder.has_vector(token),
             _ => false,
         };
         let first = self.tokens.len();
         self.push_english(EITHER);
         if let Some(first) = self.tokens.get_mut(first) {
-            first.0 |= BEGINS_WORD | has_marks;
+            first.0 |= BEGINS_WORD | if word.is_ascii() { 0 } else { HAS_MARKS };
         }
         if has_own_row || !is_english {
             self.push_rows(EITHER);
@@ -207,17 +193,10 @@ fn odds(table: &Multilingual, word: &[Token]) -> f32 {
         Row::Multilingual(row) => Some(table.odds(row)),
         Row::English(_) => None,
     });
-    let (mut sum, mut count) = (0.0, 0);
-    for odds in rows {
-        sum += odds;
-        count += 1;
-    }
-    let has_marks = |token: &Token| token.0 & HAS_MARKS != 0;
-    let marks = if word.first().is_some_and(has_marks) { MARKS_ODDS } else { 0.0 };
-    match count {
-        0 => ENGLISH_ODDS + marks,
-        _ => sum / count as f32 + marks,
-    }
+    let (sum, count) = rows.fold((0.0, 0), |(sum, count), odds| (sum + odds, count + 1));
+    let odds = if count == 0 { ENGLISH_ODDS } else { sum / count as f32 };
+    let has_marks = word.first().is_some_and(|token| token.0 & HAS_MARKS != 0);
+    if has_marks { odds + MARKS_ODDS } else { odds }
 }
 
 #[cfg(test)]
@@ -251,8 +230,7 @@ mod tests {
             let expected: Vec<f32> = serde_json::from_value(case["vector"].clone()).unwrap();
             let vector = encoder.encode_tokens(&mut tokens);
             let vector = vector.unwrap_or_else(|| vec![0.0; encoder.dimension()]);
-            let distances = vector.iter().zip(&expected).map(|(a, b)| (a - b).abs());
-            let far = distances.fold(0f32, f32::max);
+            let far = vector.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0f32, f32::max);
             assert!(far < 5e-5, "{far} for {text}");
         }
     }

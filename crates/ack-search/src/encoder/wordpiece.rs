@@ -24,25 +24,20 @@ const MAX_WORD_CHARS: usize = 100;
 pub(super) const WHITE_SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
 const UNKNOWN_TOKEN: &str = "[UNK]";
 
-/// The number of a token in the vocabulary.
 pub type TokenId = u16;
 
-/// A vocabulary of word pieces.
 #[derive(Debug)]
 pub struct Vocabulary {
     /// The pieces that begin a word, and those that continue one.
     initial: FxHashMap<&'static str, TokenId>,
     continuation: FxHashMap<&'static str, TokenId>,
-    unknown: TokenId,
-    /// The number of tokens.
-    size: usize,
-    /// Length of the longest piece, in bytes.
+    pub(super) unknown: TokenId,
+    pub(super) size: usize,
     max_piece_bytes: usize,
 }
 
 impl Vocabulary {
-    /// Parses a vocabulary: one token per line, numbered from 0. `##` marks the pieces that
-    /// continue a word.
+    /// One token per line, numbered from 0. `##` marks the pieces that continue a word.
     pub fn parse(lines: &'static str) -> Self {
         let mut vocabulary = Self {
             initial: FxHashMap::default(),
@@ -67,21 +62,11 @@ impl Vocabulary {
         vocabulary
     }
 
-    /// The number of tokens.
-    pub const fn size(&self) -> usize {
-        self.size
-    }
-
-    pub const fn unknown(&self) -> TokenId {
-        self.unknown
-    }
-
     /// The token of a word, in lower case, if the vocabulary has it as a whole.
     pub fn token(&self, word: &str) -> Option<TokenId> {
         self.initial.get(word).copied()
     }
 
-    /// Whether the vocabulary has a word as a whole.
     pub fn is_word(&self, word: &str) -> bool {
         self.initial.contains_key(word)
     }
@@ -100,9 +85,10 @@ impl Vocabulary {
             return;
         }
         for piece in pieces(chunk) {
-            match piece.is_ascii() {
-                true => self.ascii_chunk(piece, word, tokens),
-                false => self.unicode_chunk(piece, tokens),
+            if piece.is_ascii() {
+                self.ascii_chunk(piece, word, tokens);
+            } else {
+                self.unicode_chunk(piece, tokens);
             }
         }
     }
@@ -125,7 +111,6 @@ impl Vocabulary {
         self.split_word(word, tokens);
     }
 
-    /// Tokenizes any text without white space.
     fn unicode_chunk(&self, chunk: &str, tokens: &mut Vec<TokenId>) {
         let mut normal = NormalizedString::from(chunk);
         if BertNormalizer::default().normalize(&mut normal).is_err() {
@@ -157,23 +142,13 @@ impl Vocabulary {
         let mut rest = word;
         let mut pieces = &self.initial;
         while !rest.is_empty() {
-            let mut found = None;
-            if rest.is_ascii() {
-                let max_end = rest.floor_char_boundary(self.max_piece_bytes);
-                for end in (1..=max_end).rev() {
-                    if let Some(id) = rest.get(..end).and_then(|piece| pieces.get(piece)) {
-                        found = Some((*id, end));
-                        break;
-                    }
-                }
+            let piece = |end: usize| Some((*pieces.get(rest.get(..end)?)?, end));
+            let found = if rest.is_ascii() {
+                (1..=rest.len().min(self.max_piece_bytes)).rev().find_map(piece)
             } else {
                 let ends = rest.char_indices().map(|(start, _)| start).skip(1).chain([rest.len()]);
-                for end in ends {
-                    if let Some(id) = rest.get(..end).and_then(|piece| pieces.get(piece)) {
-                        found = Some((*id, end));
-                    }
-                }
-            }
+                ends.filter_map(piece).last()
+            };
             let Some((id, end)) = found else {
                 tokens.truncate(first_token);
                 tokens.push(self.unknown);

@@ -17,7 +17,6 @@ const BATCH_ROWS: usize = 256;
 /// How many batches wait for a worker, and how many results wait to be added.
 const QUEUED_BATCHES: usize = 2;
 
-/// Rows after analysis.
 struct AnalyzedBatch {
     rows: Vec<AnalyzedRow>,
     /// The terms that are new to the worker's analyzer, in the order of its numbers.
@@ -30,13 +29,13 @@ struct AnalyzedRow {
     vector: Option<QuantizedVector>,
 }
 
-/// A thread with an analyzer.
 struct Worker {
     rows: SyncSender<Vec<StoredMemory>>,
     analyzed: Receiver<AnalyzedBatch>,
+    /// The index's number of each of its terms.
+    term_numbers: Vec<u32>,
 }
 
-/// Adds rows to an index.
 pub struct Builder<'scope, 'env, 'index> {
     /// The index. It lacks the rows that are still being analyzed.
     pub index: &'index mut Index,
@@ -48,12 +47,9 @@ pub struct Builder<'scope, 'env, 'index> {
     workers: Vec<Worker>,
     sent: usize,
     added: usize,
-    /// For each worker, the index's number of each of its terms.
-    term_numbers: Vec<Vec<u32>>,
 }
 
 impl<'scope, 'env, 'index> Builder<'scope, 'env, 'index> {
-    /// A builder whose threads run in `scope`.
     pub fn new(index: &'index mut Index, scope: &'scope thread::Scope<'scope, 'env>) -> Self {
         Self {
             index,
@@ -63,7 +59,6 @@ impl<'scope, 'env, 'index> Builder<'scope, 'env, 'index> {
             workers: Vec::new(),
             sent: 0,
             added: 0,
-            term_numbers: Vec::new(),
         }
     }
 
@@ -83,11 +78,10 @@ impl<'scope, 'env, 'index> Builder<'scope, 'env, 'index> {
         }
     }
 
-    /// Adds all rows that are not in the index yet.
     pub fn finish(mut self) {
         if self.sent == 0 {
             let analyzed = analyze(&mut Analyzer::default(), std::mem::take(&mut self.batch));
-            self.add(0, analyzed);
+            add(self.index, analyzed, &mut Vec::new(), &mut self.pending);
             return;
         }
         self.send_batch();
@@ -96,7 +90,6 @@ impl<'scope, 'env, 'index> Builder<'scope, 'env, 'index> {
         }
     }
 
-    /// Sends the current batch to the next worker.
     fn send_batch(&mut self) {
         while self.workers.len() < analyzer_threads() {
             self.workers.push(Worker::start(self.scope));
@@ -112,32 +105,34 @@ impl<'scope, 'env, 'index> Builder<'scope, 'env, 'index> {
         self.sent += 1;
     }
 
-    /// Waits for the next batch and adds it.
     fn receive_batch(&mut self) {
         let worker = self.added % self.workers.len().max(1);
         self.added += 1;
-        if let Some(Ok(batch)) = self.workers.get(worker).map(|worker| worker.analyzed.recv()) {
-            self.add(worker, batch);
+        if let Some(worker) = self.workers.get_mut(worker)
+            && let Ok(batch) = worker.analyzed.recv()
+        {
+            add(self.index, batch, &mut worker.term_numbers, &mut self.pending);
         }
     }
+}
 
-    fn add(&mut self, worker: usize, batch: AnalyzedBatch) {
-        if self.term_numbers.len() <= worker {
-            self.term_numbers.resize_with(worker + 1, Vec::new);
+/// Adds a batch. `term_numbers` are the index's numbers of the analyzer's terms.
+fn add(
+    index: &mut Index,
+    batch: AnalyzedBatch,
+    term_numbers: &mut Vec<u32>,
+    pending: &mut HashMap<Box<str>, Claim>,
+) {
+    let (docs, contents) = index.halves();
+    term_numbers.extend(batch.new_terms.iter().map(|term| contents.intern_term(term)));
+    for AnalyzedRow { row, doc, vector } in batch.rows {
+        let terms = doc.terms.iter().map(|term| unpack_term(*term));
+        let terms = terms
+            .filter_map(|(term, half_units)| Some((*term_numbers.get(term as usize)?, half_units)));
+        if let Some(number) = docs.push(&DocEntry::of(&row, doc.length)) {
+            contents.add(number, vector.as_ref(), terms);
         }
-        let Some(term_numbers) = self.term_numbers.get_mut(worker) else {
-            return;
-        };
-        let (_, mut contents) = self.index.writers();
-        term_numbers.extend(batch.new_terms.iter().map(|term| contents.intern_term(term)));
-        for AnalyzedRow { row, doc, vector } in batch.rows {
-            let terms = doc.terms.iter().map(|term| unpack_term(*term));
-            let terms = terms.filter_map(|(term, half_units)| {
-                Some((*term_numbers.get(term as usize)?, half_units))
-            });
-            self.index.add(&DocEntry::of(&row, doc.length), vector.as_ref(), terms);
-            self.pending.remove(row.memory.id.as_str());
-        }
+        pending.remove(row.memory.id.as_str());
     }
 }
 
@@ -153,7 +148,7 @@ impl Worker {
                 }
             }
         });
-        Self { rows, analyzed }
+        Self { rows, analyzed, term_numbers: Vec::new() }
     }
 }
 

@@ -6,8 +6,8 @@ use std::thread;
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use super::builder::Builder;
-use super::{DocEntry, DocId, Index, doc_flags};
-use crate::id_table::hash;
+use super::docs::INDEXED_STATUSES;
+use super::{DocEntry, DocId, Index};
 use ack_api::memory::Status;
 use ack_api::source::{Claim, ListedRow, Records, RowKey, StoredMemory};
 
@@ -18,9 +18,6 @@ const MAX_TOLERATED_DEAD: usize = 64;
 
 impl Index {
     /// Builds the index of everything in a snapshot.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
     pub fn build<R: Records>(snapshot: &R) -> Result<Self, R::Error> {
         let mut index = Self::new();
         // Rows with a stronger claim than an earlier row with the same id. The earlier row was
@@ -57,7 +54,7 @@ impl Index {
         stronger.sort_unstable_by_key(|row| row.key);
         index.replace(stronger);
         index.has_status = snapshot.has_status();
-        index.shrink();
+        index.finish_loading();
         Ok(index)
     }
 
@@ -66,7 +63,7 @@ impl Index {
         thread::scope(|scope| {
             let mut builder = Builder::new(self, scope);
             for row in rows {
-                builder.index.delete(&row.memory.id);
+                builder.index.docs.delete(&row.memory.id);
                 builder.push(row);
             }
             builder.finish();
@@ -75,9 +72,6 @@ impl Index {
 
     /// Finds what changed since the index was built: the rows to add or replace, and the ids that
     /// are gone. It does not change the index, so a disturbed snapshot can be read again.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
     pub fn changes<R: Records>(&self, snapshot: &R) -> Result<Changes, R::Error> {
         let mut comparison = Comparison::new(self, snapshot.has_status());
         let mut last = None;
@@ -100,9 +94,6 @@ impl Index {
     }
 
     /// Like [`Index::changes`], but uses a listing of `snapshot`'s rows that was read before.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
     pub fn changes_since<R: Records>(
         &self,
         listing: Listing,
@@ -130,23 +121,35 @@ impl Index {
         Ok(comparison.finish())
     }
 
-    /// Whether a document need not be indexed again. A decision changes no word of a memory, but
-    /// the frequencies of a table that is searched on disk are those of the statuses in it.
+    /// The live document of a row. In the order of the store, it is nearly always the one after the
+    /// last one found.
+    fn next_doc_of_row(&self, last: &mut Option<DocId>, key: RowKey) -> Option<DocId> {
+        let next = last.map_or(0, |last| last + 1);
+        let is_next = key.rowid != 0
+            && self.docs.is_live(next)
+            && self.doc(next).is_some_and(|doc| doc.key == key);
+        let found = if is_next { Some(next) } else { self.docs.of_row(key) };
+        *last = found.or(*last);
+        found
+    }
+
+    /// Whether a live document need not be indexed again. A decision changes no word of a memory,
+    /// but the frequencies of a table that is searched on disk are those of the statuses in it.
     fn is_unchanged(&self, number: DocId, fingerprint: u64, status: Status) -> bool {
         let is_resident = number >= self.first_resident();
         self.doc(number).is_some_and(|doc| {
-            !doc.dead && doc.fingerprint == fingerprint && (doc.status == status || is_resident)
+            doc.fingerprint == fingerprint && (doc.status == status || is_resident)
         })
     }
 
     /// Applies changes that [`Index::changes`] found. Returns false and does nothing if so many
     /// documents would be dead that the index should be rebuilt.
     pub fn apply(&mut self, changes: Changes) -> bool {
-        let replaced = |row: &&StoredMemory| self.doc_with_id(&row.memory.id).is_some();
+        let replaced = |row: &&StoredMemory| self.docs.with_id(&row.memory.id).is_some();
         let newly_dead = changes.removed.len() + changes.added.iter().filter(replaced).count();
         // Dead remote documents cost little, and the next build of the table drops them.
         let is_resident = self.remote.is_none();
-        let dead = self.dead + newly_dead;
+        let dead = self.docs.count() - self.live().count() + newly_dead;
         if is_resident
             && dead * REBUILD_DEAD_RATIO > self.docs.count() + changes.added.len()
             && dead > MAX_TOLERATED_DEAD
@@ -158,54 +161,14 @@ impl Index {
         self.without_id = changes.without_id;
         self.has_status = changes.has_status;
         for id in changes.removed {
-            self.delete(&id);
+            self.docs.delete(&id);
         }
         for (doc, status) in changes.decided {
-            self.set_status(doc, status);
+            self.docs.set_status(doc, status);
         }
         self.replace(changes.added);
-        self.bytes = self.measure();
+        self.measure();
         true
-    }
-
-    fn set_status(&mut self, number: DocId, status: Status) {
-        let has_successor = self.docs.successor(number).is_some();
-        let Some(doc) = self.docs.get_mut(number).filter(|doc| !doc.dead) else {
-            return;
-        };
-        let before = std::mem::replace(&mut doc.status, status);
-        if let Some(flags) = self.flags.get_mut(number as usize) {
-            *flags = doc_flags(status, has_successor);
-        }
-        let tokens = self.lengths.get(number as usize).copied();
-        let tokens = u64::from(tokens.unwrap_or_default());
-        if let Some(size) = self.sizes.get_mut(&before) {
-            size.documents -= 1;
-            size.tokens -= tokens;
-        }
-        let size = self.sizes.entry(status).or_default();
-        size.documents += 1;
-        size.tokens += tokens;
-    }
-
-    /// Marks the document with an id as dead.
-    fn delete(&mut self, id: &str) {
-        if let Some(number) = self.doc_with_id(id)
-            && let Some(doc) = self.docs.get_mut(number)
-        {
-            doc.dead = true;
-            self.by_id.remove(hash(id), number);
-            self.by_row.remove(hash(&doc.key), number);
-            if let Some(flags) = self.flags.get_mut(number as usize) {
-                *flags = 0;
-            }
-            self.dead += 1;
-            if let Some(size) = self.sizes.get_mut(&doc.status) {
-                size.documents -= 1;
-                let tokens = self.lengths.get(number as usize).copied().unwrap_or_default();
-                size.tokens -= u64::from(tokens);
-            }
-        }
     }
 }
 
@@ -240,9 +203,9 @@ struct Comparison<'a> {
     index: &'a Index,
     /// The documents whose rows are unchanged and own their id.
     kept: Vec<bool>,
-    /// The other rows that own their id, in order of arrival, and their positions by id.
-    added: Vec<Option<StoredMemory>>,
-    positions: HashMap<Box<str>, usize>,
+    /// The other rows that own their id, by it, each with its number in the order of arrival.
+    added: HashMap<Box<str>, (usize, StoredMemory)>,
+    arrived: usize,
     changes: Changes,
 }
 
@@ -251,8 +214,8 @@ impl<'a> Comparison<'a> {
         Self {
             index,
             kept: vec![false; index.docs.count()],
-            added: Vec::new(),
-            positions: HashMap::default(),
+            added: HashMap::default(),
+            arrived: 0,
             changes: Changes { has_status, ..Changes::default() },
         }
     }
@@ -264,20 +227,6 @@ impl<'a> Comparison<'a> {
     fn keep(&mut self, doc: DocId, is_kept: bool) {
         if let Some(entry) = self.kept.get_mut(doc as usize) {
             *entry = is_kept;
-        }
-    }
-
-    /// The claim of the added row with this id.
-    fn existing_claim(&self, id: &str) -> Option<Claim> {
-        let row = self.added.get(*self.positions.get(id)?)?;
-        row.as_ref().map(StoredMemory::claim)
-    }
-
-    /// Removes the added row with this id.
-    fn retract(&mut self, id: &str) {
-        let position = self.positions.remove(id);
-        if let Some(row) = position.and_then(|position| self.added.get_mut(position)) {
-            *row = None;
         }
     }
 
@@ -295,54 +244,47 @@ impl<'a> Comparison<'a> {
             self.changes.decided.insert(doc, status);
         }
         // Usually nothing was added yet, so the id need not be looked up.
-        let rival = match self.positions.is_empty() {
-            true => None,
-            false => self.existing_claim(index.id(doc)),
-        };
-        self.changes.duplicate_ids += usize::from(rival.is_some());
-        if let Some((claim, rival)) = self.claim(doc).zip(rival) {
-            if !claim.beats(rival) {
+        let rival = if self.added.is_empty() { None } else { self.added.get(index.id(doc)) };
+        if let Some((_, rival)) = rival {
+            self.changes.duplicate_ids += 1;
+            if self.claim(doc).is_some_and(|claim| !claim.beats(rival.claim())) {
                 return;
             }
-            self.retract(index.id(doc));
+            self.added.remove(index.id(doc));
         }
         self.keep(doc, true);
     }
 
-    /// Adds a row that is new or changed.
     fn add(&mut self, row: StoredMemory) {
         let id = row.memory.id.as_str();
         if id.is_empty() {
             self.changes.without_id += 1;
             return;
         }
-        let unchanged = self.index.find(id).filter(|(doc, _)| self.is_kept(*doc));
-        let unchanged = unchanged.and_then(|(doc, _)| Some((doc, self.claim(doc)?)));
-        if let Some(rival) = self.existing_claim(id).or(unchanged.map(|(_, claim)| claim)) {
+        let unchanged = self.index.docs.with_id(id).filter(|doc| self.is_kept(*doc));
+        let added = self.added.get(id).map(|(_, row)| row.claim());
+        if let Some(rival) = added.or_else(|| self.claim(unchanged?)) {
             self.changes.duplicate_ids += 1;
             if !row.claim().beats(rival) {
                 return;
             }
         }
-        if let Some((doc, _)) = unchanged {
+        if let Some(doc) = unchanged {
             self.keep(doc, false);
         }
-        let id: Box<str> = id.into();
-        self.retract(&id);
-        self.positions.insert(id, self.added.len());
-        self.added.push(Some(row));
+        self.arrived += 1;
+        self.added.insert(id.into(), (self.arrived, row));
     }
 
     fn finish(self) -> Changes {
         let index = self.index;
-        let is_gone =
-            |doc: &DocId| !self.is_kept(*doc) && !self.positions.contains_key(index.id(*doc));
-        let removed = index.by_id.iter().filter(is_gone);
-        Changes {
-            removed: removed.map(|doc| index.id(doc).into()).collect(),
-            added: self.added.into_iter().flatten().collect(),
-            ..self.changes
-        }
+        let removed = index.docs.by_id.iter().filter(|doc| !self.is_kept(*doc));
+        let removed = removed.map(|doc| index.id(doc)).filter(|id| !self.added.contains_key(*id));
+        let removed = removed.map(Into::into).collect();
+        let mut added: Vec<(usize, StoredMemory)> = self.added.into_values().collect();
+        added.sort_unstable_by_key(|(number, _)| *number);
+        let added = added.into_iter().map(|(_, row)| row).collect();
+        Changes { removed, added, ..self.changes }
     }
 }
 
@@ -353,11 +295,11 @@ pub struct Listing {
     rejected: HashSet<Box<str>>,
 }
 
+/// The bytes of a row in a written listing: its table, its number, its hash and its status.
+const LISTED_ROW_BYTES: usize = 1 + 8 + 8 + 1;
+
 impl Listing {
     /// Lists the rows of a snapshot.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
     pub fn read<R: Records>(snapshot: &R) -> Result<Self, R::Error> {
         let mut listing = Self::default();
         for row in snapshot.list()? {
@@ -372,21 +314,14 @@ impl Listing {
         }
         Ok(listing)
     }
-}
 
-/// The bytes of a row in a written listing: its table, its number, its hash and its status.
-const LISTED_ROW_BYTES: usize = 1 + 8 + 8 + 1;
-/// The statuses of listed rows, as they are written.
-const LISTED_STATUSES: [Status; 3] = [Status::Approved, Status::Promoted, Status::Staging];
-
-impl Listing {
     /// The listing as bytes: the number of rows, the rows, and the rejected ids, each ended by a
     /// line feed, which no id contains.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(8 + self.rows.len() * LISTED_ROW_BYTES);
         bytes.extend_from_slice(&(self.rows.len() as u64).to_le_bytes());
         for (key, fingerprint, status) in &self.rows {
-            let status = LISTED_STATUSES.iter().position(|listed| listed == status);
+            let status = INDEXED_STATUSES.iter().position(|listed| listed == status);
             bytes.push(key.source);
             bytes.extend_from_slice(&key.rowid.to_le_bytes());
             bytes.extend_from_slice(&fingerprint.to_le_bytes());
@@ -399,7 +334,6 @@ impl Listing {
         bytes
     }
 
-    /// Reads what [`Listing::to_bytes`] wrote; `None` if it is something else.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (count, rest) = bytes.split_first_chunk::<8>()?;
         let count = usize::try_from(u64::from_le_bytes(*count)).ok()?;
@@ -409,7 +343,7 @@ impl Listing {
             let (rowid, row) = row.split_first_chunk::<8>()?;
             let (fingerprint, row) = row.split_first_chunk::<8>()?;
             let key = RowKey { source: *source, rowid: i64::from_le_bytes(*rowid) };
-            let status = LISTED_STATUSES.get(usize::from(*row.first()?))?;
+            let status = INDEXED_STATUSES.get(usize::from(*row.first()?))?;
             Some((key, u64::from_le_bytes(*fingerprint), *status))
         });
         let rejected = std::str::from_utf8(rejected).ok()?.split_terminator('\n');
@@ -420,7 +354,6 @@ impl Listing {
     }
 }
 
-/// What changed in a store since its index was built.
 #[derive(Debug, Default)]
 pub struct Changes {
     added: Vec<StoredMemory>,

@@ -160,6 +160,7 @@ impl Page {
     pub fn cursor(&self, request: &QueryRequest, bm25: Option<&Bm25Weights>) -> Option<Cursor> {
         let Place { scope, id, ranked, tie } = self.places.last().filter(|_| self.more)?;
         let weights = bm25.map(|bm25| bm25.freeze(self.top));
-        Some(Cursor::after(request, LastResult { ranked, scope, id, tie: *tie }, weights))
+        let last = LastResult { place: ranked.place, scope, id, tie: *tie };
+        Some(Cursor::after(request, last, weights))
     }
 }
