@@ -17,6 +17,7 @@
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -30,7 +31,6 @@ use crate::format::{self, Head, LINKS, Version};
 
 /// How long a version is kept after it is no longer current, because a reader may still use it.
 const OLD_VERSION_RETENTION: Duration = Duration::from_mins(10);
-/// The largest state file that is read.
 const MAX_STATE_BYTES: u64 = 1 << 20;
 /// How many bytes a version may always take.
 const DEFAULT_BYTES: u64 = 2 << 30;
@@ -47,7 +47,6 @@ const MAX_REPLACEMENTS: usize = 4;
 /// The file that marks the folder of a version as damaged.
 const DAMAGED_FILE: &str = "damaged";
 
-/// The folder of one bucket.
 #[derive(Debug, Clone)]
 pub struct Cache {
     folder: PathBuf,
@@ -119,13 +118,12 @@ impl Cache {
     /// Checks that a version can have been published after the one that is here. A bucket that was
     /// set back, by accident or on purpose, would serve memories again that were withdrawn.
     pub fn check_follows(&self, version: &Version) -> Result<(), BucketError> {
-        let Some(known) = self.version() else {
-            return Ok(());
-        };
-        match version.contradiction(&known) {
-            Some(problem) => Err(self.not_successor(&known, version.version, &problem)),
-            None => Ok(()),
+        if let Some(known) = self.version()
+            && let Some(problem) = version.contradiction(&known)
+        {
+            return Err(self.not_successor(&known, version.version, &problem));
         }
+        Ok(())
     }
 
     /// Keeps what a newer version said next to the installed one, so that this machine still knows
@@ -146,7 +144,6 @@ impl Cache {
         replace(&folder.join(VERSION_FILE), &text)
     }
 
-    /// The error for a version that does not follow the one that is here.
     pub fn not_successor(&self, known: &Version, version: u64, problem: &str) -> BucketError {
         BucketError::NotSuccessor {
             address: self.address.clone(),
@@ -160,17 +157,13 @@ impl Cache {
     /// What is known about the bucket. If the file is missing or damaged, only the time when the
     /// served version was fetched is known.
     pub fn state(&self) -> State {
-        let text = ack_sys::files::read_text(&self.folder.join("state.json"), MAX_STATE_BYTES);
-        text.ok()
-            .and_then(|text| serde_json::from_str(&text).ok())
-            .unwrap_or_else(|| self.state_of_installed())
-    }
-
-    fn state_of_installed(&self) -> State {
+        let text = files::read_text(&self.folder.join("state.json"), MAX_STATE_BYTES);
+        if let Some(state) = text.ok().and_then(|text| serde_json::from_str(&text).ok()) {
+            return state;
+        }
         let fetched = self.installed().and_then(|folder| {
             let modified = fs::metadata(folder.join(VERSION_FILE)).ok()?.modified().ok()?;
-            let since_1970 = modified.duration_since(SystemTime::UNIX_EPOCH).ok()?;
-            i64::try_from(since_1970.as_millis()).ok()
+            Some(jiff::Timestamp::try_from(modified).ok()?.as_millisecond())
         });
         State {
             asked_at: fetched.unwrap_or_default(),
@@ -179,11 +172,9 @@ impl Cache {
         }
     }
 
-    /// Saves what is known about the bucket.
     pub fn save_state(&self, state: &State) -> Result<(), BucketError> {
-        let path = self.folder.join("state.json");
         let text = serde_json::to_vec_pretty(state).unwrap_or_default();
-        replace(&path, &text)
+        replace(&self.folder.join("state.json"), &text)
     }
 
     /// Creates the folder and takes its lock, which ends with the process. `None` if another
@@ -206,15 +197,13 @@ impl Cache {
                 return Ok(Some(lock));
             }
             if began.elapsed() > timeout {
-                let path = self.folder.clone();
-                return Err(BucketError::Busy { path });
+                return Err(BucketError::Busy { path: self.folder.clone() });
             }
             std::thread::sleep(Duration::from_millis(20));
         }
         Ok(None)
     }
 
-    /// Where a file with this digest is kept.
     pub fn file(&self, sha256: &str) -> PathBuf {
         self.folder.join("files").join(sha256)
     }
@@ -232,11 +221,11 @@ impl Cache {
 
     fn temporary_folder(&self, prefix: &str) -> Result<tempfile::TempDir, BucketError> {
         make_folder(&self.folder)?;
-        let work = tempfile::Builder::new()
+        tempfile::Builder::new()
             .prefix(prefix)
             .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700))
-            .tempdir_in(&self.folder);
-        work.map_err(BucketError::io("make a folder in", &self.folder))
+            .tempdir_in(&self.folder)
+            .map_err(BucketError::io("make a folder in", &self.folder))
     }
 
     /// Makes a folder the version that is served. The lock must be held.
@@ -269,8 +258,7 @@ impl Cache {
     pub fn set_current(&self, version: &Path) -> Result<(), BucketError> {
         let link = self.folder.join(format!(".current-{}", std::process::id()));
         let _ = fs::remove_file(&link);
-        let name = version.file_name().unwrap_or_default();
-        let target = Path::new("versions").join(name);
+        let target = Path::new("versions").join(version.file_name().unwrap_or_default());
         std::os::unix::fs::symlink(&target, &link).map_err(BucketError::io("make", &link))?;
         fs::rename(&link, self.current()).map_err(BucketError::io("replace", &self.current()))
     }
@@ -346,9 +334,7 @@ impl Cache {
             }
         }
         for entry in entries(&self.folder.join("files")) {
-            let links = fs::metadata(&entry)
-                .map(|metadata| std::os::unix::fs::MetadataExt::nlink(&metadata));
-            if links.is_ok_and(|links| links < 2) && old(&entry) {
+            if fs::metadata(&entry).is_ok_and(|it| it.nlink() < 2) && old(&entry) {
                 let _ = fs::remove_file(entry);
             }
         }
@@ -356,13 +342,11 @@ impl Cache {
 }
 
 /// A name from the number of a version and a random part, so that no two publishers use the same.
-pub fn version_name(version: u64, log: &str) -> String {
-    let name = Path::new(log).file_stem().map(|stem| stem.to_string_lossy());
-    let safe = name.filter(|name| {
-        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
-        !name.is_empty() && name.len() < 80 && name.chars().all(plain)
-    });
-    safe.map_or_else(|| version.to_string(), std::borrow::Cow::into_owned)
+pub fn version_name(head: &Head) -> String {
+    let name = Path::new(&head.log).file_stem().and_then(|stem| stem.to_str());
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let safe = name.filter(|it| !it.is_empty() && it.len() < 80 && it.chars().all(plain));
+    safe.map_or_else(|| head.version.to_string(), str::to_owned)
 }
 
 pub fn read_version(folder: &Path) -> Option<Version> {
@@ -372,8 +356,7 @@ pub fn read_version(folder: &Path) -> Option<Version> {
 
 /// Whether a folder contains the version of this name.
 pub fn is_of(folder: &Path, name: &str) -> bool {
-    let own = folder.file_name().and_then(|own| own.to_str());
-    own.is_some_and(|own| own.split('.').next() == Some(name))
+    folder.file_stem() == Some(name.as_ref())
 }
 
 /// Whether the files of a version exist, have the right length, and none was found damaged.
@@ -394,7 +377,6 @@ pub fn mark_damaged(folder: &Path) {
     let _ = fs::write(folder.join(DAMAGED_FILE), "");
 }
 
-/// Whether the folder of a version is marked as damaged.
 pub fn is_damaged(folder: &Path) -> bool {
     folder.join(DAMAGED_FILE).exists()
 }
@@ -402,19 +384,14 @@ pub fn is_damaged(folder: &Path) -> bool {
 /// Whether damaged copies of a version were replaced so often in a short time that another
 /// replacement would not help.
 pub fn is_replaced_often(folder: &Path) -> bool {
-    let name = folder.file_name().and_then(|name| name.to_str());
-    let name = name.and_then(|name| name.split('.').next());
-    let Some((name, versions)) = name.zip(folder.parent()) else {
-        return false;
-    };
-    let is_new = |folder: &PathBuf| {
-        let made = fs::metadata(folder.join(VERSION_FILE));
-        let made = made.and_then(|metadata| metadata.modified());
+    let is_replacement =
+        |copy: &PathBuf| copy.extension().is_some() && copy.file_stem() == folder.file_stem();
+    let is_new = |copy: &PathBuf| {
+        let made = fs::metadata(copy.join(VERSION_FILE)).and_then(|metadata| metadata.modified());
         made.is_ok_and(|made| age(made) < OLD_VERSION_RETENTION)
     };
-    let copies = entries(versions).into_iter();
-    let replacements = copies.filter(|copy| copy.extension().is_some() && is_of(copy, name));
-    replacements.filter(is_new).count() >= MAX_REPLACEMENTS
+    let copies = folder.parent().map(entries).unwrap_or_default().into_iter();
+    copies.filter(is_replacement).filter(is_new).count() >= MAX_REPLACEMENTS
 }
 
 pub fn file_path(folder: &Path, path: &str) -> PathBuf {

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use super::columns::{self, COLUMNS, META_ENCODER};
 use super::rows::{Detail, Rows};
 use super::search::Searcher;
-use super::terms::{self, LEXICON_SOURCE, NO_TERM, each_lexicon};
+use super::terms::{self, LEXICON_SOURCE, read_lexicons};
 use super::{
     TableError, TableVersion, dataset_with, each_batch, open_published, published_dataset, session,
     wait,
@@ -173,7 +173,7 @@ impl LoadCounts {
 struct LoadedContents<'a> {
     index: ContentWriter<'a>,
     /// The index's numbers for the terms of each batch.
-    lexicons: FxHashMap<u32, Vec<u32>>,
+    lexicons: FxHashMap<u32, Box<[u32]>>,
 }
 
 impl<'a> LoadedContents<'a> {
@@ -186,27 +186,16 @@ impl<'a> LoadedContents<'a> {
         // The counts in the lexicons are trusted only up to a limit: a damaged one must not exhaust
         // memory.
         let mut room = rows.saturating_mul(MAX_TERMS_PER_MEMORY);
-        let mut known: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
-        each_lexicon(lexicons, |batch, terms, holders| {
-            let mut numbers = Vec::new();
-            for (term, holders) in terms.split(' ').zip(terms::read_holders(holders)) {
-                if term.is_empty() {
-                    numbers.push(NO_TERM);
-                    continue;
-                }
-                let number = index.intern_term(term);
-                let [served, staging] = holders.ok_or(TableError::Damaged)?;
-                let postings = served.saturating_add(staging) as usize;
-                if postings <= room.min(rows) {
-                    index.reserve_postings(number, postings);
-                    room -= postings;
-                }
-                numbers.push(number);
+        let lexicons = read_lexicons(lexicons, |term, [served, staging]| {
+            let number = index.intern_term(term);
+            let postings = served.saturating_add(staging) as usize;
+            if postings <= room.min(rows) {
+                index.reserve_postings(number, postings);
+                room -= postings;
             }
-            known.insert(batch, numbers);
-            Ok(())
+            number
         })?;
-        Ok(Self { index, lexicons: known })
+        Ok(Self { index, lexicons })
     }
 
     /// Adds the terms and the vector of every memory.

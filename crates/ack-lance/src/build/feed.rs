@@ -37,7 +37,7 @@ pub fn append(
     read: impl Fn(&[RowKey]) -> Result<Vec<StoredMemory>, StoreError> + Sync,
 ) -> Result<(), BuildError> {
     let threads = analyzer_threads();
-    let is_contextual = writer.encoders.network().is_some();
+    let is_contextual = writer.encoders.network.is_some();
     let (preparers, rows_per_batch, batches_per_version) = if is_contextual {
         (1, ROWS_PER_CONTEXTUAL_BATCH, 1)
     } else {
@@ -46,7 +46,7 @@ pub fn append(
     let make_preparer = |_| Preparer::new(writer, threads / preparers);
     let mut preparers: Vec<Preparer> = (0..preparers).map(make_preparer).collect();
     let mut versions = Versions::new(&writer.table, batches_per_version);
-    let mut number = writer.batch;
+    let mut number = writer.contents.next_batch();
     for keys in keys.chunks(rows_per_batch * preparers.len()) {
         let parts = keys.chunks(rows_per_batch);
         let batches = (number..).zip(parts.clone());
@@ -91,7 +91,6 @@ pub(super) struct Versions<'a> {
     open: Option<Version>,
 }
 
-/// A version that is being written.
 struct Version {
     batches: Sender<lancedb::Result<RecordBatch>>,
     task: JoinHandle<lancedb::Result<AddResult>>,

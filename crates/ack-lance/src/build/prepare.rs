@@ -3,7 +3,6 @@
 use arrow::array::RecordBatch;
 
 use super::{BuildError, Encoders, Writer};
-use crate::TableError;
 use crate::columns::{self, NewRow};
 use crate::extent::Extent;
 use ack_api::memory::{Memory, Status};
@@ -20,7 +19,6 @@ pub struct Preparer {
 }
 
 impl Preparer {
-    /// A preparer for a writer, with `threads` threads.
     pub fn new(writer: &Writer, threads: usize) -> Self {
         Self {
             encoders: writer.encoders,
@@ -44,7 +42,7 @@ impl Preparer {
         }
         let memories: Vec<&Memory> = rows.iter().map(|row| &row.memory).collect();
         let mut docs = self.analyzers.analyze(&memories);
-        let network = self.encoders.network();
+        let network = self.encoders.network;
         if let Some(network) = network {
             self.read_in_context(network, &memories, &mut docs)?;
         }
@@ -61,11 +59,8 @@ impl Preparer {
                 lexicon: self.analyzers.lexicon(analyzed.analyzer),
             })
             .collect();
-        let is_contextual = self.encoders.choice.is_contextual() == Some(true);
-        let schema = columns::schema(self.encoders.encoder, self.extent, is_contextual);
-        let batch = columns::batch(&schema, self.extent, number, &new_rows)
-            .map_err(|error| TableError::lance_error("make a batch")(error.into()))?;
-        Ok(Some(batch))
+        let schema = columns::schema(self.encoders.encoder, self.extent, network.is_some());
+        Ok(Some(columns::batch(&schema, self.extent, number, &new_rows)?))
     }
 
     /// Adds the vectors of the small transformer to the static ones.

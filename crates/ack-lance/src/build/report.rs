@@ -29,9 +29,7 @@ impl Target<'_> {
 pub struct Options {
     /// Only report what would be done.
     pub dry_run: bool,
-    /// Reuse nothing of the existing table.
     pub rebuild: bool,
-    /// What makes the vectors.
     pub encoder: EncoderChoice,
 }
 
@@ -50,28 +48,6 @@ pub enum EncoderChoice {
     Contextual(&'static Contextual),
 }
 
-impl EncoderChoice {
-    /// Whether the small transformer reads every memory of the table; `None` if that is the
-    /// table's choice.
-    pub const fn is_contextual(&self) -> Option<bool> {
-        match self {
-            Self::Usual => None,
-            Self::Static => Some(false),
-            Self::Contextual(_) => Some(true),
-        }
-    }
-
-    /// Whether a row of the table has such a vector, given the hash of the network that contributed
-    /// to it.
-    pub fn fits(&self, network: Option<&str>) -> bool {
-        match self {
-            Self::Usual => true,
-            Self::Static => network.is_none(),
-            Self::Contextual(_) => network == Some(Contextual::weights_hash()),
-        }
-    }
-}
-
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
     pub scope: String,
@@ -81,7 +57,6 @@ pub struct Report {
     pub added: usize,
     /// Rows that were removed: they changed, left the store, or were rejected.
     pub removed: usize,
-    /// Rows that were already there.
     pub kept: usize,
     /// Why the table was rebuilt, if it was.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -93,9 +68,7 @@ pub struct Report {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// This many rows will be added.
     Begin(usize),
-    /// This many more rows were added.
     Added(usize),
     /// All rows are added; indexes are being created.
     Indexing,
