@@ -19,7 +19,7 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use ack_sys::files;
 use serde::{Deserialize, Serialize};
@@ -37,9 +37,10 @@ const DEFAULT_BYTES: u64 = 2 << 30;
 /// It may take more if that is at most one part in this many of the free space.
 const FREE_SPACE_SHARE: u64 = 4;
 const VERSION_FILE: &str = "version.json";
-/// Names of folders that exist only while a version is made, or while its table is loaded.
-const WORK_PREFIX: &str = "work-";
-const LOADING_PREFIX: &str = "table-";
+/// A folder in which a version is made. It exists as long as the lock is held.
+pub const WORK_PREFIX: &str = "work-";
+/// A folder of links to files that are read after the lock is released.
+pub const LOADING_PREFIX: &str = "table-";
 /// Loading a table that fits into memory takes a few seconds.
 const MAX_LOADING_TIME: Duration = Duration::from_mins(1);
 /// How many times a damaged copy of a version is replaced within [`OLD_VERSION_RETENTION`].
@@ -208,18 +209,9 @@ impl Cache {
         self.folder.join("files").join(sha256)
     }
 
-    /// Creates an empty folder to build a version in. The lock must be held.
-    pub fn work_folder(&self) -> Result<tempfile::TempDir, BucketError> {
-        self.temporary_folder(WORK_PREFIX)
-    }
-
-    /// Creates an empty folder for links to files that are read after the lock is released. The
+    /// Creates an empty folder, whose name begins with [`WORK_PREFIX`] or [`LOADING_PREFIX`]. The
     /// lock must be held.
-    pub fn loading_folder(&self) -> Result<tempfile::TempDir, BucketError> {
-        self.temporary_folder(LOADING_PREFIX)
-    }
-
-    fn temporary_folder(&self, prefix: &str) -> Result<tempfile::TempDir, BucketError> {
+    pub fn temporary_folder(&self, prefix: &str) -> Result<tempfile::TempDir, BucketError> {
         make_folder(&self.folder)?;
         tempfile::Builder::new()
             .prefix(prefix)
@@ -265,8 +257,8 @@ impl Cache {
 
     /// The folder of a version that was fetched earlier and is complete.
     pub fn fetched_version(&self, name: &str) -> Option<PathBuf> {
-        let mut versions = entries(&self.folder.join("versions")).into_iter();
-        versions.find(|folder| is_of(folder, name) && is_whole(folder))
+        let versions = entries(&self.folder.join("versions"));
+        versions.into_iter().find(|folder| is_of(folder, name) && is_whole(folder))
     }
 
     /// Compares the contents of a version's files with what was published, and removes those that
@@ -302,11 +294,10 @@ impl Cache {
     /// How long other versions are kept once a version is served. If memories were withdrawn, their
     /// texts must not stay on this machine.
     pub fn retention(before: Option<&Version>, version: &Version) -> Duration {
-        let is_next = before.is_none_or(|before| before.version + 1 == version.version);
         let may_withdraw = version.withdrawn > 0
             || version.restores.is_some()
             || !version.held_back.is_empty()
-            || !is_next;
+            || before.is_some_and(|before| before.version + 1 != version.version);
         if may_withdraw { Duration::ZERO } else { OLD_VERSION_RETENTION }
     }
 
@@ -315,10 +306,7 @@ impl Cache {
     /// how long a version is kept after it was made, if it is not served.
     pub fn clean(&self, retention: Duration) {
         let current = self.installed();
-        let is_older = |path: &Path, limit: Duration| {
-            let modified = fs::symlink_metadata(path).and_then(|metadata| metadata.modified());
-            modified.is_ok_and(|modified| age(modified) >= limit)
-        };
+        let is_older = |path: &Path, limit| age(path).is_some_and(|age| age >= limit);
         let old = |path: &Path| is_older(path, retention);
         for entry in entries(&self.folder.join("versions")) {
             if Some(&entry) != current.as_ref() && old(&entry) {
@@ -327,9 +315,9 @@ impl Cache {
         }
         for entry in entries(&self.folder) {
             let name = entry.file_name().unwrap_or_default().to_string_lossy();
-            let is_left = name.starts_with(WORK_PREFIX) && old(&entry)
-                || name.starts_with(LOADING_PREFIX) && is_older(&entry, MAX_LOADING_TIME);
-            if is_left {
+            if name.starts_with(WORK_PREFIX) && old(&entry)
+                || name.starts_with(LOADING_PREFIX) && is_older(&entry, MAX_LOADING_TIME)
+            {
                 let _ = fs::remove_dir_all(entry);
             }
         }
@@ -361,14 +349,13 @@ pub fn is_of(folder: &Path, name: &str) -> bool {
 
 /// Whether the files of a version exist, have the right length, and none was found damaged.
 pub fn is_whole(folder: &Path) -> bool {
-    let Some(version) = read_version(folder) else {
-        return false;
-    };
     let fits = |file: &format::FileEntry| {
         let metadata = fs::metadata(file_path(folder, &file.path));
         metadata.is_ok_and(|metadata| metadata.is_file() && metadata.len() == file.bytes)
     };
-    !is_damaged(folder) && folder.join("memory.db").is_file() && version.files.iter().all(fits)
+    read_version(folder).is_some_and(|version| version.files.iter().all(fits))
+        && !is_damaged(folder)
+        && folder.join("memory.db").is_file()
 }
 
 /// Marks the folder of a version as damaged. It is served until it is replaced, because what can
@@ -387,8 +374,7 @@ pub fn is_replaced_often(folder: &Path) -> bool {
     let is_replacement =
         |copy: &PathBuf| copy.extension().is_some() && copy.file_stem() == folder.file_stem();
     let is_new = |copy: &PathBuf| {
-        let made = fs::metadata(copy.join(VERSION_FILE)).and_then(|metadata| metadata.modified());
-        made.is_ok_and(|made| age(made) < OLD_VERSION_RETENTION)
+        age(&copy.join(VERSION_FILE)).is_some_and(|age| age < OLD_VERSION_RETENTION)
     };
     let copies = folder.parent().map(entries).unwrap_or_default().into_iter();
     copies.filter(is_replacement).filter(is_new).count() >= MAX_REPLACEMENTS
@@ -440,8 +426,10 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.path()).collect()
 }
 
-fn age(moment: SystemTime) -> Duration {
-    moment.elapsed().unwrap_or_default()
+/// How long ago a file was written.
+fn age(path: &Path) -> Option<Duration> {
+    let modified = fs::symlink_metadata(path).ok()?.modified().ok()?;
+    Some(modified.elapsed().unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -452,11 +440,12 @@ mod tests {
     fn cleaning_keeps_a_table_that_is_being_loaded() {
         let scope = tempfile::tempdir().unwrap();
         let cache = Cache::new(scope.path(), &"s3://memories/platform".parse().unwrap());
-        let (work, loading) = (cache.work_folder().unwrap(), cache.loading_folder().unwrap());
+        let [work, loading] =
+            [WORK_PREFIX, LOADING_PREFIX].map(|prefix| cache.temporary_folder(prefix).unwrap());
         cache.clean(Duration::ZERO);
         assert!(!work.path().exists());
         assert!(loading.path().exists());
-        let long_ago = SystemTime::now() - 2 * MAX_LOADING_TIME;
+        let long_ago = std::time::SystemTime::now() - 2 * MAX_LOADING_TIME;
         File::open(loading.path()).unwrap().set_modified(long_ago).unwrap();
         cache.clean(OLD_VERSION_RETENTION);
         assert!(!loading.path().exists());

@@ -126,7 +126,7 @@ pub fn assemble(
     version: &Version,
     allowed: u64,
 ) -> Result<PathBuf, BucketError> {
-    let work = cache.work_folder()?;
+    let work = cache.temporary_folder(cache::WORK_PREFIX)?;
     link_files(cache, version, work.path())?;
     let before = cache.installed().filter(|before| !cache::is_damaged(before));
     let limit = allowed.saturating_sub(version.bytes());

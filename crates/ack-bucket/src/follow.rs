@@ -156,7 +156,7 @@ impl Remote {
             return None;
         }
         let encoder = Encoder::embedded()?;
-        let folder = self.cache.loading_folder().ok()?;
+        let folder = self.cache.temporary_folder(cache::LOADING_PREFIX).ok()?;
         fetch::link_files(&self.cache, version, folder.path()).ok()?;
         let run = move || load(&mirror::table_folder(folder.path()), encoder, resident);
         let thread = std::thread::Builder::new().name("bucket-table".to_owned());

@@ -196,7 +196,7 @@ impl Publisher {
         step: &mut dyn FnMut(Step),
     ) -> Result<BuiltVersion, BucketError> {
         let lock = self.lock()?;
-        let work = self.cache.work_folder()?;
+        let work = self.cache.temporary_folder(cache::WORK_PREFIX)?;
         copy_base(base, work.path())?;
         let database = mirror::database_path(work.path());
         let rows = write_records(base, plan, &database).map_err(mirror::unwritable(&database))?;

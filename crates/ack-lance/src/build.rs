@@ -10,25 +10,23 @@
 
 mod contents;
 mod feed;
-mod prepare;
-mod report;
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use lancedb::Table;
 use lancedb::database::CreateTableMode;
 use lancedb::table::OptimizeAction;
+use serde::Serialize;
 
 use self::contents::{BatchTerms, Contents, StoredRow, lexicon_key, open_contents};
 use self::feed::Versions;
-pub use self::report::{EncoderChoice, MAX_READ_IN_CONTEXT, Options, Progress, Report, Target};
 use super::columns;
 use super::extent::Extent;
-use super::indexes::{compact, drop_word_indexes, update_indexes};
+use super::indexes::{compact, drop_word_indexes, update_indexes, will_search_on_disk};
 use super::listing;
 use super::rows::Rows;
 use super::{
@@ -42,7 +40,7 @@ use ack_contextual::{Contextual, EncodeError};
 use ack_search::encoder::Encoder;
 use ack_search::inverted::sync::Listing;
 use ack_store::open::CLOCK_TICK;
-use ack_store::{READ_TIMEOUT, StoreError};
+use ack_store::{READ_TIMEOUT, Store, StoreError};
 use ack_sys::files;
 
 /// How many rows one condition may name.
@@ -50,6 +48,72 @@ const MAX_KEYS_PER_CONDITION: usize = 1_000;
 /// In a table that replaces its store, versions older than this are removed, except the published
 /// one. The bucket keeps its own older versions.
 const RETENTION_HOURS: i64 = 1;
+
+pub struct Target<'a> {
+    pub scope: &'a str,
+    pub folder: PathBuf,
+    /// The store it is derived from.
+    pub store: &'a Store,
+    pub extent: Extent,
+    /// If the table has more rows than this, it is searched on disk and gets indexes.
+    pub resident: usize,
+}
+
+impl Target<'_> {
+    /// Whether readers search it on disk, or soon will, if it has this many rows.
+    fn is_searched(&self, rows: usize) -> bool {
+        will_search_on_disk(rows, self.resident)
+    }
+}
+
+#[derive(Clone, Copy, Default)]
+pub struct Options {
+    /// Only report what would be done.
+    pub dry_run: bool,
+    pub rebuild: bool,
+    pub encoder: EncoderChoice,
+}
+
+/// Up to this many memories, a new table has contextual vectors: that takes about 13 s.
+pub const MAX_READ_IN_CONTEXT: usize = 5_000;
+
+/// What makes a memory's vector.
+#[derive(Clone, Copy, Default)]
+pub enum EncoderChoice {
+    /// The one with which the table was begun. For a new table, the small transformer if there are
+    /// at most [`MAX_READ_IN_CONTEXT`] memories; otherwise the static encoder.
+    #[default]
+    Usual,
+    Static,
+    /// The static encoder and the small transformer.
+    Contextual(&'static Contextual),
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Report {
+    pub scope: String,
+    /// Whether the small transformer reads its memories.
+    pub contextual: bool,
+    /// Rows that were added or replaced.
+    pub added: usize,
+    /// Rows that were removed: they changed, left the store, or were rejected.
+    pub removed: usize,
+    pub kept: usize,
+    /// Why the table was rebuilt, if it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rebuild_reason: Option<String>,
+    /// The version of the table that readers see now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    Begin(usize),
+    Added(usize),
+    /// All rows are added; indexes are being created.
+    Indexing,
+}
 
 /// What a build has to change in the table.
 struct Plan {

@@ -33,8 +33,8 @@ use super::record_blocks::BlockWriter;
 use super::rows::{self, Rows};
 use super::terms::{self, EncodedTerms, LEXICON_SOURCE};
 use ack_api::memory::Memory;
-use ack_api::source::RowKey;
-use ack_search::analyzer::AnalyzedDoc;
+use ack_api::source::StoredMemory;
+use ack_search::analyzer::PooledDoc;
 use ack_search::dictionary::Dictionary;
 use ack_search::encoder::Encoder;
 
@@ -54,27 +54,14 @@ const CONTEXTUAL: &str = "contextual";
 /// The last column: a checksum of those that readers keep in memory.
 pub const CHECK: &str = "check";
 
-/// The columns that every reader needs. A reader that searches in memory also needs `detail`.
-pub const COLUMNS: [&str; 18] = [
-    "source",
-    "row",
-    "fingerprint",
-    "id",
-    "status",
-    "project",
-    "alias",
-    "session",
-    "session_id",
-    "type",
-    "tags",
-    "files",
-    "created",
-    "updated",
-    "superseded_by",
-    "length",
-    "model",
-    CHECK,
-];
+const COLUMNS: &str = "source row fingerprint id status project alias session session_id type tags \
+    files created updated superseded_by length model check";
+
+/// The columns that every reader needs, and others. A reader that searches in memory also needs
+/// `detail`.
+pub fn names(others: &[&'static str]) -> Vec<&'static str> {
+    COLUMNS.split(' ').chain(others.iter().copied()).collect()
+}
 
 pub fn schema(encoder: &Encoder, extent: Extent, is_contextual: bool) -> SchemaRef {
     let dimension = i32::try_from(encoder.dimension()).unwrap_or(i32::MAX);
@@ -161,16 +148,12 @@ pub fn is_contextual(metadata: &HashMap<String, String>) -> bool {
 }
 
 pub struct NewRow<'a> {
-    pub key: RowKey,
-    pub fingerprint: u64,
-    pub memory: &'a Memory,
-    pub doc: &'a AnalyzedDoc,
-    /// Hash of the network that contributed to the vector, if one did.
-    pub model: Option<&'a str>,
-    /// The analyzer whose dictionary numbers its terms.
-    pub analyzer: usize,
+    pub stored: &'a StoredMemory,
+    pub analyzed: &'a PooledDoc,
     /// The dictionary that resolves the numbers of its terms.
     pub lexicon: Option<&'a Dictionary>,
+    /// Hash of the network that contributed to the vector, if one did.
+    pub model: Option<&'a str>,
 }
 
 /// A batch of the table: the lexicon of the rows, then the rows.
@@ -210,23 +193,23 @@ fn batch_of_terms(
         if extent.has_records() { u32::try_from(rows.len()).unwrap_or(u32::MAX) } else { 0 };
     let count = rows.len() + 1;
     let mut values: Vec<ArrayRef> = vec![
-        numbers::<UInt8Type>(Some(LEXICON_SOURCE), rows, |row| Some(row.key.source)),
-        numbers::<Int64Type>(Some(batch_row), rows, |row| Some(row.key.rowid)),
-        numbers::<UInt64Type>(Some(0), rows, |row| Some(row.fingerprint)),
-        texts(rows, |row| Some(&row.memory.id)),
-        texts(rows, |row| Some(row.memory.status.as_str())),
-        texts(rows, |row| row.memory.project.as_deref()),
-        texts(rows, |row| row.memory.project_alias.as_deref()),
-        texts(rows, |row| row.memory.session.as_deref()),
-        texts(rows, |row| row.memory.session_id.as_deref()),
-        texts(rows, |row| row.memory.kind.as_deref()),
-        lists(rows, |row| &row.memory.concepts),
-        lists(rows, |row| &row.memory.files),
-        numbers::<Int64Type>(None, rows, |row| milliseconds(row.memory.created_at)),
-        numbers::<Int64Type>(None, rows, |row| milliseconds(row.memory.updated_at)),
-        texts(rows, |row| row.memory.superseded_by.as_deref()),
-        numbers::<UInt32Type>(Some(records_in_batch), rows, |row| Some(row.doc.length)),
-        searched_texts(rows.iter().map(|row| on_disk.then(|| text(row.memory)))),
+        numbers::<UInt8Type>(Some(LEXICON_SOURCE), rows, |row| Some(row.stored.key.source)),
+        numbers::<Int64Type>(Some(batch_row), rows, |row| Some(row.stored.key.rowid)),
+        numbers::<UInt64Type>(Some(0), rows, |row| Some(row.stored.fingerprint)),
+        texts(rows, |row| Some(&row.stored.memory.id)),
+        texts(rows, |row| Some(row.stored.memory.status.as_str())),
+        texts(rows, |row| row.stored.memory.project.as_deref()),
+        texts(rows, |row| row.stored.memory.project_alias.as_deref()),
+        texts(rows, |row| row.stored.memory.session.as_deref()),
+        texts(rows, |row| row.stored.memory.session_id.as_deref()),
+        texts(rows, |row| row.stored.memory.kind.as_deref()),
+        lists(rows, |row| &row.stored.memory.concepts),
+        lists(rows, |row| &row.stored.memory.files),
+        numbers::<Int64Type>(None, rows, |row| milliseconds(row.stored.memory.created_at)),
+        numbers::<Int64Type>(None, rows, |row| milliseconds(row.stored.memory.updated_at)),
+        texts(rows, |row| row.stored.memory.superseded_by.as_deref()),
+        numbers::<UInt32Type>(Some(records_in_batch), rows, |row| Some(row.analyzed.doc.length)),
+        searched_texts(rows.iter().map(|row| on_disk.then(|| text(&row.stored.memory)))),
         searched_texts(terms.words.into_iter().map(|words| on_disk.then_some(words))),
         Arc::new(UInt64Array::from_value(number, count)),
         Arc::new(BinaryArray::from_iter_values(std::iter::once(terms.lexicon).chain(terms.rows))),
@@ -294,7 +277,7 @@ fn vectors(
     let mut components: Vec<f32> = vec![0.0; length];
     let mut known = vec![false];
     for row in rows {
-        let vector = row.doc.vector.as_deref();
+        let vector = row.analyzed.doc.vector.as_deref();
         let vector = vector.filter(|vector| on_disk && vector.len() == length);
         known.push(vector.is_some());
         components.extend_from_slice(vector.unwrap_or_default());
@@ -335,7 +318,7 @@ fn milliseconds(moment: Option<jiff::Timestamp>) -> Option<i64> {
 fn records(rows: &[NewRow<'_>]) -> std::io::Result<LargeBinaryArray> {
     let mut blocks = BlockWriter::default();
     for row in rows {
-        blocks.push(row.key, &row.memory.to_json())?;
+        blocks.push(row.stored.key, &row.stored.memory.to_json())?;
     }
     let mut records = LargeBinaryBuilder::new();
     records.append_value(blocks.finish()?);

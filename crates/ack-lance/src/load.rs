@@ -8,7 +8,7 @@ use arrow::datatypes::{UInt8Type, UInt64Type};
 use lance::Dataset;
 use rustc_hash::FxHashMap;
 
-use super::columns::{self, COLUMNS, META_ENCODER};
+use super::columns::{self, META_ENCODER};
 use super::rows::{Detail, Rows};
 use super::search::Searcher;
 use super::terms::{self, LEXICON_SOURCE, read_lexicons};
@@ -57,7 +57,7 @@ pub fn load(
     let mut index = Index::new();
     let searched = searcher.is_some();
     let mut read = LoadCounts::default();
-    let (mut columns, contents) = index.writers();
+    let (mut writer, contents) = index.writers();
     if searched {
         let rows = |batch: &RecordBatch, numbers: Vec<Option<DocId>>| {
             let row_numbers = Rows::new(batch).numbers::<UInt64Type>("_rowid")?.values().iter();
@@ -67,12 +67,12 @@ pub fn load(
             }
             Ok(())
         };
-        wait(read.read_columns(&dataset, &COLUMNS, &mut columns, rows))?;
+        wait(read.read_columns(&dataset, &columns::names(&[]), &mut writer, rows))?;
     } else {
-        columns.reserve(rows);
+        writer.reserve(rows);
         let size = (rows, encoder.dimension());
         let fill = |batches| LoadedContents::new(contents, size, &lexicons)?.read(batches);
-        read.read_all(&dataset, &mut columns, fill)?;
+        read.read_all(&dataset, &mut writer, fill)?;
     }
     index.set_loaded(searcher.map(|searcher| Box::new(searcher) as Box<dyn RemoteDocs>));
     let mut encoder = dataset.schema().metadata.get(META_ENCODER).cloned().unwrap_or_default();
@@ -148,7 +148,7 @@ impl LoadCounts {
         columns: &mut ColumnWriter<'_>,
         fill: impl FnOnce(Receiver<NumberedBatch>) -> Result<(), TableError> + Send,
     ) -> Result<(), TableError> {
-        let both: Vec<&str> = COLUMNS.into_iter().chain(["detail"]).collect();
+        let both = columns::names(&["detail"]);
         std::thread::scope(|scope| {
             let (sender, receiver) = sync_channel(MAX_WAITING_BATCHES);
             let reading = scope.spawn(move || fill(receiver));

@@ -105,20 +105,12 @@ impl Searcher {
     ) -> Result<Option<Self>, TableError> {
         let indexes =
             table.list_indices().await.map_err(TableError::lance_error("list the indexes"))?;
-        let has = |column: &str| {
-            indexes.iter().any(|index| index.columns.iter().any(|indexed| indexed == column))
-        };
+        let has = |column: &str| indexes.iter().any(|index| index.columns == [column]);
         if !has("words") {
             return Ok(None);
         }
-        let lexicon = Lexicon::read(lexicons)?;
-        Ok(Some(Self {
-            has_vector_index: has("vector"),
-            dataset,
-            table,
-            rows: Vec::new(),
-            lexicon,
-        }))
+        let (lexicon, has_vector_index) = (Lexicon::read(lexicons)?, has("vector"));
+        Ok(Some(Self { dataset, table, rows: Vec::new(), lexicon, has_vector_index }))
     }
 
     pub fn add_row(&mut self, number: u64) {

@@ -52,8 +52,8 @@ pub fn encode_terms(batch: u32, rows: &[NewRow<'_>]) -> EncodedTerms {
     let mut pairs: Vec<(u32, u8)> = Vec::new();
     for row in rows {
         pairs.clear();
-        let mut line = String::with_capacity(row.doc.terms.len() * 10);
-        for weighted in &row.doc.terms {
+        let mut line = String::with_capacity(row.analyzed.doc.terms.len() * 10);
+        for weighted in &row.analyzed.doc.terms {
             let (term, weight) = unpack_term(*weighted);
             let Some((number, text)) = lexicon.number(row, term) else {
                 continue;
@@ -90,10 +90,10 @@ impl NewLexicon {
         if text.is_empty() || text.contains(' ') {
             return None;
         }
-        if self.numbers.len() <= row.analyzer {
-            self.numbers.resize_with(row.analyzer + 1, Vec::new);
+        if self.numbers.len() <= row.analyzed.analyzer {
+            self.numbers.resize_with(row.analyzed.analyzer + 1, Vec::new);
         }
-        let numbers = self.numbers.get_mut(row.analyzer)?;
+        let numbers = self.numbers.get_mut(row.analyzed.analyzer)?;
         if numbers.len() <= term as usize {
             numbers.resize(term as usize + 1, None);
         }
@@ -112,7 +112,7 @@ impl NewLexicon {
             }
         };
         let [served, staging] = self.holders.get_mut(number as usize)?;
-        if row.memory.status == Status::Staging {
+        if row.stored.memory.status == Status::Staging {
             *staging += 1;
         } else {
             *served += 1;
@@ -155,7 +155,7 @@ pub fn shrink_lexicon(detail: &[u8], is_used: impl Fn(usize) -> bool) -> Option<
 
 /// The detail of a memory, from the numbers and weights of its terms in ascending order.
 fn encode_memory(batch: u32, row: &NewRow<'_>, pairs: &[(u32, u8)]) -> Vec<u8> {
-    let code = row.doc.quantized_vector().map(|code| code.to_bytes()).unwrap_or_default();
+    let code = row.analyzed.doc.quantized_vector().map(|code| code.to_bytes()).unwrap_or_default();
     let length = u16::try_from(code.len()).unwrap_or_default();
     let mut bytes = Vec::with_capacity(6 + code.len() + pairs.len() * 3);
     bytes.extend_from_slice(&batch.to_le_bytes());

@@ -8,7 +8,7 @@ use arrow::datatypes::{UInt32Type, UInt64Type};
 use lancedb::Table;
 
 use super::{Encoders, Plan};
-use crate::columns::{self, COLUMNS};
+use crate::columns;
 use crate::extent::{self, Extent};
 use crate::rows::{Detail, Rows};
 use crate::terms::{self, LEXICON_SOURCE};
@@ -95,7 +95,7 @@ pub(super) async fn open_contents(
     }
     extent::check(schema.metadata(), extent)?;
     // All columns that any reader uses: if one of them cannot be read, the table is rebuilt now.
-    let columns: Vec<&str> = COLUMNS.into_iter().chain(["detail", "batch", "vector"]).collect();
+    let columns = columns::names(&["detail", "batch", "vector"]);
     let mut batches = select_rows(&table, &columns, None).await?;
     let network = encoders.network.map(|_| Contextual::weights_hash());
     let mut contents = Contents::default();
