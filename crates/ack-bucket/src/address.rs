@@ -1,13 +1,11 @@
-//! Addresses of published memories: a bucket and a prefix in it.
+//! Addresses of published memories.
 
 use std::fmt;
 use std::str::FromStr;
 
-use sha2::{Digest, Sha256};
-
 use crate::BucketError;
+use crate::format::sha256;
 
-/// The kind of service that hosts a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Provider {
     /// Amazon S3, or a server that speaks its protocol.
@@ -15,16 +13,6 @@ pub enum Provider {
     /// Google Cloud Storage.
     Gcs,
     Azure,
-}
-
-impl Provider {
-    const ALL: [(Self, &'static str); 3] =
-        [(Self::S3, "s3"), (Self::Gcs, "gs"), (Self::Azure, "az")];
-
-    fn scheme(self) -> &'static str {
-        let found = Self::ALL.iter().find(|(kind, _)| *kind == self);
-        found.map_or("s3", |(_, scheme)| scheme)
-    }
 }
 
 /// Where memories are published: `s3://bucket/prefix`.
@@ -38,11 +26,6 @@ pub struct Address {
 }
 
 impl Address {
-    /// Whether a value looks like an address of any kind, and not a path.
-    pub fn is_address(value: &str) -> bool {
-        value.contains("://")
-    }
-
     /// The full key of an object.
     pub fn key(&self, name: &str) -> String {
         format!("{}/{name}", self.prefix)
@@ -50,14 +33,20 @@ impl Address {
 
     /// A name for the local folder of what is fetched from this address.
     pub fn folder_name(&self) -> String {
-        let digest = Sha256::digest(self.to_string().as_bytes());
-        digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+        let mut digest = sha256(self.to_string().as_bytes());
+        digest.truncate(12);
+        digest
     }
 }
 
 impl fmt::Display for Address {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}://{}/{}", self.kind.scheme(), self.bucket, self.prefix)
+        let scheme = match self.kind {
+            Provider::S3 => "s3",
+            Provider::Gcs => "gs",
+            Provider::Azure => "az",
+        };
+        write!(out, "{scheme}://{}/{}", self.bucket, self.prefix)
     }
 }
 
@@ -68,9 +57,12 @@ impl FromStr for Address {
         let refused =
             |problem| BucketError::Address { value: ack_api::text::line(value, 200), problem };
         let (scheme, rest) = value.trim().split_once("://").unwrap_or_default();
-        let known = Provider::ALL.iter().find(|(_, known)| *known == scheme);
-        let (kind, _) =
-            known.ok_or_else(|| refused("it does not begin with `s3://`, `gs://` or `az://`"))?;
+        let kind = match scheme {
+            "s3" => Provider::S3,
+            "gs" => Provider::Gcs,
+            "az" => Provider::Azure,
+            _ => return Err(refused("it does not begin with `s3://`, `gs://` or `az://`")),
+        };
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         let prefix = prefix.trim_matches('/');
         let is_plain = |text: &str| {
@@ -86,7 +78,7 @@ impl FromStr for Address {
                 "a bucket and a prefix have letters, digits, `-`, `_` and `.`, and single slashes",
             ));
         }
-        Ok(Self { kind: *kind, bucket: bucket.to_owned(), prefix: prefix.to_owned() })
+        Ok(Self { kind, bucket: bucket.to_owned(), prefix: prefix.to_owned() })
     }
 }
 

@@ -17,8 +17,9 @@
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use ack_sys::files;
 use serde::{Deserialize, Serialize};
@@ -30,16 +31,16 @@ use crate::format::{self, Head, LINKS, Version};
 
 /// How long a version is kept after it is no longer current, because a reader may still use it.
 const OLD_VERSION_RETENTION: Duration = Duration::from_mins(10);
-/// The largest state file that is read.
 const MAX_STATE_BYTES: u64 = 1 << 20;
 /// How many bytes a version may always take.
 const DEFAULT_BYTES: u64 = 2 << 30;
 /// It may take more if that is at most one part in this many of the free space.
 const FREE_SPACE_SHARE: u64 = 4;
 const VERSION_FILE: &str = "version.json";
-/// Names of folders that exist only while a version is made, or while its table is loaded.
-const WORK_PREFIX: &str = "work-";
-const LOADING_PREFIX: &str = "table-";
+/// A folder in which a version is made. It exists as long as the lock is held.
+pub const WORK_PREFIX: &str = "work-";
+/// A folder of links to files that are read after the lock is released.
+pub const LOADING_PREFIX: &str = "table-";
 /// Loading a table that fits into memory takes a few seconds.
 const MAX_LOADING_TIME: Duration = Duration::from_mins(1);
 /// How many times a damaged copy of a version is replaced within [`OLD_VERSION_RETENTION`].
@@ -47,7 +48,6 @@ const MAX_REPLACEMENTS: usize = 4;
 /// The file that marks the folder of a version as damaged.
 const DAMAGED_FILE: &str = "damaged";
 
-/// The folder of one bucket.
 #[derive(Debug, Clone)]
 pub struct Cache {
     folder: PathBuf,
@@ -119,13 +119,12 @@ impl Cache {
     /// Checks that a version can have been published after the one that is here. A bucket that was
     /// set back, by accident or on purpose, would serve memories again that were withdrawn.
     pub fn check_follows(&self, version: &Version) -> Result<(), BucketError> {
-        let Some(known) = self.version() else {
-            return Ok(());
-        };
-        match version.contradiction(&known) {
-            Some(problem) => Err(self.not_successor(&known, version.version, &problem)),
-            None => Ok(()),
+        if let Some(known) = self.version()
+            && let Some(problem) = version.contradiction(&known)
+        {
+            return Err(self.not_successor(&known, version.version, &problem));
         }
+        Ok(())
     }
 
     /// Keeps what a newer version said next to the installed one, so that this machine still knows
@@ -146,7 +145,6 @@ impl Cache {
         replace(&folder.join(VERSION_FILE), &text)
     }
 
-    /// The error for a version that does not follow the one that is here.
     pub fn not_successor(&self, known: &Version, version: u64, problem: &str) -> BucketError {
         BucketError::NotSuccessor {
             address: self.address.clone(),
@@ -160,17 +158,13 @@ impl Cache {
     /// What is known about the bucket. If the file is missing or damaged, only the time when the
     /// served version was fetched is known.
     pub fn state(&self) -> State {
-        let text = ack_sys::files::read_text(&self.folder.join("state.json"), MAX_STATE_BYTES);
-        text.ok()
-            .and_then(|text| serde_json::from_str(&text).ok())
-            .unwrap_or_else(|| self.state_of_installed())
-    }
-
-    fn state_of_installed(&self) -> State {
+        let text = files::read_text(&self.folder.join("state.json"), MAX_STATE_BYTES);
+        if let Some(state) = text.ok().and_then(|text| serde_json::from_str(&text).ok()) {
+            return state;
+        }
         let fetched = self.installed().and_then(|folder| {
             let modified = fs::metadata(folder.join(VERSION_FILE)).ok()?.modified().ok()?;
-            let since_1970 = modified.duration_since(SystemTime::UNIX_EPOCH).ok()?;
-            i64::try_from(since_1970.as_millis()).ok()
+            Some(jiff::Timestamp::try_from(modified).ok()?.as_millisecond())
         });
         State {
             asked_at: fetched.unwrap_or_default(),
@@ -179,11 +173,9 @@ impl Cache {
         }
     }
 
-    /// Saves what is known about the bucket.
     pub fn save_state(&self, state: &State) -> Result<(), BucketError> {
-        let path = self.folder.join("state.json");
         let text = serde_json::to_vec_pretty(state).unwrap_or_default();
-        replace(&path, &text)
+        replace(&self.folder.join("state.json"), &text)
     }
 
     /// Creates the folder and takes its lock, which ends with the process. `None` if another
@@ -206,37 +198,26 @@ impl Cache {
                 return Ok(Some(lock));
             }
             if began.elapsed() > timeout {
-                let path = self.folder.clone();
-                return Err(BucketError::Busy { path });
+                return Err(BucketError::Busy { path: self.folder.clone() });
             }
             std::thread::sleep(Duration::from_millis(20));
         }
         Ok(None)
     }
 
-    /// Where a file with this digest is kept.
     pub fn file(&self, sha256: &str) -> PathBuf {
         self.folder.join("files").join(sha256)
     }
 
-    /// Creates an empty folder to build a version in. The lock must be held.
-    pub fn work_folder(&self) -> Result<tempfile::TempDir, BucketError> {
-        self.temporary_folder(WORK_PREFIX)
-    }
-
-    /// Creates an empty folder for links to files that are read after the lock is released. The
+    /// Creates an empty folder, whose name begins with [`WORK_PREFIX`] or [`LOADING_PREFIX`]. The
     /// lock must be held.
-    pub fn loading_folder(&self) -> Result<tempfile::TempDir, BucketError> {
-        self.temporary_folder(LOADING_PREFIX)
-    }
-
-    fn temporary_folder(&self, prefix: &str) -> Result<tempfile::TempDir, BucketError> {
+    pub fn temporary_folder(&self, prefix: &str) -> Result<tempfile::TempDir, BucketError> {
         make_folder(&self.folder)?;
-        let work = tempfile::Builder::new()
+        tempfile::Builder::new()
             .prefix(prefix)
             .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700))
-            .tempdir_in(&self.folder);
-        work.map_err(BucketError::io("make a folder in", &self.folder))
+            .tempdir_in(&self.folder)
+            .map_err(BucketError::io("make a folder in", &self.folder))
     }
 
     /// Makes a folder the version that is served. The lock must be held.
@@ -269,16 +250,15 @@ impl Cache {
     pub fn set_current(&self, version: &Path) -> Result<(), BucketError> {
         let link = self.folder.join(format!(".current-{}", std::process::id()));
         let _ = fs::remove_file(&link);
-        let name = version.file_name().unwrap_or_default();
-        let target = Path::new("versions").join(name);
+        let target = Path::new("versions").join(version.file_name().unwrap_or_default());
         std::os::unix::fs::symlink(&target, &link).map_err(BucketError::io("make", &link))?;
         fs::rename(&link, self.current()).map_err(BucketError::io("replace", &self.current()))
     }
 
     /// The folder of a version that was fetched earlier and is complete.
     pub fn fetched_version(&self, name: &str) -> Option<PathBuf> {
-        let mut versions = entries(&self.folder.join("versions")).into_iter();
-        versions.find(|folder| is_of(folder, name) && is_whole(folder))
+        let versions = entries(&self.folder.join("versions"));
+        versions.into_iter().find(|folder| is_of(folder, name) && is_whole(folder))
     }
 
     /// Compares the contents of a version's files with what was published, and removes those that
@@ -314,11 +294,10 @@ impl Cache {
     /// How long other versions are kept once a version is served. If memories were withdrawn, their
     /// texts must not stay on this machine.
     pub fn retention(before: Option<&Version>, version: &Version) -> Duration {
-        let is_next = before.is_none_or(|before| before.version + 1 == version.version);
         let may_withdraw = version.withdrawn > 0
             || version.restores.is_some()
             || !version.held_back.is_empty()
-            || !is_next;
+            || before.is_some_and(|before| before.version + 1 != version.version);
         if may_withdraw { Duration::ZERO } else { OLD_VERSION_RETENTION }
     }
 
@@ -327,10 +306,7 @@ impl Cache {
     /// how long a version is kept after it was made, if it is not served.
     pub fn clean(&self, retention: Duration) {
         let current = self.installed();
-        let is_older = |path: &Path, limit: Duration| {
-            let modified = fs::symlink_metadata(path).and_then(|metadata| metadata.modified());
-            modified.is_ok_and(|modified| age(modified) >= limit)
-        };
+        let is_older = |path: &Path, limit| age(path).is_some_and(|age| age >= limit);
         let old = |path: &Path| is_older(path, retention);
         for entry in entries(&self.folder.join("versions")) {
             if Some(&entry) != current.as_ref() && old(&entry) {
@@ -339,16 +315,14 @@ impl Cache {
         }
         for entry in entries(&self.folder) {
             let name = entry.file_name().unwrap_or_default().to_string_lossy();
-            let is_left = name.starts_with(WORK_PREFIX) && old(&entry)
-                || name.starts_with(LOADING_PREFIX) && is_older(&entry, MAX_LOADING_TIME);
-            if is_left {
+            if name.starts_with(WORK_PREFIX) && old(&entry)
+                || name.starts_with(LOADING_PREFIX) && is_older(&entry, MAX_LOADING_TIME)
+            {
                 let _ = fs::remove_dir_all(entry);
             }
         }
         for entry in entries(&self.folder.join("files")) {
-            let links = fs::metadata(&entry)
-                .map(|metadata| std::os::unix::fs::MetadataExt::nlink(&metadata));
-            if links.is_ok_and(|links| links < 2) && old(&entry) {
+            if fs::metadata(&entry).is_ok_and(|it| it.nlink() < 2) && old(&entry) {
                 let _ = fs::remove_file(entry);
             }
         }
@@ -356,13 +330,11 @@ impl Cache {
 }
 
 /// A name from the number of a version and a random part, so that no two publishers use the same.
-pub fn version_name(version: u64, log: &str) -> String {
-    let name = Path::new(log).file_stem().map(|stem| stem.to_string_lossy());
-    let safe = name.filter(|name| {
-        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
-        !name.is_empty() && name.len() < 80 && name.chars().all(plain)
-    });
-    safe.map_or_else(|| version.to_string(), std::borrow::Cow::into_owned)
+pub fn version_name(head: &Head) -> String {
+    let name = Path::new(&head.log).file_stem().and_then(|stem| stem.to_str());
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let safe = name.filter(|it| !it.is_empty() && it.len() < 80 && it.chars().all(plain));
+    safe.map_or_else(|| head.version.to_string(), str::to_owned)
 }
 
 pub fn read_version(folder: &Path) -> Option<Version> {
@@ -372,20 +344,18 @@ pub fn read_version(folder: &Path) -> Option<Version> {
 
 /// Whether a folder contains the version of this name.
 pub fn is_of(folder: &Path, name: &str) -> bool {
-    let own = folder.file_name().and_then(|own| own.to_str());
-    own.is_some_and(|own| own.split('.').next() == Some(name))
+    folder.file_stem() == Some(name.as_ref())
 }
 
 /// Whether the files of a version exist, have the right length, and none was found damaged.
 pub fn is_whole(folder: &Path) -> bool {
-    let Some(version) = read_version(folder) else {
-        return false;
-    };
     let fits = |file: &format::FileEntry| {
         let metadata = fs::metadata(file_path(folder, &file.path));
         metadata.is_ok_and(|metadata| metadata.is_file() && metadata.len() == file.bytes)
     };
-    !is_damaged(folder) && folder.join("memory.db").is_file() && version.files.iter().all(fits)
+    read_version(folder).is_some_and(|version| version.files.iter().all(fits))
+        && !is_damaged(folder)
+        && folder.join("memory.db").is_file()
 }
 
 /// Marks the folder of a version as damaged. It is served until it is replaced, because what can
@@ -394,7 +364,6 @@ pub fn mark_damaged(folder: &Path) {
     let _ = fs::write(folder.join(DAMAGED_FILE), "");
 }
 
-/// Whether the folder of a version is marked as damaged.
 pub fn is_damaged(folder: &Path) -> bool {
     folder.join(DAMAGED_FILE).exists()
 }
@@ -402,19 +371,13 @@ pub fn is_damaged(folder: &Path) -> bool {
 /// Whether damaged copies of a version were replaced so often in a short time that another
 /// replacement would not help.
 pub fn is_replaced_often(folder: &Path) -> bool {
-    let name = folder.file_name().and_then(|name| name.to_str());
-    let name = name.and_then(|name| name.split('.').next());
-    let Some((name, versions)) = name.zip(folder.parent()) else {
-        return false;
+    let is_replacement =
+        |copy: &PathBuf| copy.extension().is_some() && copy.file_stem() == folder.file_stem();
+    let is_new = |copy: &PathBuf| {
+        age(&copy.join(VERSION_FILE)).is_some_and(|age| age < OLD_VERSION_RETENTION)
     };
-    let is_new = |folder: &PathBuf| {
-        let made = fs::metadata(folder.join(VERSION_FILE));
-        let made = made.and_then(|metadata| metadata.modified());
-        made.is_ok_and(|made| age(made) < OLD_VERSION_RETENTION)
-    };
-    let copies = entries(versions).into_iter();
-    let replacements = copies.filter(|copy| copy.extension().is_some() && is_of(copy, name));
-    replacements.filter(is_new).count() >= MAX_REPLACEMENTS
+    let copies = folder.parent().map(entries).unwrap_or_default().into_iter();
+    copies.filter(is_replacement).filter(is_new).count() >= MAX_REPLACEMENTS
 }
 
 pub fn file_path(folder: &Path, path: &str) -> PathBuf {
@@ -463,8 +426,10 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.path()).collect()
 }
 
-fn age(moment: SystemTime) -> Duration {
-    moment.elapsed().unwrap_or_default()
+/// How long ago a file was written.
+fn age(path: &Path) -> Option<Duration> {
+    let modified = fs::symlink_metadata(path).ok()?.modified().ok()?;
+    Some(modified.elapsed().unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -475,11 +440,12 @@ mod tests {
     fn cleaning_keeps_a_table_that_is_being_loaded() {
         let scope = tempfile::tempdir().unwrap();
         let cache = Cache::new(scope.path(), &"s3://memories/platform".parse().unwrap());
-        let (work, loading) = (cache.work_folder().unwrap(), cache.loading_folder().unwrap());
+        let [work, loading] =
+            [WORK_PREFIX, LOADING_PREFIX].map(|prefix| cache.temporary_folder(prefix).unwrap());
         cache.clean(Duration::ZERO);
         assert!(!work.path().exists());
         assert!(loading.path().exists());
-        let long_ago = SystemTime::now() - 2 * MAX_LOADING_TIME;
+        let long_ago = std::time::SystemTime::now() - 2 * MAX_LOADING_TIME;
         File::open(loading.path()).unwrap().set_modified(long_ago).unwrap();
         cache.clean(OLD_VERSION_RETENTION);
         assert!(!loading.path().exists());

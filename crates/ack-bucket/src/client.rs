@@ -1,7 +1,10 @@
 //! Reads and writes objects: the operations that a bucket needs, blocking, with time limits.
 
+use std::fs::{self, File};
 use std::future::Future;
-use std::sync::Arc;
+use std::io::Read;
+use std::path::Path as FilePath;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use ack_api::remote::RemoteSettings;
@@ -9,62 +12,34 @@ use bytes::Bytes;
 use futures::TryStreamExt;
 use object_store::path::Path;
 use object_store::{
-    Error, GetOptions, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, UpdateVersion,
+    Error, GetOptions, MultipartUpload, ObjectStore, ObjectStoreExt, PutMode, PutOptions,
+    PutPayload, UpdateVersion,
 };
+use tokio::runtime::Runtime;
 
 use crate::BucketError;
 use crate::address::{Address, Provider};
 use crate::credentials::CredentialsProblem;
-use crate::error::Refusal;
-use crate::runtime::{REQUEST_TIMEOUT, reason, runtime};
-use crate::servers::{azure, gcs, s3};
+use crate::error::{Refusal, reason};
+use crate::servers::{REQUEST_TIMEOUT, azure, gcs, s3};
 
-/// A bucket that can be read and written.
+/// Larger files are uploaded in parts of this size.
+const PART_BYTES: usize = 16 << 20;
+
 #[derive(Debug, Clone)]
 pub struct Client {
     store: Arc<dyn ObjectStore>,
     address: Address,
-}
-
-#[derive(Debug, Clone)]
-pub struct Object {
-    pub bytes: Bytes,
-    pub state: ObjectState,
-}
-
-/// Identifies the contents of an object: states with different contents differ.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ObjectState {
-    tag: Option<String>,
-    version: Option<String>,
-}
-
-impl ObjectState {
-    /// The state with this entity tag.
-    pub const fn from_etag(tag: String) -> Self {
-        Self { tag: Some(tag), version: None }
-    }
-
-    /// A state that differs from this one.
-    #[must_use]
-    pub fn altered(&self) -> Self {
-        Self {
-            tag: self.tag.as_ref().map(|_| format!("\"{}\"", "0".repeat(32))),
-            version: self.version.as_ref().map(|_| "1".to_owned()),
-        }
-    }
-
-    pub fn etag(&self) -> Option<&str> {
-        self.tag.as_deref()
-    }
+    /// How long reading a small object may take.
+    small_object_timeout: Duration,
 }
 
 #[derive(Debug)]
 pub enum ReadOutcome {
-    Found(Object),
-    /// The object is still in the given state.
+    /// The object, and what identifies these contents of it.
+    Found(Bytes, UpdateVersion),
+    /// It still has the known entity tag.
     Unchanged,
-    /// There is no such object.
     Missing,
 }
 
@@ -76,20 +51,13 @@ pub struct ListedObject {
     pub modified: jiff::Timestamp,
 }
 
-/// The condition under which an object is written.
-#[derive(Debug, Clone)]
-pub enum WriteCondition<'a> {
-    Always,
-    /// Only if it does not exist yet.
-    IfAbsent,
-    /// Only if it is still in this state.
-    IfUnchanged(&'a ObjectState),
-}
-
 impl Client {
-    /// A client for an address. It contacts nothing yet, but runs the command that prints
-    /// credentials, if there is one.
-    pub fn new(address: &Address, settings: &RemoteSettings) -> Result<Self, BucketError> {
+    /// Contacts nothing yet, but runs the command that prints credentials, if there is one.
+    pub fn new(
+        address: &Address,
+        settings: &RemoteSettings,
+        small_object_timeout: Duration,
+    ) -> Result<Self, BucketError> {
         settings.check()?;
         // The first provider in a process stays; this program's upstream connections use the same
         // one.
@@ -99,7 +67,7 @@ impl Client {
             Provider::Gcs => Arc::new(gcs(address, settings)?),
             Provider::Azure => Arc::new(azure(address, settings)?),
         };
-        Ok(Self { store, address: address.clone() })
+        Ok(Self { store, address: address.clone(), small_object_timeout })
     }
 
     pub const fn address(&self) -> &Address {
@@ -110,39 +78,27 @@ impl Client {
         Path::from(self.address.key(name))
     }
 
-    /// Reads an object, unless it is still in the known state.
-    pub fn read(
-        &self,
-        name: &str,
-        known: Option<&ObjectState>,
-        within: Duration,
-    ) -> Result<ReadOutcome, BucketError> {
-        let options = GetOptions {
-            if_none_match: known.and_then(|state| state.tag.clone()),
-            ..GetOptions::default()
-        };
+    /// Reads a small object, unless it still has the known entity tag.
+    pub fn read(&self, name: &str, known: Option<String>) -> Result<ReadOutcome, BucketError> {
+        let options = GetOptions { if_none_match: known, ..GetOptions::default() };
         let path = self.path(name);
         let read = async {
             let found = self.store.get_opts(&path, options).await?;
-            let state =
-                ObjectState { tag: found.meta.e_tag.clone(), version: found.meta.version.clone() };
-            let bytes = found.bytes().await?;
-            Ok(Object { bytes, state })
+            let (e_tag, version) = (found.meta.e_tag.clone(), found.meta.version.clone());
+            Ok((found.bytes().await?, UpdateVersion { e_tag, version }))
         };
-        match self.wait(within, read)? {
-            Ok(object) => Ok(ReadOutcome::Found(object)),
+        match self.wait(self.small_object_timeout, read)? {
+            Ok((bytes, state)) => Ok(ReadOutcome::Found(bytes, state)),
             Err(Error::NotModified { .. }) => Ok(ReadOutcome::Unchanged),
-            Err(error @ Error::NotFound { .. }) if !is_without_bucket(&error) => {
-                Ok(ReadOutcome::Missing)
-            }
+            Err(error) if is_missing(&error) => Ok(ReadOutcome::Missing),
             Err(error) => Err(self.failed("read", name, &error)),
         }
     }
 
-    /// Reads an object that must exist.
-    pub fn get(&self, name: &str, within: Duration) -> Result<Object, BucketError> {
-        match self.read(name, None, within)? {
-            ReadOutcome::Found(object) => Ok(object),
+    /// Reads a small object that must exist.
+    pub fn get(&self, name: &str) -> Result<Bytes, BucketError> {
+        match self.read(name, None)? {
+            ReadOutcome::Found(bytes, _) => Ok(bytes),
             ReadOutcome::Unchanged | ReadOutcome::Missing => Err(self.missing(name)),
         }
     }
@@ -165,7 +121,9 @@ impl Client {
             let options = GetOptions { range: Some((at..end).into()), ..GetOptions::default() };
             let read = self.wait(REQUEST_TIMEOUT, async {
                 let mut stream = self.store.get_opts(&path, options).await?.into_stream();
-                while let Some(mut bytes) = stream.try_next().await? {
+                while at < end
+                    && let Some(mut bytes) = stream.try_next().await?
+                {
                     // A server may send more than was asked for.
                     bytes.truncate(usize::try_from(end - at).unwrap_or(usize::MAX));
                     if let Err(error) = take(&bytes) {
@@ -173,9 +131,6 @@ impl Client {
                         break;
                     }
                     at += bytes.len() as u64;
-                    if at >= end {
-                        break;
-                    }
                 }
                 Ok::<(), Error>(())
             });
@@ -186,16 +141,14 @@ impl Client {
             if at > begun {
                 continue;
             }
-            match read? {
+            return match read? {
                 Ok(()) => {
                     let problem = format!("`{name}` is shorter than what was published");
-                    return Err(BucketError::damaged(&self.address, problem));
+                    Err(BucketError::damaged(&self.address, problem))
                 }
-                Err(error @ Error::NotFound { .. }) if !is_without_bucket(&error) => {
-                    return Err(self.missing(name));
-                }
-                Err(error) => return Err(self.failed("read", name, &error)),
-            }
+                Err(error) if is_missing(&error) => Err(self.missing(name)),
+                Err(error) => Err(self.failed("read", name, &error)),
+            };
         }
         Ok(())
     }
@@ -204,66 +157,67 @@ impl Client {
     pub fn put(
         &self,
         name: &str,
-        bytes: Bytes,
-        condition: &WriteCondition<'_>,
-    ) -> Result<Option<ObjectState>, BucketError> {
-        let mode = match condition {
-            WriteCondition::Always => PutMode::Overwrite,
-            WriteCondition::IfAbsent => PutMode::Create,
-            WriteCondition::IfUnchanged(state) => PutMode::Update(UpdateVersion {
-                e_tag: state.tag.clone(),
-                version: state.version.clone(),
-            }),
-        };
+        bytes: impl Into<PutPayload>,
+        condition: PutMode,
+    ) -> Result<Option<UpdateVersion>, BucketError> {
+        let is_update = matches!(condition, PutMode::Update(_));
         let path = self.path(name);
-        let put = self.store.put_opts(&path, PutPayload::from(bytes), PutOptions::from(mode));
+        let put = self.store.put_opts(&path, bytes.into(), PutOptions::from(condition));
         match self.wait(REQUEST_TIMEOUT, put)? {
-            Ok(put) => Ok(Some(ObjectState { tag: put.e_tag, version: put.version })),
+            Ok(put) => Ok(Some(put.into())),
             Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => Ok(None),
             // A condition on a missing object does not hold either.
-            Err(error @ Error::NotFound { .. })
-                if matches!(condition, WriteCondition::IfUnchanged(_))
-                    && !is_without_bucket(&error) =>
-            {
-                Ok(None)
-            }
+            Err(error) if is_update && is_missing(&error) => Ok(None),
             Err(error) => Err(self.failed("write", name, &error)),
         }
     }
 
-    /// Writes a large object in parts.
+    /// Writes a file of this length under a name that is unique. `sent` gets the number of bytes of
+    /// each part.
     pub fn upload(
         &self,
         name: &str,
-        part: usize,
-        mut next: impl FnMut(&mut Vec<u8>) -> Result<(), BucketError>,
+        file: &FilePath,
+        bytes: u64,
+        mut sent: impl FnMut(u64),
     ) -> Result<(), BucketError> {
+        let failed = BucketError::io("read", file);
+        if bytes <= PART_BYTES as u64 {
+            // Writing it twice is harmless.
+            self.put(name, fs::read(file).map_err(failed)?, PutMode::Overwrite)?;
+            sent(bytes);
+            return Ok(());
+        }
+        let mut file = File::open(file).map_err(&failed)?;
         let path = self.path(name);
-        let started = self.wait(REQUEST_TIMEOUT, self.store.put_multipart(&path))?;
-        let mut upload = started.map_err(|error| self.failed("write", name, &error))?;
-        let mut sent = Ok(());
-        loop {
-            let mut bytes = Vec::with_capacity(part);
-            sent = sent.and_then(|()| next(&mut bytes));
-            if sent.is_err() || bytes.is_empty() {
-                break;
-            }
-            let outcome = self.wait(REQUEST_TIMEOUT, upload.put_part(bytes.into()));
-            sent = outcome
-                .and_then(|outcome| outcome.map_err(|error| self.failed("write", name, &error)));
-        }
-        if sent.is_ok() {
-            let outcome = self.wait(REQUEST_TIMEOUT, upload.complete());
-            sent = outcome.and_then(|outcome| match outcome {
-                Ok(_) => Ok(()),
-                Err(error) => Err(self.failed("write", name, &error)),
-            });
-        }
-        if sent.is_err() {
+        let mut upload = self.ask("write", name, self.store.put_multipart(&path))?;
+        let done = self.send_parts(name, upload.as_mut(), || {
+            let mut part = Vec::with_capacity(PART_BYTES);
+            (&mut file).take(PART_BYTES as u64).read_to_end(&mut part).map_err(&failed)?;
+            sent(part.len() as u64);
+            Ok(part)
+        });
+        if done.is_err() {
             // Its parts would stay in the bucket, where nothing lists them.
             let _ = self.wait(REQUEST_TIMEOUT, upload.abort());
         }
-        sent
+        done
+    }
+
+    /// Sends parts until one is empty.
+    fn send_parts(
+        &self,
+        name: &str,
+        upload: &mut dyn MultipartUpload,
+        mut next: impl FnMut() -> Result<Vec<u8>, BucketError>,
+    ) -> Result<(), BucketError> {
+        loop {
+            let part = next()?;
+            if part.is_empty() {
+                return self.ask("write", name, upload.complete()).map(drop);
+            }
+            self.ask("write", name, upload.put_part(part.into()))?;
+        }
     }
 
     /// Removes objects; missing ones are no error.
@@ -279,42 +233,39 @@ impl Client {
     }
 
     pub fn list(&self, folder: &str) -> Result<Vec<ListedObject>, BucketError> {
-        let path = if folder.is_empty() {
-            Path::from(self.address.prefix.clone())
-        } else {
-            self.path(folder)
-        };
-        let listed = self.wait(REQUEST_TIMEOUT, async {
-            self.store.list(Some(&path)).try_collect::<Vec<_>>().await
-        })?;
-        let listed = listed.map_err(|error| self.failed("list", folder, &error))?;
+        let path = self.path(folder);
+        let listed = self.store.list(Some(&path)).try_collect::<Vec<_>>();
+        let listed = self.ask("list", folder, listed)?.into_iter();
         let root = self.address.key("");
-        Ok(listed
-            .into_iter()
-            .filter_map(|object| {
-                Some(ListedObject {
-                    name: object.location.as_ref().strip_prefix(&root)?.to_owned(),
-                    bytes: object.size,
-                    modified: jiff::Timestamp::from_second(object.last_modified.timestamp())
-                        .ok()?,
-                })
+        let named = listed.filter_map(|object| {
+            Some(ListedObject {
+                name: object.location.as_ref().strip_prefix(&root)?.to_owned(),
+                bytes: object.size,
+                modified: jiff::Timestamp::from_second(object.last_modified.timestamp()).ok()?,
             })
-            .collect())
+        });
+        Ok(named.collect())
+    }
+
+    /// Waits for a request for which no error means anything special.
+    fn ask<T>(
+        &self,
+        verb: &str,
+        name: &str,
+        request: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, BucketError> {
+        let answer = self.wait(REQUEST_TIMEOUT, request)?;
+        answer.map_err(|error| self.failed(verb, name, &error))
     }
 
     fn wait<T>(&self, within: Duration, work: impl Future<Output = T>) -> Result<T, BucketError> {
-        let runtime = runtime()?;
-        runtime
+        runtime()?
             .block_on(async { tokio::time::timeout(within, work).await })
-            .map_err(|_| self.timeout(within))
+            .map_err(|_| BucketError::Timeout { address: self.address.to_string(), waited: within })
     }
 
     fn missing(&self, name: &str) -> BucketError {
         BucketError::Missing { address: self.address.to_string(), key: name.to_owned() }
-    }
-
-    fn timeout(&self, waited: Duration) -> BucketError {
-        BucketError::Timeout { address: self.address.to_string(), waited }
     }
 
     fn failed(&self, verb: &str, name: &str, error: &Error) -> BucketError {
@@ -329,24 +280,32 @@ impl Client {
         if is_without_bucket(error) {
             return BucketError::NoSuchBucket { address, bucket: self.address.bucket.clone() };
         }
-        let action = format!("{verb} `{name}`");
-        let reason = reason(error);
-        if let Some(refusal) = refusal(error) {
-            BucketError::Refused { address, action, reason, refusal }
-        } else {
-            BucketError::Unreachable { address, action, reason }
+        let (action, reason) = (format!("{verb} `{name}`"), reason(error));
+        match Refusal::of(error) {
+            Some(refusal) => BucketError::Refused { address, action, reason, refusal },
+            None => BucketError::Unreachable { address, action, reason },
         }
     }
 }
 
-/// Why the server refused, if it did. The library has no specific error for refused listings, nor
-/// for some reasons.
-fn refusal(error: &Error) -> Option<Refusal> {
-    let error_text = error.to_string();
-    let is_denied = matches!(error, Error::PermissionDenied { .. } | Error::Unauthenticated { .. })
-        || error_text.contains("status code: 403")
-        || error_text.contains("status code: 401");
-    Refusal::in_error_text(&error_text).or(is_denied.then_some(Refusal::Denied))
+/// How many requests uploading a file of this length takes.
+pub const fn upload_requests(bytes: u64) -> u64 {
+    if bytes <= PART_BYTES as u64 { 1 } else { bytes.div_ceil(PART_BYTES as u64) + 2 }
+}
+
+/// The runtime of all requests: one per process, started with the first request.
+fn runtime() -> Result<&'static Runtime, BucketError> {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    if let Some(runtime) = RUNTIME.get() {
+        return Ok(runtime);
+    }
+    let built = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .thread_name("bucket")
+        .enable_all()
+        .build()
+        .map_err(BucketError::io("start the threads for", "bucket".as_ref()))?;
+    Ok(RUNTIME.get_or_init(|| built))
 }
 
 /// Whether a service that issues tokens failed, and not the bucket: a machine's metadata service,
@@ -356,11 +315,16 @@ fn is_about_token(error: &Error) -> bool {
     ["token request", "token response"].iter().any(|what| error_text.contains(what))
 }
 
+/// Whether the bucket has no such object.
+fn is_missing(error: &Error) -> bool {
+    matches!(error, Error::NotFound { .. }) && !is_without_bucket(error)
+}
+
 /// Whether the server answered that there is no such bucket. The library has no specific error for
-/// that either.
+/// that.
 fn is_without_bucket(error: &Error) -> bool {
     let error_text = error.to_string();
-    ["NoSuchBucket", "ContainerNotFound"]
+    ["<Code>NoSuchBucket</Code>", "<Code>ContainerNotFound</Code>"]
         .iter()
-        .any(|code| error_text.contains(&format!("<Code>{code}</Code>")))
+        .any(|code| error_text.contains(code))
 }

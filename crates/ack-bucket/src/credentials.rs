@@ -14,9 +14,8 @@ use object_store::CredentialProvider;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, AwsCredential, AwsCredentialProvider};
 use reqwest::Url;
 
-use crate::runtime::reason;
+use crate::error::reason;
 
-/// Why there are no credentials.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct CredentialsProblem(String);
@@ -44,28 +43,21 @@ impl From<CredentialsProblem> for object_store::Error {
 /// The hosts of AWS's container services, which speak plain HTTP.
 const CONTAINER_HOSTS: [&str; 3] = ["169.254.170.2", "169.254.170.23", "fd00:ec2::23"];
 
-/// Gives a builder its credentials.
 pub(crate) fn add(
     builder: AmazonS3Builder,
     credentials: Credentials,
 ) -> Result<AmazonS3Builder, CredentialsProblem> {
-    let place = match credentials {
-        Credentials::Anonymous => return Ok(builder.with_skip_signature(true)),
-        Credentials::Env => {
-            check_container_address(&builder)?;
-            place_in_environment(&builder)?
-        }
-        Credentials::Instance => {
-            check_container_address(&builder)?;
-            place_in_environment(&builder).unwrap_or("the metadata service of this machine")
-        }
+    if credentials == Credentials::Anonymous {
+        return Ok(builder.with_skip_signature(true));
+    }
+    check_container_address(&builder)?;
+    let place = match place_in_environment(&builder) {
+        Err(_) if credentials == Credentials::Instance => "the metadata service of this machine",
+        place => place?,
     };
-    let found = builder.clone().build();
-    let found = found.map_err(|error| CredentialsProblem(reason(&error)))?;
-    Ok(builder.with_credentials(Arc::new(LibraryProvider {
-        provider: Arc::clone(found.credentials()),
-        place,
-    })))
+    let store = builder.clone().build().map_err(|error| CredentialsProblem(reason(&error)))?;
+    let provider = Arc::clone(store.credentials());
+    Ok(builder.with_credentials(Arc::new(LibraryProvider { provider, place })))
 }
 
 /// Where object_store takes credentials from, in its order, if not from the metadata service.
@@ -107,8 +99,7 @@ fn may_give_credentials(address: &str) -> bool {
     let Ok(address) = Url::parse(address) else {
         return false;
     };
-    let host = address.host_str().unwrap_or_default();
-    let host = host.trim_matches(['[', ']']);
+    let host = address.host_str().unwrap_or_default().trim_matches(['[', ']']);
     let is_loopback = host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
     match address.scheme() {
         "https" => !host.is_empty(),
@@ -141,11 +132,10 @@ impl CredentialProvider for LibraryProvider {
 /// Checks that credentials can be sent: object_store would panic over a line break in one.
 fn check(credential: &AwsCredential, from: &str) -> Result<(), CredentialsProblem> {
     let is_sendable = |text: &str| !text.is_empty() && text.bytes().all(|c| c.is_ascii_graphic());
-    let token = credential.token.as_deref();
-    let is_usable = is_sendable(&credential.key_id)
+    if is_sendable(&credential.key_id)
         && is_sendable(&credential.secret_key)
-        && token.is_none_or(is_sendable);
-    if is_usable {
+        && credential.token.as_deref().is_none_or(is_sendable)
+    {
         return Ok(());
     }
     Err(CredentialsProblem(format!(

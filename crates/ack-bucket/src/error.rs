@@ -10,20 +10,19 @@ use ack_api::{Diagnostic, ErrorCode, Hint, text};
 use ack_lance::TableError;
 use ack_lance::build::BuildError;
 use ack_store::StoreError;
+use object_store::Error;
 
 /// Why a bucket cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum BucketError {
     #[error("`{value}` is not the address of a bucket: {problem}")]
     Address { value: String, problem: &'static str },
-    /// A setting of `[remote]` has an invalid value.
     #[error(transparent)]
     InvalidSetting(#[from] SettingProblem),
     #[error("there are no credentials for {address}: {problem}")]
     Credentials { address: String, problem: String },
     #[error("{address} refuses to {action}: {reason}")]
     Refused { address: String, action: String, reason: String, refusal: Refusal },
-    /// The server cannot be reached, or failed.
     #[error("cannot {action} in {address}: {reason}")]
     Unreachable { address: String, action: String, reason: String },
     #[error("{address} did not answer within {} s", .waited.as_secs_f32())]
@@ -41,7 +40,6 @@ pub enum BucketError {
     NotSuccessor { address: String, version: u64, known: u64, problem: String, path: PathBuf },
     #[error("{address} was published in format {found}; this program reads format {known}")]
     OtherFormat { address: String, found: u32, known: u32 },
-    /// The published version would fill the disk.
     #[error(
         "version {version} takes up to {} on this machine, and only {} may be used: a quarter of \
          the free space",
@@ -51,7 +49,6 @@ pub enum BucketError {
     /// The server acknowledges conditional writes but ignores the condition.
     #[error("{address} cannot be published to safely: {problem}")]
     Unsafe { address: String, problem: String },
-    /// Another publisher was faster.
     #[error("version {version} was published in {address} in the meantime, and now {problem}")]
     Conflict { address: String, version: u64, problem: String },
     #[error(
@@ -67,19 +64,12 @@ pub enum BucketError {
     RestoresWithdrawn { version: u64, ids: Vec<String> },
     #[error("`{id}` is not published in {address}")]
     NotPublished { address: String, id: String },
-    /// Another process of this user is fetching or publishing.
     #[error("another ack-memory is working on `{}`", path.display())]
     Busy { path: PathBuf },
-    /// A file of the cache cannot be read or written.
     #[error("cannot {action} `{}`: {source}", path.display())]
     Io { action: &'static str, path: PathBuf, source: std::io::Error },
-    /// The local copy of the records cannot be written.
-    #[error("cannot write `{}`: {source}", path.display())]
-    Sqlite { path: PathBuf, source: rusqlite::Error },
-    /// The local copy of the records cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The local copy of the published version is damaged.
     #[error("a file in `{}` is damaged", path.display())]
     Copy { path: PathBuf },
     #[error("the published table cannot be read: {0}")]
@@ -88,7 +78,6 @@ pub enum BucketError {
     Build(#[from] BuildError),
 }
 
-/// Why a server refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
     /// The access key lacks the permission, or is unknown.
@@ -96,7 +85,6 @@ pub enum Refusal {
     Expired,
     /// The clocks of this machine and of the server differ too much.
     Clock,
-    /// The bucket is in another region.
     Region,
 }
 
@@ -114,10 +102,16 @@ impl Refusal {
         ("incorrectly configured region", Self::Region),
     ];
 
-    /// The kind of refusal that an error text describes, other than a denied permission.
-    pub(crate) fn in_error_text(error: &str) -> Option<Self> {
-        let found = Self::SIGNS.iter().find(|(sign, _)| error.contains(sign));
-        found.map(|(_, refusal)| *refusal)
+    /// Why the server refused, if it did. The library has no specific error for refused listings,
+    /// nor for some reasons.
+    pub(crate) fn of(error: &Error) -> Option<Self> {
+        let text = error.to_string();
+        let is_denied =
+            matches!(error, Error::PermissionDenied { .. } | Error::Unauthenticated { .. })
+                || text.contains("status code: 403")
+                || text.contains("status code: 401");
+        let sign = Self::SIGNS.iter().find(|(sign, _)| text.contains(sign));
+        sign.map(|(_, refusal)| *refusal).or(is_denied.then_some(Self::Denied))
     }
 
     fn advice(self, address: &str) -> &'static str {
@@ -163,7 +157,104 @@ impl BucketError {
         text::line(&self.to_string(), 300)
     }
 
-    fn next_steps(&self) -> Vec<Hint> {
+    /// What to do about an error for which that is always the same.
+    fn advice(&self) -> &'static str {
+        match self {
+            Self::Address { .. } => {
+                "write `s3://bucket/prefix`, `gs://bucket/prefix` or `az://container/prefix`"
+            }
+            Self::InvalidSetting(_) => "docs/buckets.md lists what [remote] may hold",
+            Self::Credentials { .. } => {
+                "set them in the environment (docs/buckets.md names the variables), or write \
+                 `credentials = \"anonymous\"` or \"instance\" under [remote]"
+            }
+            Self::Refused { refusal, address, .. } => refusal.advice(address),
+            Self::Unreachable { .. } | Self::Timeout { .. } => {
+                "check the network, and the endpoint and the region (`--endpoint` and `--region`, or \
+                 [remote] of scope.toml)"
+            }
+            Self::NoSuchBucket { .. } => {
+                "correct the address and the endpoint, or create the bucket: publishing does not"
+            }
+            Self::OtherFormat { .. } => {
+                "install the newest ack-memory; if you have it, publish the scope to an empty address"
+            }
+            Self::Unsafe { .. } => {
+                "two publishers could destroy each other's work there; use a server that honours \
+                 If-Match and If-None-Match"
+            }
+            Self::Conflict { .. } => "run the same command again to see the new plan",
+            Self::NoSuchVersion { .. } => "`--list` shows the versions",
+            Self::RestoresWithdrawn { .. } => "add `--restore ID` for each that may come back",
+            Self::Busy { .. } => "wait until it has finished",
+            Self::Copy { .. } => "run the command again: what is damaged is fetched again",
+            Self::Table(_) => {
+                "its files are as they were published: install the newest ack-memory, or have it \
+                 published again with `--reindex`"
+            }
+            Self::Build(_) => "run the command again with `--reindex`",
+            _ => "check the folder's permissions and the free space",
+        }
+    }
+
+    /// Whether a version cannot be kept on this machine.
+    pub const fn is_about_disk(&self) -> bool {
+        matches!(self, Self::Io { .. } | Self::TooLarge { .. })
+    }
+
+    /// Whether trying again later can help, without any change on this machine.
+    pub const fn is_transient(&self) -> bool {
+        matches!(self, Self::Unreachable { .. } | Self::Timeout { .. })
+    }
+}
+
+/// The cause of an error, without the layers around it.
+pub(crate) fn reason(error: &Error) -> String {
+    let mut last: &dyn std::error::Error = error;
+    while let Some(next) = last.source() {
+        last = next;
+    }
+    let (error_text, root) = (error.to_string(), last.to_string());
+    // The library prints the address, the time and its settings before the cause.
+    let between = |tag: &str| {
+        let (_, rest) = error_text.split_once(&format!("<{tag}>"))?;
+        let (text, _) = rest.split_once(&format!("</{tag}>"))?;
+        Some(text)
+    };
+    let cause = match (between("Code"), between("Message")) {
+        (Some(code), Some(message)) => format!("{code}: {message}"),
+        (Some(code), None) => code.to_owned(),
+        (None, _) if root.is_empty() => error_text,
+        (None, _) => root,
+    };
+    text::line(&cause, 300)
+}
+
+/// A size for people, in whole units, rounded up.
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..0x10_0000 => format!("{} KiB", bytes.div_ceil(1 << 10)),
+        0x10_0000..0x4000_0000 => format!("{} MiB", bytes.div_ceil(1 << 20)),
+        _ => format!("{} GiB", bytes.div_ceil(1 << 30)),
+    }
+}
+
+impl Diagnostic for BucketError {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::Address { .. }
+            | Self::NoSuchVersion { .. }
+            | Self::PrunedVersion { .. }
+            | Self::NotPublished { .. }
+            | Self::OtherScope { .. } => ErrorCode::InvalidArgument,
+            Self::InvalidSetting(_) => ErrorCode::InvalidSettings,
+            Self::Io { .. } | Self::Copy { .. } => ErrorCode::IoError,
+            Self::Store(error) => error.code(),
+            _ => ErrorCode::BucketFailed,
+        }
+    }
+
+    fn hints(&self) -> Vec<Hint> {
         const AGAIN: &str = "publish SCOPE --to ADDRESS";
         match self {
             Self::Missing { .. } | Self::Damaged { .. } => vec![
@@ -209,89 +300,9 @@ impl BucketError {
         }
     }
 
-    /// What to do about an error for which that is always the same.
-    fn advice(&self) -> &'static str {
-        match self {
-            Self::Address { .. } => {
-                "write `s3://bucket/prefix`, `gs://bucket/prefix` or `az://container/prefix`"
-            }
-            Self::InvalidSetting(_) => "docs/buckets.md lists what [remote] may hold",
-            Self::Credentials { .. } => {
-                "set them in the environment (docs/buckets.md names the variables), or write \
-                 `credentials = \"anonymous\"` or \"instance\" under [remote]"
-            }
-            Self::Refused { refusal, address, .. } => refusal.advice(address),
-            Self::Unreachable { .. } | Self::Timeout { .. } => {
-                "check the network, and the endpoint and the region (`--endpoint` and `--region`, or \
-                 [remote] of scope.toml)"
-            }
-            Self::NoSuchBucket { .. } => {
-                "correct the address and the endpoint, or create the bucket: publishing does not"
-            }
-            Self::OtherFormat { .. } => {
-                "install the newest ack-memory; if you have it, publish the scope to an empty address"
-            }
-            Self::Unsafe { .. } => {
-                "two publishers could destroy each other's work there; use a server that honours \
-                 If-Match and If-None-Match"
-            }
-            Self::Conflict { .. } => "run the same command again to see the new plan",
-            Self::NoSuchVersion { .. } => "`--list` shows the versions",
-            Self::RestoresWithdrawn { .. } => "add `--restore ID` for each that may come back",
-            Self::Busy { .. } => "wait until it has finished",
-            Self::Copy { .. } => "run the command again: what is damaged is fetched again",
-            Self::Table(_) => {
-                "its files are as they were published: install the newest ack-memory, or have it \
-                 published again with `--reindex`"
-            }
-            Self::Build(_) => "run the command again with `--reindex`",
-            _ => "check the folder's permissions and the free space",
-        }
-    }
-
-    /// Whether a version cannot be kept on this machine.
-    pub const fn is_about_disk(&self) -> bool {
-        matches!(self, Self::Io { .. } | Self::Sqlite { .. } | Self::TooLarge { .. })
-    }
-
-    /// Whether trying again later can help, without any change on this machine.
-    pub const fn is_transient(&self) -> bool {
-        matches!(self, Self::Unreachable { .. } | Self::Timeout { .. })
-    }
-}
-
-/// A size for people, in whole units, rounded up.
-fn size(bytes: u64) -> String {
-    match bytes {
-        0..0x10_0000 => format!("{} KiB", bytes.div_ceil(1 << 10)),
-        0x10_0000..0x4000_0000 => format!("{} MiB", bytes.div_ceil(1 << 20)),
-        _ => format!("{} GiB", bytes.div_ceil(1 << 30)),
-    }
-}
-
-impl Diagnostic for BucketError {
-    fn code(&self) -> ErrorCode {
-        match self {
-            Self::Address { .. }
-            | Self::NoSuchVersion { .. }
-            | Self::PrunedVersion { .. }
-            | Self::NotPublished { .. }
-            | Self::OtherScope { .. } => ErrorCode::InvalidArgument,
-            Self::InvalidSetting(_) => ErrorCode::InvalidSettings,
-            Self::Io { .. } | Self::Sqlite { .. } | Self::Copy { .. } => ErrorCode::IoError,
-            Self::Store(error) => error.code(),
-            _ => ErrorCode::BucketFailed,
-        }
-    }
-
-    fn hints(&self) -> Vec<Hint> {
-        self.next_steps()
-    }
-
     fn path(&self) -> Option<&Path> {
         match self {
             Self::Io { path, .. }
-            | Self::Sqlite { path, .. }
             | Self::Busy { path }
             | Self::NotSuccessor { path, .. }
             | Self::Copy { path } => Some(path),

@@ -6,18 +6,17 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
-use std::time::Duration;
 
 use parking_lot::Mutex;
+use serde::de::DeserializeOwned;
 
 use crate::BucketError;
 use crate::address::Address;
 use crate::cache::{self, Cache};
 use crate::client::Client;
-use crate::format::{FORMAT, FileEntry, Head, LINKS, Version, sha256};
+use crate::format::{FORMAT, FileEntry, Head, Version, sha256};
 use crate::mirror;
 
-/// How many files are fetched at once.
 const MAX_CONCURRENT_FILES: usize = 6;
 /// The size of a version as a multiple of its files: the records are stored a second time.
 const RECORDS_SIZE_FACTOR: u64 = 3;
@@ -35,47 +34,39 @@ pub struct Progress {
     pub total: u64,
 }
 
-/// Reads the version that a head names.
-pub fn fetch_version(
-    client: &Client,
-    head: &Head,
-    within: Duration,
-) -> Result<Version, BucketError> {
-    let damaged = |problem: String| BucketError::damaged(client.address(), problem);
-    check_format(client, head.format)?;
-    let object = client.get(&head.log, within)?;
-    if sha256(&object.bytes) != head.sha256 {
-        return Err(damaged(format!("`{}` is not what was published", head.log)));
+pub fn fetch_version(client: &Client, head: &Head) -> Result<Version, BucketError> {
+    let damaged =
+        |what: &str| Err(BucketError::damaged(client.address(), format!("`{}` {what}", head.log)));
+    let bytes = client.get(&head.log)?;
+    if sha256(&bytes) != head.sha256 {
+        return damaged("is not what was published");
     }
-    parse_version(client, &object.bytes).and_then(|version| {
-        if version.version == head.version {
-            Ok(version)
-        } else {
-            Err(damaged(format!("`{}` is of another version", head.log)))
-        }
-    })
+    let version = parse_version(client, &bytes)?;
+    if version.version != head.version {
+        return damaged("is of another version");
+    }
+    Ok(version)
 }
 
-/// Decodes the description of a version.
 pub fn parse_version(client: &Client, bytes: &[u8]) -> Result<Version, BucketError> {
-    let damaged = |problem: String| BucketError::damaged(client.address(), problem);
-    let version: Version = serde_json::from_slice(bytes)
-        .map_err(|error| damaged(format!("a version cannot be read: {error}")))?;
+    let version: Version = parse(client, "a version", bytes)?;
     check_format(client, version.format)?;
     match version.problem() {
-        Some(problem) => Err(damaged(problem)),
+        Some(problem) => Err(BucketError::damaged(client.address(), problem)),
         None => Ok(version),
     }
 }
 
-/// Decodes `HEAD.json`.
 pub fn parse_head(client: &Client, bytes: &[u8]) -> Result<Head, BucketError> {
-    let head: Head = serde_json::from_slice(bytes).map_err(|error| {
-        let problem = format!("HEAD.json cannot be read: {error}");
-        BucketError::damaged(client.address(), problem)
-    })?;
+    let head: Head = parse(client, "HEAD.json", bytes)?;
     check_format(client, head.format)?;
     Ok(head)
+}
+
+fn parse<T: DeserializeOwned>(client: &Client, name: &str, bytes: &[u8]) -> Result<T, BucketError> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        BucketError::damaged(client.address(), format!("{name} cannot be read: {error}"))
+    })
 }
 
 fn check_format(client: &Client, found: u32) -> Result<(), BucketError> {
@@ -96,15 +87,15 @@ pub fn install(
     cache: &Cache,
     head: &Head,
     version: &Version,
-    allowed: u64,
     progress: &mut dyn FnMut(Progress),
     on_fetched: &mut dyn FnMut(),
 ) -> Result<PathBuf, BucketError> {
-    let name = cache::version_name(head.version, &head.log);
+    let name = cache::version_name(head);
     if let Some(folder) = cache.fetched_version(&name) {
         cache.set_current(&folder)?;
         return Ok(folder);
     }
+    let allowed = cache.allowed_bytes();
     let needed = version.bytes().saturating_mul(RECORDS_SIZE_FACTOR);
     if needed > allowed {
         return Err(BucketError::TooLarge { version: version.version, needed, allowed });
@@ -135,7 +126,7 @@ pub fn assemble(
     version: &Version,
     allowed: u64,
 ) -> Result<PathBuf, BucketError> {
-    let work = cache.work_folder()?;
+    let work = cache.temporary_folder(cache::WORK_PREFIX)?;
     link_files(cache, version, work.path())?;
     let before = cache.installed().filter(|before| !cache::is_damaged(before));
     let limit = allowed.saturating_sub(version.bytes());
@@ -147,8 +138,7 @@ pub fn assemble(
 /// Links the files of a version to a folder. The lock of the cache must be held.
 pub fn link_files(cache: &Cache, version: &Version, folder: &Path) -> Result<(), BucketError> {
     for file in &version.files {
-        let to = cache::file_path(folder, &file.path);
-        cache::link(&cache.file(&file.sha256), &to)?;
+        cache::link(&cache.file(&file.sha256), &cache::file_path(folder, &file.path))?;
     }
     mirror::tag_version(folder, version)
 }
@@ -161,11 +151,11 @@ pub fn fetch(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(), BucketError> {
     cache::make_folder(&cache.folder().join("files"))?;
-    let is_missing = |file: &&FileEntry| {
+    let mut missing: Vec<&FileEntry> = version.files.iter().collect();
+    missing.retain(|file| {
         let metadata = fs::metadata(cache.file(&file.sha256));
         !metadata.is_ok_and(|metadata| metadata.len() == file.bytes)
-    };
-    let missing: Vec<&FileEntry> = version.files.iter().filter(is_missing).collect();
+    });
     let missing_bytes: u64 = missing.iter().map(|file| file.bytes).sum();
     let total = version.bytes();
     let mut here = Progress { fetched: total.saturating_sub(missing_bytes), total };
@@ -238,8 +228,4 @@ fn fetch_file(
     let target = cache.file(&entry.sha256);
     fs::rename(&path, &target).map_err(BucketError::io("rename", &target))?;
     Ok(true)
-}
-
-pub(crate) fn is_links_file(file: &FileEntry) -> bool {
-    file.path == LINKS
 }

@@ -26,7 +26,7 @@ use parking_lot::{Condvar, Mutex};
 use crate::BucketError;
 use crate::address::Address;
 use crate::cache::{self, Cache, State};
-use crate::client::{Client, ObjectState, ReadOutcome};
+use crate::client::{Client, ReadOutcome};
 use crate::fetch::{self, Progress};
 use crate::format::{HEAD, Head, Version};
 use crate::mirror;
@@ -68,15 +68,10 @@ pub struct Remote {
 pub type LoadedTable = Result<(Index, TableInfo), TableError>;
 
 /// The first version's table, loaded while its records are written, and kept until it is requested.
+#[derive(Debug)]
 struct PreloadedTable {
     table: PathBuf,
     loading: JoinHandle<LoadedTable>,
-}
-
-impl std::fmt::Debug for PreloadedTable {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("PreloadedTable").field("table", &self.table).finish_non_exhaustive()
-    }
 }
 
 #[derive(Debug, Default)]
@@ -85,7 +80,7 @@ struct BackgroundWork {
     started_at: Option<Instant>,
     progress: Progress,
     /// The version whose files exist in full length.
-    total: Option<PathBuf>,
+    whole: Option<PathBuf>,
     /// The version whose files were compared with the published digests and match.
     intact: Option<PathBuf>,
 }
@@ -111,7 +106,6 @@ impl Remote {
         })
     }
 
-    /// The bucket, for display.
     pub fn address(&self) -> String {
         self.address.to_string()
     }
@@ -148,10 +142,7 @@ impl Remote {
 
     /// Takes the table that was loaded early, once it is loaded. Only the first call returns it.
     pub fn take_preloaded(&self, table: &Path) -> Option<LoadedTable> {
-        let preloaded = self.preloaded.lock().take()?;
-        if preloaded.table != table {
-            return None;
-        }
+        let preloaded = self.preloaded.lock().take().filter(|it| it.table == table)?;
         preloaded.loading.join().ok()
     }
 
@@ -165,7 +156,7 @@ impl Remote {
             return None;
         }
         let encoder = Encoder::embedded()?;
-        let folder = self.cache.loading_folder().ok()?;
+        let folder = self.cache.temporary_folder(cache::LOADING_PREFIX).ok()?;
         fetch::link_files(&self.cache, version, folder.path()).ok()?;
         let run = move || load(&mirror::table_folder(folder.path()), encoder, resident);
         let thread = std::thread::Builder::new().name("bucket-table".to_owned());
@@ -222,33 +213,23 @@ impl Remote {
 
     /// Asks the bucket and fetches what is new, on this thread.
     pub fn refresh(&self, progress: &mut dyn FnMut(Progress)) -> Result<(), BucketError> {
-        let result = self.client().and_then(|client| {
-            self.check_bucket(&client, progress)?;
-            Ok(client)
-        });
-        let mut kept = self.client.lock();
-        match result {
-            Ok(client) => {
-                *kept = Some(client);
-                Ok(())
-            }
-            Err(error) => {
-                *kept = None;
-                self.record_failure(&error);
-                Err(error)
-            }
-        }
+        let kept = self.client.lock().clone();
+        let result = kept
+            .map_or_else(|| Client::new(&self.address, &self.settings, SMALL_OBJECT_TIMEOUT), Ok)
+            .and_then(|client| self.check_bucket(&client, progress).map(|()| client));
+        *self.client.lock() = result.as_ref().ok().cloned();
+        result.map(drop).inspect_err(|error| self.record_failure(error))
     }
 
     /// Whether all files of a version exist in full length, which is checked once per process, and
     /// none was found damaged.
     fn is_complete(&self, folder: &Path) -> bool {
-        if self.work.lock().total.as_deref() == Some(folder) {
+        if self.work.lock().whole.as_deref() == Some(folder) {
             return !cache::is_damaged(folder);
         }
         let is_whole = cache::is_whole(folder);
         if is_whole {
-            self.work.lock().total = Some(folder.to_owned());
+            self.work.lock().whole = Some(folder.to_owned());
         }
         is_whole
     }
@@ -256,10 +237,7 @@ impl Remote {
     /// Whether the bucket failed recently and is not asked for a while.
     fn is_backing_off(&self) -> bool {
         let state = self.state();
-        if state.failures == 0 {
-            return false;
-        }
-        age(state.failed_at).is_some_and(|age| age < pause(state.failures))
+        state.failures > 0 && age(state.failed_at).is_some_and(|age| age < pause(state.failures))
     }
 
     fn is_due(&self, after: Duration) -> bool {
@@ -293,10 +271,7 @@ impl Remote {
         self.start_check();
         let mut work = self.work.lock();
         while let Some(began) = work.started_at {
-            let limit = match work.progress.total {
-                0 => timeout,
-                _ => fetching,
-            };
+            let limit = if work.progress.total == 0 { timeout } else { fetching };
             let remaining = limit.saturating_sub(began.elapsed());
             if remaining.is_zero() {
                 // It may still answer. If this process ends first, the next one need not wait
@@ -314,15 +289,6 @@ impl Remote {
         }
     }
 
-    /// The client that worked last, or a new one.
-    fn client(&self) -> Result<Client, BucketError> {
-        let kept = self.client.lock();
-        match kept.as_ref() {
-            Some(client) => Ok(client.clone()),
-            None => Client::new(&self.address, &self.settings),
-        }
-    }
-
     fn check_bucket(
         &self,
         client: &Client,
@@ -330,12 +296,9 @@ impl Remote {
     ) -> Result<(), BucketError> {
         let before = self.state();
         let known = before.head.as_ref().and(before.tag.clone());
-        let read =
-            client.read(HEAD, known.map(ObjectState::from_etag).as_ref(), SMALL_OBJECT_TIMEOUT)?;
-        let (head, tag) = match (read, before.head) {
-            (ReadOutcome::Found(object), _) => {
-                let head = fetch::parse_head(client, &object.bytes)?;
-                (head, object.state.etag().map(str::to_owned))
+        let (head, tag) = match (client.read(HEAD, known)?, before.head) {
+            (ReadOutcome::Found(bytes, state), _) => {
+                (fetch::parse_head(client, &bytes)?, state.e_tag)
             }
             (ReadOutcome::Unchanged, Some(head)) => (head, before.tag),
             (ReadOutcome::Unchanged | ReadOutcome::Missing, _) => {
@@ -347,12 +310,7 @@ impl Remote {
         {
             return Err(self.cache.not_successor(&known, head.version, "it is older"));
         }
-        let name = cache::version_name(head.version, &head.log);
-        let installed = self.cache.installed();
-        let is_new = installed.is_none_or(|folder| !cache::is_of(&folder, &name));
-        let announced = if is_new { self.announce(&head) } else { Ok(()) };
-        let served = announced.and_then(|()| self.ensure_served(client, &head, progress));
-        if let Err(error) = served {
+        if let Err(error) = self.ensure_served(client, &head, progress) {
             if error.is_about_disk() {
                 self.withhold(client, &head);
             }
@@ -388,24 +346,22 @@ impl Remote {
         head: &Head,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<(), BucketError> {
-        let name = cache::version_name(head.version, &head.log);
-        let is_missing = || {
-            let installed = self.cache.installed();
-            installed.is_none_or(|it| !cache::is_of(&it, &name) || !cache::is_whole(&it))
-        };
+        let name = cache::version_name(head);
+        let installed = || self.cache.installed().filter(|folder| cache::is_of(folder, &name));
+        if installed().is_none() {
+            self.announce(head)?;
+        }
+        let is_missing = || installed().is_none_or(|folder| !cache::is_whole(&folder));
         let lock = self.cache.wait_for_lock(OTHER_PROCESS_TIMEOUT, is_missing)?;
         // Another process may have fetched it in the meantime.
         let Some(_lock) = lock.filter(|_| is_missing()) else {
             return Ok(());
         };
-        let version = fetch::fetch_version(client, head, SMALL_OBJECT_TIMEOUT)?;
+        let version = fetch::fetch_version(client, head)?;
         self.cache.check_follows(&version)?;
         let mut loading = None;
-        let allowed = self.cache.allowed_bytes();
-        let folder =
-            fetch::install(client, &self.cache, head, &version, allowed, progress, &mut || {
-                loading = self.preload(&version)
-            })?;
+        let preload = &mut || loading = self.preload(&version);
+        let folder = fetch::install(client, &self.cache, head, &version, progress, preload)?;
         *self.preloaded.lock() =
             loading.map(|loading| PreloadedTable { table: mirror::table_folder(&folder), loading });
         Ok(())
@@ -426,8 +382,4 @@ fn now() -> i64 {
 fn age(moment: i64) -> Option<Duration> {
     let passed = now().saturating_sub(moment);
     u64::try_from(passed).ok().map(Duration::from_millis)
-}
-
-fn whole_milliseconds(duration: Duration) -> i64 {
-    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }

@@ -19,7 +19,6 @@ pub mod follow;
 pub mod format;
 mod mirror;
 pub mod publish;
-mod runtime;
 mod servers;
 
 pub use self::error::{BucketError, Refusal};

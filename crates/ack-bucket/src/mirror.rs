@@ -14,7 +14,7 @@ use ack_lance::records;
 use ack_store::links::Link;
 use ack_store::table_version::tag_file;
 use ack_store::{READ_TIMEOUT, Store};
-use rusqlite::{Connection, Statement, params};
+use rusqlite::{Connection, OptionalExtension, Statement, params};
 
 use crate::BucketError;
 use crate::address::Address;
@@ -23,12 +23,12 @@ use crate::format::{LINKS, Version};
 
 const SCHEMA: &str = include_str!("../../../schemas/scope.sql");
 
-/// The columns of `memories`, in the order of [`write_record`].
-const COLUMNS: &str = "id, project, session, session_id, date, type, title, subtitle, facts, \
-    concepts, files, narrative, status, confidence, reviewed_at, reviewed_by, superseded_by, \
-    created_at, updated_at, stale_after";
+/// The SQL that adds or replaces a record, with the values of [`write_record`].
+const UPSERT: &str = "INSERT OR REPLACE INTO memories (rowid, id, project, session, session_id, \
+    date, type, title, subtitle, facts, concepts, files, narrative, status, confidence, \
+    reviewed_at, reviewed_by, superseded_by, created_at, updated_at, stale_after) VALUES (?1, ?2, \
+    ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)";
 
-/// How many blocks of records may wait to be written.
 const MAX_QUEUED_BLOCKS: usize = 4;
 /// The page size of a new database, in bytes: with SQLite's own of 4 KiB, writing it and reading
 /// all of it take four times as many calls of the system.
@@ -44,18 +44,17 @@ pub fn table_folder(folder: &Path) -> PathBuf {
     folder.join("lance")
 }
 
-/// A store of the records in the folder of a version.
 pub fn store(folder: &Path) -> Store {
     Store::new(database_path(folder), Unreviewed::Staging)
 }
 
 /// Tags the version of the table that readers use, in Lance's format.
 pub fn tag_version(folder: &Path, version: &Version) -> Result<(), BucketError> {
-    let problem = "none of its files lists the fragments";
-    let damaged = || BucketError::damaged(&version.scope, problem);
-    let manifest =
-        version.files.iter().find(|file| file.path.ends_with(".manifest")).ok_or_else(damaged)?;
-    let number = manifest_number(&manifest.path).ok_or_else(damaged)?;
+    let manifest = version.files.iter().find(|file| file.path.ends_with(".manifest"));
+    let (manifest, number) =
+        manifest.and_then(|it| Some((it, manifest_number(&it.path)?))).ok_or_else(|| {
+            BucketError::damaged(&version.scope, "none of its files lists the fragments")
+        })?;
     let path = tag_file(&table_folder(folder));
     if let Some(folder) = path.parent() {
         cache::make_folder(folder)?;
@@ -99,7 +98,6 @@ pub fn update(
     write(address, folder, HashMap::new(), limit)
 }
 
-/// The rows of a store with the hashes of their values.
 pub(crate) fn fingerprints(store: &Store) -> Result<HashMap<i64, u64>, BucketError> {
     let rows = store.full_scan(READ_TIMEOUT, |snapshot| snapshot.fingerprints())?;
     Ok(rows.into_iter().map(|(key, fingerprint, _status)| (key.rowid, fingerprint)).collect())
@@ -111,7 +109,9 @@ fn write(
     mut known: HashMap<i64, u64>,
     limit: u64,
 ) -> Result<(), BucketError> {
-    let mut writer = Writer::open(&database_path(folder), known.is_empty())?;
+    let path = database_path(folder);
+    let failed = unwritable(&path);
+    let mut writer = Writer::open(&path, known.is_empty()).map_err(&failed)?;
     let mut present: Vec<i64> = Vec::new();
     let mut is_foreign = false;
     // One thread reads and decompresses the table; the other one decodes records and writes them.
@@ -138,25 +138,22 @@ fn write(
         let written = writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         (read, written)
     });
-    let Some(unreadable) = written? else {
+    let Some(unreadable) = written.map_err(&failed)? else {
         let problem = "its records are far larger than its files say";
         return Err(BucketError::damaged(address, problem));
     };
     read?;
     present.sort_unstable();
-    let has_duplicates = is_foreign || !present.is_sorted_by(|row, next| row < next);
-    if has_duplicates || unreadable > 0 {
-        let problem = if has_duplicates {
-            "a record is in it twice".to_owned()
-        } else {
-            format!("{unreadable} records cannot be read")
-        };
-        return Err(BucketError::damaged(address, problem));
+    if is_foreign || !present.is_sorted_by(|row, next| row < next) {
+        return Err(BucketError::damaged(address, "a record is in it twice"));
+    }
+    if unreadable > 0 {
+        return Err(BucketError::damaged(address, format!("{unreadable} records cannot be read")));
     }
     let removed: Vec<i64> = known.into_keys().collect();
-    writer.remove(&removed)?;
-    writer.set_links(&links(folder)?)?;
-    writer.finish()
+    writer.remove(&removed).map_err(&failed)?;
+    writer.set_links(&links(folder)?).map_err(&failed)?;
+    writer.finish().map_err(failed)
 }
 
 pub fn links(folder: &Path) -> Result<Vec<Link>, BucketError> {
@@ -172,60 +169,44 @@ pub fn links(folder: &Path) -> Result<Vec<Link>, BucketError> {
     Ok(links)
 }
 
+/// What a version's database could not be written for.
+pub fn unwritable(path: &Path) -> impl Fn(rusqlite::Error) -> BucketError {
+    move |error| BucketError::io("write", path)(std::io::Error::other(error))
+}
+
 /// Writes the database of a version. Nothing else reads or writes it yet.
 pub struct Writer {
     connection: Connection,
-    path: PathBuf,
-    /// The SQL that creates the indexes, at the end.
     create_indexes: String,
-    /// The SQL that adds or replaces a record.
-    upsert: String,
 }
 
 impl Writer {
-    pub fn open(path: &Path, is_new: bool) -> Result<Self, BucketError> {
-        let failed = |source| BucketError::Sqlite { path: path.to_owned(), source };
+    pub fn open(path: &Path, is_new: bool) -> rusqlite::Result<Self> {
         if is_new {
             let _ = fs::remove_file(path);
         }
-        let connection = Connection::open(path).map_err(failed)?;
+        let connection = Connection::open(path)?;
         // It gets its name once it is complete, and can always be rebuilt. What is removed may have
         // been withdrawn, so its bytes must not stay in the file.
-        connection
-            .execute_batch(&format!(
-                "PRAGMA page_size = {PAGE_BYTES}; PRAGMA journal_mode = OFF; \
-                 PRAGMA synchronous = OFF; PRAGMA secure_delete = ON; \
-                 PRAGMA cache_size = -{PAGE_CACHE_KIB}; BEGIN"
-            ))
-            .map_err(failed)?;
-        // Creating the indexes at the end takes half the time.
-        let (indexes, tables): (Vec<&str>, Vec<&str>) =
-            SCHEMA.lines().partition(|line| line.starts_with("CREATE INDEX"));
+        connection.execute_batch(&format!(
+            "PRAGMA page_size = {PAGE_BYTES}; PRAGMA journal_mode = OFF; \
+             PRAGMA synchronous = OFF; PRAGMA secure_delete = ON; \
+             PRAGMA cache_size = -{PAGE_CACHE_KIB}; BEGIN"
+        ))?;
+        let mut create_indexes = String::new();
         if is_new {
-            connection.execute_batch(&tables.join("\n")).map_err(failed)?;
+            // Creating the indexes at the end takes half the time.
+            let (indexes, tables): (Vec<&str>, Vec<&str>) =
+                SCHEMA.lines().partition(|line| line.starts_with("CREATE INDEX"));
+            connection.execute_batch(&tables.join("\n"))?;
+            create_indexes = indexes.join("\n");
         }
-        Ok(Self {
-            connection,
-            path: path.to_owned(),
-            create_indexes: if is_new { indexes.join("\n") } else { String::new() },
-            upsert: format!(
-                "INSERT OR REPLACE INTO memories (rowid, {COLUMNS}) VALUES \
-                 (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)"
-            ),
-        })
-    }
-
-    fn sqlite<T>(&self, result: rusqlite::Result<T>) -> Result<T, BucketError> {
-        result.map_err(|source| BucketError::Sqlite { path: self.path.clone(), source })
+        Ok(Self { connection, create_indexes })
     }
 
     /// Adds or replaces a record under its row number.
-    pub fn upsert(&mut self, rowid: i64, record: &Memory) -> Result<(), BucketError> {
-        let result = (|| {
-            let mut statement = self.connection.prepare_cached(&self.upsert)?;
-            write_record(&mut statement, rowid, record)
-        })();
-        self.sqlite(result)
+    pub fn upsert(&mut self, rowid: i64, record: &Memory) -> rusqlite::Result<()> {
+        write_record(&mut *self.connection.prepare_cached(UPSERT)?, rowid, record)
     }
 
     /// Adds or replaces records as they arrive. Returns how many cannot be read; `None` if they have
@@ -234,78 +215,58 @@ impl Writer {
         &mut self,
         blocks: &Receiver<RecordBlock>,
         limit: u64,
-    ) -> Result<Option<u64>, BucketError> {
-        let result = (|| {
-            let (mut unreadable, mut bytes) = (0, 0_u64);
-            let mut statement = self.connection.prepare_cached(&self.upsert)?;
-            for block in blocks {
-                for (key, json) in block.iter() {
-                    bytes = bytes.saturating_add(json.len() as u64);
-                    if bytes > limit {
-                        return Ok(None);
-                    }
-                    match std::str::from_utf8(json).ok().and_then(Memory::parse_published) {
-                        Some(record) => {
-                            write_record(&mut statement, key.rowid, &record)?;
-                        }
-                        None => unreadable += 1,
-                    }
+    ) -> rusqlite::Result<Option<u64>> {
+        let (mut unreadable, mut bytes) = (0, 0_u64);
+        let mut statement = self.connection.prepare_cached(UPSERT)?;
+        for block in blocks {
+            for (key, json) in block.iter() {
+                bytes = bytes.saturating_add(json.len() as u64);
+                if bytes > limit {
+                    return Ok(None);
+                }
+                match std::str::from_utf8(json).ok().and_then(Memory::parse_published) {
+                    Some(record) => write_record(&mut statement, key.rowid, &record)?,
+                    None => unreadable += 1,
                 }
             }
-            Ok(Some(unreadable))
-        })();
-        self.sqlite(result)
+        }
+        Ok(Some(unreadable))
     }
 
-    pub fn last_row(&self) -> Result<i64, BucketError> {
+    pub fn last_row(&self) -> rusqlite::Result<i64> {
         let sql = "SELECT coalesce(max(rowid), 0) FROM memories";
-        self.sqlite(self.connection.query_row(sql, [], |row| row.get(0)))
+        self.connection.query_row(sql, [], |row| row.get(0))
     }
 
-    pub fn find_row(&self, id: &str) -> Result<Option<i64>, BucketError> {
-        let found = (|| {
-            let sql = "SELECT rowid FROM memories WHERE id = ?1";
-            let mut statement = self.connection.prepare_cached(sql)?;
-            let mut rows = statement.query([id])?;
-            rows.next()?.map(|row| row.get(0)).transpose()
-        })();
-        self.sqlite(found)
+    pub fn find_row(&self, id: &str) -> rusqlite::Result<Option<i64>> {
+        let sql = "SELECT rowid FROM memories WHERE id = ?1";
+        self.connection.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional()
     }
 
-    pub fn remove(&mut self, rows: &[i64]) -> Result<(), BucketError> {
-        let result = (|| {
-            let mut statement =
-                self.connection.prepare_cached("DELETE FROM memories WHERE rowid = ?1")?;
-            rows.iter().try_for_each(|row| statement.execute([row]).map(drop))
-        })();
-        self.sqlite(result)
+    pub fn remove(&mut self, rows: &[i64]) -> rusqlite::Result<()> {
+        let mut statement =
+            self.connection.prepare_cached("DELETE FROM memories WHERE rowid = ?1")?;
+        rows.iter().try_for_each(|row| statement.execute([row]).map(drop))
     }
 
-    pub fn set_links(&mut self, links: &[Link]) -> Result<(), BucketError> {
-        let result = (|| {
-            self.connection.execute("DELETE FROM memory_links", [])?;
-            let mut statement = self.connection.prepare_cached(
-                "INSERT OR REPLACE INTO memory_links (from_id, to_id, kind, source, confidence) \
-                 VALUES (?1, ?2, ?3, ?4, ?5)",
-            )?;
-            links.iter().try_for_each(|link| {
-                let values = params![link.from, link.to, link.kind, link.source, link.confidence];
-                statement.execute(values).map(drop)
-            })
-        })();
-        self.sqlite(result)
+    pub fn set_links(&mut self, links: &[Link]) -> rusqlite::Result<()> {
+        self.connection.execute("DELETE FROM memory_links", [])?;
+        let mut statement = self.connection.prepare_cached(
+            "INSERT OR REPLACE INTO memory_links (from_id, to_id, kind, source, confidence) \
+             VALUES (?1, ?2, ?3, ?4, ?5)",
+        )?;
+        links.iter().try_for_each(|link| {
+            let values = params![link.from, link.to, link.kind, link.source, link.confidence];
+            statement.execute(values).map(drop)
+        })
     }
 
-    pub fn finish(self) -> Result<(), BucketError> {
-        let failed = |source| BucketError::Sqlite { path: self.path.clone(), source };
-        self.connection
-            .execute_batch(&format!("{}\nCOMMIT", self.create_indexes))
-            .map_err(failed)?;
-        self.connection.close().map_err(|(_, source)| failed(source))
+    pub fn finish(self) -> rusqlite::Result<()> {
+        self.connection.execute_batch(&format!("{}\nCOMMIT", self.create_indexes))?;
+        self.connection.close().map_err(|(_, error)| error)
     }
 }
 
-/// Adds or replaces a record under its row number, with the values of [`COLUMNS`].
 fn write_record(
     statement: &mut Statement<'_>,
     rowid: i64,

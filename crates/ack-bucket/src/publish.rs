@@ -6,10 +6,8 @@
 
 mod history;
 mod plan;
-mod rollback;
-mod upload;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -22,22 +20,22 @@ use ack_lance::records;
 use ack_search::encoder::Encoder;
 use ack_store::READ_TIMEOUT;
 use ack_store::links::Link;
-use bytes::Bytes;
+use object_store::{PutMode, UpdateVersion};
 use serde::Serialize;
 use tempfile::TempDir;
 
-pub use self::history::{PrunePlan, VersionSummary};
+pub use self::history::{PrunePlan, RollbackChanges, VersionSummary};
+use self::plan::Published;
 pub use self::plan::{Base, DesiredState, Item, Plan};
-pub use self::rollback::RollbackChanges;
 use crate::BucketError;
 use crate::address::Address;
 use crate::cache::{self, Cache};
-use crate::client::{Client, ObjectState, ReadOutcome, WriteCondition};
+use crate::client::{Client, ReadOutcome, upload_requests};
 use crate::fetch::{self, Progress};
 use crate::format::{FORMAT, FileEntry, HEAD, Head, LINKS, Version, sha256};
 use crate::mirror::{self, Writer};
 
-/// How long reading a small object may take.
+/// How long reading a small object may take, and waiting for another process.
 const SMALL_OBJECT_TIMEOUT: Duration = Duration::from_secs(20);
 
 #[derive(Debug)]
@@ -54,37 +52,17 @@ pub struct Origin<'a> {
     pub replaces: Option<&'a str>,
 }
 
-impl Origin<'_> {
-    /// Checks that a version comes from one of these scopes: memories that another scope published
-    /// would all be removed.
-    fn check(&self, address: &Address, version: &Version) -> Result<(), BucketError> {
-        let published = version.scope.as_str();
-        if published == self.scope || Some(published) == self.replaces {
-            return Ok(());
-        }
-        Err(BucketError::OtherScope {
-            address: address.to_string(),
-            published: version.scope.clone(),
-            rows: version.rows,
-            by: version.by.clone(),
-            at: version.published_at.clone(),
-        })
-    }
-}
-
 #[derive(Debug, Clone, Copy)]
 pub struct PublicationTerms<'a> {
     pub scope: &'a str,
     pub by: &'a str,
     /// The largest table, in rows, that readers keep in memory.
     pub resident: usize,
-    /// Whether to rebuild the table, indexes included.
     pub rebuild: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Fetches the previous version.
     Fetching(Progress),
     /// Builds the table: rows done, and all rows.
     Building(usize, usize),
@@ -102,7 +80,6 @@ pub struct BuiltVersion {
     _lock: Option<fs::File>,
 }
 
-/// The cost of uploading a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct UploadCost {
     pub upload_bytes: u64,
@@ -112,13 +89,15 @@ pub struct UploadCost {
 }
 
 impl Publisher {
-    /// A publisher for an address. Its versions are kept in the folder of a scope.
     pub fn new(
         folder: &Path,
         address: &Address,
         settings: &RemoteSettings,
     ) -> Result<Self, BucketError> {
-        Ok(Self { client: Client::new(address, settings)?, cache: Cache::new(folder, address) })
+        Ok(Self {
+            client: Client::new(address, settings, SMALL_OBJECT_TIMEOUT)?,
+            cache: Cache::new(folder, address),
+        })
     }
 
     /// The version that is published now, fetched if it is not in the cache. If an origin is given,
@@ -129,17 +108,21 @@ impl Publisher {
         step: &mut dyn FnMut(Step),
     ) -> Result<Base, BucketError> {
         let Some((head, state)) = self.head()? else {
-            return Ok(Base {
-                head: None,
-                version: None,
-                known: None,
-                folder: None,
-                records: BTreeMap::new(),
-            });
+            return Ok(Base::default());
         };
-        let version = fetch::fetch_version(&self.client, &head, SMALL_OBJECT_TIMEOUT)?;
-        if let Some(origin) = origin {
-            origin.check(self.client.address(), &version)?;
+        let version = fetch::fetch_version(&self.client, &head)?;
+        // Memories that another scope published would all be removed.
+        if let Some(Origin { scope, replaces }) = origin
+            && version.scope != scope
+            && Some(version.scope.as_str()) != replaces
+        {
+            return Err(BucketError::OtherScope {
+                address: self.client.address().to_string(),
+                published: version.scope,
+                rows: version.rows,
+                by: version.by,
+                at: version.published_at,
+            });
         }
         let _lock = self.lock()?;
         // What is published follows what this machine knows, even if the bucket was set back.
@@ -149,45 +132,32 @@ impl Publisher {
             &self.cache,
             &head,
             &version,
-            self.cache.allowed_bytes(),
             &mut |progress| step(Step::Fetching(progress)),
             &mut || {},
         )?;
         if let Some(known) = &known {
             self.cache.remember(&folder, &version, known)?;
         }
-        let mut records = BTreeMap::new();
+        let mut base = Base { known, ..Base::default() };
         mirror::store(&folder).full_scan(READ_TIMEOUT, |snapshot| {
-            records.clear();
+            base.records.clear();
             snapshot.visit_curated(&|_| true, &mut |curated| {
                 let record = curated.memory.without_marks();
-                records.insert(record.id.clone(), record);
+                base.records.insert(record.id.clone(), record);
             })
         })?;
-        Ok(Base {
-            head: Some((head, state)),
-            version: Some(version),
-            known,
-            folder: Some(folder),
-            records,
-        })
-    }
-
-    fn head(&self) -> Result<Option<(Head, ObjectState)>, BucketError> {
-        match self.client.read(HEAD, None, SMALL_OBJECT_TIMEOUT)? {
-            ReadOutcome::Found(object) => {
-                let head = fetch::parse_head(&self.client, &object.bytes)?;
-                Ok(Some((head, object.state)))
-            }
-            ReadOutcome::Unchanged | ReadOutcome::Missing => Ok(None),
-        }
+        base.published = Some(Published { head, state, version, folder });
+        Ok(base)
     }
 
     /// What is published now, with the state of its object.
-    fn published(&self) -> Result<(Head, ObjectState), BucketError> {
-        let address = self.client.address().to_string();
-        let nothing = BucketError::NothingPublished { address };
-        self.head()?.ok_or(nothing)
+    fn head(&self) -> Result<Option<(Head, UpdateVersion)>, BucketError> {
+        match self.client.read(HEAD, None)? {
+            ReadOutcome::Found(bytes, state) => {
+                Ok(Some((fetch::parse_head(&self.client, &bytes)?, state)))
+            }
+            ReadOutcome::Unchanged | ReadOutcome::Missing => Ok(None),
+        }
     }
 
     fn lock(&self) -> Result<Option<fs::File>, BucketError> {
@@ -204,13 +174,14 @@ impl Publisher {
     ) -> Result<BuiltVersion, BucketError> {
         let made = self.make_version(base, plan, terms, step);
         // The table is built from the local copy of the previous version.
-        let (Err(BucketError::Build(_) | BucketError::Table(_)), Some(folder), Some(version)) =
-            (&made, &base.folder, &base.version)
+        let (Err(BucketError::Build(_) | BucketError::Table(_)), Some(published)) =
+            (&made, &base.published)
         else {
             return made;
         };
         let _lock = self.lock()?;
-        if !self.cache.remove_damaged(Some(folder), version) {
+        let folder = &published.folder;
+        if !self.cache.remove_damaged(Some(folder), &published.version) {
             return made;
         }
         cache::mark_damaged(folder);
@@ -225,17 +196,17 @@ impl Publisher {
         step: &mut dyn FnMut(Step),
     ) -> Result<BuiltVersion, BucketError> {
         let lock = self.lock()?;
-        let work = self.cache.work_folder()?;
+        let work = self.cache.temporary_folder(cache::WORK_PREFIX)?;
         copy_base(base, work.path())?;
-        let rows = write_records(base, plan, work.path())?;
+        let database = mirror::database_path(work.path());
+        let rows = write_records(base, plan, &database).map_err(mirror::unwritable(&database))?;
         write_links(&plan.links, work.path())?;
-        let extent = Extent::Records { on_disk: will_search_on_disk(rows, terms.resident) };
         let store = mirror::store(work.path());
         let target = Target {
             scope: terms.scope,
             folder: mirror::table_folder(work.path()),
             store: &store,
-            extent,
+            extent: Extent::Records { on_disk: will_search_on_disk(rows, terms.resident) },
             resident: terms.resident,
         };
         let options = build::Options {
@@ -266,7 +237,7 @@ impl Publisher {
             added: plan.added.len() as u64,
             changed: plan.changed.len() as u64,
             withdrawn: plan.withdrawn.len() as u64,
-            before: base.head.as_ref().map(|(head, _)| head.log.clone()),
+            before: base.published.as_ref().map(|it| it.head.log.clone()),
             restores: None,
             held_back: plan.withdrawals.clone(),
             restored: plan.restored.clone(),
@@ -274,18 +245,9 @@ impl Publisher {
                 .map_or_else(String::new, |encoder| encoder.name().to_owned()),
             files,
         };
-        let there: HashSet<&str> = base
-            .version
-            .iter()
-            .flat_map(|version| &version.files)
-            .map(|file| file.object.as_str())
-            .collect();
-        let uploads = version
-            .files
-            .iter()
-            .filter(|file| !there.contains(file.object.as_str()))
-            .cloned()
-            .collect();
+        let there: HashSet<&str> = base.files().map(|file| file.object.as_str()).collect();
+        let mut uploads = version.files.clone();
+        uploads.retain(|file| !there.contains(file.object.as_str()));
         Ok(BuiltVersion { version, name, work, uploads, _lock: lock })
     }
 
@@ -303,7 +265,8 @@ impl Publisher {
         self.check_conditional_writes()?;
         self.upload(&built, step)?;
         let BuiltVersion { version, name, work, uploads, _lock } = built;
-        let (head, state) = self.commit_version(base, &version, &name)?;
+        let before = base.published.as_ref().map(|it| (&it.head, &it.state));
+        let (head, state) = self.commit_version(before, &version, &name)?;
         // The rest only avoids fetching what was built here.
         let result = uploads.iter().try_for_each(|file| {
             let result = self.cache.file(&file.sha256);
@@ -316,22 +279,38 @@ impl Publisher {
             let _ = self.cache.save_state(&cache::State {
                 address: self.client.address().to_string(),
                 head: Some(head.clone()),
-                tag: state.etag().map(str::to_owned),
+                tag: state.e_tag,
                 asked_at: jiff::Timestamp::now().as_millisecond(),
                 ..cache::State::default()
             });
-            self.cache.clean(Cache::retention(base.version.as_ref(), &version));
+            let before = base.published.as_ref().map(|it| &it.version);
+            self.cache.clean(Cache::retention(before, &version));
         }
         Ok(head)
+    }
+
+    /// Uploads the files of a version that the bucket lacks.
+    fn upload(&self, built: &BuiltVersion, step: &mut dyn FnMut(Step)) -> Result<(), BucketError> {
+        let total = built.uploads.iter().map(|file| file.bytes).sum();
+        let mut sent = Progress { fetched: 0, total };
+        step(Step::Uploading(sent));
+        for file in &built.uploads {
+            let path = cache::file_path(built.work.path(), &file.path);
+            self.client.upload(&file.object, &path, file.bytes, |bytes| {
+                sent.fetched += bytes;
+                step(Step::Uploading(sent));
+            })?;
+        }
+        Ok(())
     }
 
     /// Writes the description of a version, and then the head.
     fn commit_version(
         &self,
-        base: &Base,
+        before: Option<(&Head, &UpdateVersion)>,
         version: &Version,
         name: &str,
-    ) -> Result<(Head, ObjectState), BucketError> {
+    ) -> Result<(Head, UpdateVersion), BucketError> {
         let log = format!("log/{name}.json");
         let described = serde_json::to_vec_pretty(version).unwrap_or_default();
         let head = Head {
@@ -342,31 +321,28 @@ impl Publisher {
             rows: version.rows,
             published_at: version.published_at.clone(),
             by: version.by.clone(),
-            previous: base.head.as_ref().map(|(head, _)| head.version),
+            previous: before.map(|(head, _)| head.version),
         };
-        self.client.put(&log, described.into(), &WriteCondition::Always)?;
-        let condition = match &base.head {
-            Some((_, state)) => WriteCondition::IfUnchanged(state),
-            None => WriteCondition::IfAbsent,
-        };
+        self.client.put(&log, described, PutMode::Overwrite)?;
+        let condition = before.map_or(PutMode::Create, |(_, state)| PutMode::Update(state.clone()));
         let text = serde_json::to_vec_pretty(&head).unwrap_or_default();
-        let outcome = self.client.put(HEAD, Bytes::from(text), &condition);
+        let outcome = self.client.put(HEAD, text, condition);
         if let Ok(Some(state)) = outcome {
             return Ok((head, state));
         }
+        let conflict = |version, problem: &str| BucketError::Conflict {
+            address: self.client.address().to_string(),
+            version,
+            problem: problem.to_owned(),
+        };
         // A lost response looks like a failure: reading the head shows whether it was one.
-        match self.head() {
-            Ok(Some((published, state))) if published == head => Ok((head, state)),
-            Ok(Some((published, _))) if matches!(outcome, Ok(None)) => Err(BucketError::Conflict {
-                address: self.client.address().to_string(),
-                version: published.version,
-                problem: "what you were publishing is not based on it".to_owned(),
-            }),
-            _ => Err(outcome.err().unwrap_or_else(|| BucketError::Conflict {
-                address: self.client.address().to_string(),
-                version: version.version,
-                problem: "the bucket cannot be read".to_owned(),
-            })),
+        match (self.head(), outcome) {
+            (Ok(Some((published, state))), _) if published == head => Ok((head, state)),
+            (Ok(Some((published, _))), Ok(_)) => {
+                Err(conflict(published.version, "what you were publishing is not based on it"))
+            }
+            (_, Ok(_)) => Err(conflict(version.version, "the bucket cannot be read")),
+            (_, Err(error)) => Err(error),
         }
     }
 
@@ -374,20 +350,25 @@ impl Publisher {
     /// condition.
     fn check_conditional_writes(&self) -> Result<(), BucketError> {
         let name = format!("probe-{}", random_name()?);
-        let word = || Bytes::from_static(b"ack-memory asks whether conditional writes work here\n");
+        let put = |condition| {
+            let text = "ack-memory asks whether conditional writes work here\n";
+            self.client.put(&name, text, condition)
+        };
         let answer = |problem: &str| {
             Err(BucketError::Unsafe {
                 address: self.client.address().to_string(),
                 problem: problem.to_owned(),
             })
         };
-        let Some(state) = self.client.put(&name, word(), &WriteCondition::IfAbsent)? else {
+        let Some(state) = put(PutMode::Create)? else {
             return answer("it did not create an object that was to be created only if missing");
         };
-        let again = self.client.put(&name, word(), &WriteCondition::IfAbsent)?;
-        let other = state.altered();
-        let changed = self.client.put(&name, word(), &WriteCondition::IfUnchanged(&other))?;
-        let conflicting = self.client.put(&name, word(), &WriteCondition::IfUnchanged(&state))?;
+        let again = put(PutMode::Create)?;
+        let changed = put(PutMode::Update(UpdateVersion {
+            e_tag: state.e_tag.as_ref().map(|_| format!("\"{}\"", "0".repeat(32))),
+            version: state.version.as_ref().map(|_| "1".to_owned()),
+        }))?;
+        let conflicting = put(PutMode::Update(state))?;
         // A publisher without the permission to delete leaves a small object.
         let _ = self.client.delete(&[name]);
         match (again, changed, conflicting) {
@@ -400,9 +381,8 @@ impl Publisher {
 }
 
 impl BuiltVersion {
-    /// The cost of uploading the version.
     pub fn cost(&self) -> UploadCost {
-        let parts = |file: &FileEntry| upload::upload_requests(file.bytes);
+        let parts = |file: &FileEntry| upload_requests(file.bytes);
         UploadCost {
             upload_bytes: self.uploads.iter().map(|file| file.bytes).sum(),
             // Every version also needs the probe, the description and the head.
@@ -414,20 +394,20 @@ impl BuiltVersion {
 
 /// Fills a folder with the version that a plan is based on.
 fn copy_base(base: &Base, work: &Path) -> Result<(), BucketError> {
-    let (Some(folder), Some(version)) = (&base.folder, &base.version) else {
+    let Some(Published { folder, version, .. }) = &base.published else {
         return Ok(());
     };
     let from = mirror::database_path(folder);
     fs::copy(&from, mirror::database_path(work)).map_err(BucketError::io("copy", &from))?;
-    for file in version.files.iter().filter(|file| !fetch::is_links_file(file)) {
+    for file in version.files.iter().filter(|file| file.path != LINKS) {
         cache::link(&cache::file_path(folder, &file.path), &cache::file_path(work, &file.path))?;
     }
     mirror::tag_version(work, version)
 }
 
-/// Applies a plan to the records in a folder, and returns how many there are.
-fn write_records(base: &Base, plan: &Plan, work: &Path) -> Result<usize, BucketError> {
-    let mut writer = Writer::open(&mirror::database_path(work), base.folder.is_none())?;
+/// Applies a plan to the records in a database, and returns how many there are.
+fn write_records(base: &Base, plan: &Plan, database: &Path) -> rusqlite::Result<usize> {
+    let mut writer = Writer::open(database, base.published.is_none())?;
     let mut withdrawn_rows = Vec::new();
     for item in &plan.withdrawn {
         withdrawn_rows.extend(writer.find_row(&item.id)?);
@@ -461,12 +441,8 @@ fn write_links(links: &[Link], work: &Path) -> Result<(), BucketError> {
 
 /// The files of a new version. Files of the previous version keep their objects.
 fn list_files(base: &Base, work: &Path, name: &str) -> Result<Vec<FileEntry>, BucketError> {
-    let known: HashMap<&str, &FileEntry> = base
-        .version
-        .iter()
-        .flat_map(|version| &version.files)
-        .map(|file| (file.path.as_str(), file))
-        .collect();
+    let known: HashMap<&str, &FileEntry> =
+        base.files().map(|file| (file.path.as_str(), file)).collect();
     let listed = records::published_files(&mirror::table_folder(work))?;
     let paths = listed.iter().map(|path| path.to_string_lossy().into_owned());
     let mut files = Vec::new();
@@ -474,19 +450,6 @@ fn list_files(base: &Base, work: &Path, name: &str) -> Result<Vec<FileEntry>, Bu
         let path_in_work = cache::file_path(work, &path);
         let failed = BucketError::io("read", &path_in_work);
         let bytes = fs::metadata(&path_in_work).map_err(&failed)?.len();
-        // Lance never writes a data file twice. The list of fragments and the links are the same
-        // only if their contents are.
-        let is_data = path != LINKS && !path.ends_with(".manifest");
-        let known = known.get(path.as_str()).filter(|known| known.bytes == bytes);
-        if let Some(known) = known.filter(|_| is_data) {
-            files.push((*known).clone());
-            continue;
-        }
-        let sha256 = cache::file_digest(&path_in_work).map_err(&failed)?;
-        if let Some(known) = known.filter(|known| known.sha256 == sha256) {
-            files.push((*known).clone());
-            continue;
-        }
         let object = if path == LINKS {
             format!("links/{name}.jsonl")
         } else if path.ends_with(".manifest") {
@@ -494,18 +457,26 @@ fn list_files(base: &Base, work: &Path, name: &str) -> Result<Vec<FileEntry>, Bu
         } else {
             path.clone()
         };
-        files.push(FileEntry { path, object, bytes, sha256 });
+        let known = known.get(path.as_str()).filter(|known| known.bytes == bytes);
+        // Lance never writes a data file twice. The list of fragments and the links are the same
+        // only if their contents are.
+        let sha256 = match known {
+            Some(known) if object == path => known.sha256.clone(),
+            _ => cache::file_digest(&path_in_work).map_err(&failed)?,
+        };
+        files.push(match known {
+            Some(known) if known.sha256 == sha256 => (*known).clone(),
+            _ => FileEntry { path, object, bytes, sha256 },
+        });
     }
     Ok(files)
 }
 
-/// Eight random hexadecimal digits.
 fn random_name() -> Result<String, BucketError> {
-    let mut bytes = [0_u8; 4];
-    getrandom::fill(&mut bytes).map_err(|error| BucketError::Io {
+    let number = getrandom::u32().map_err(|error| BucketError::Io {
         action: "ask the system for random numbers",
         path: PathBuf::from("getrandom"),
         source: error.into(),
     })?;
-    Ok(crate::format::hex(&bytes))
+    Ok(format!("{number:08x}"))
 }

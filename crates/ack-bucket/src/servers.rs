@@ -2,7 +2,7 @@
 //! environment variables that the cloud's own tools use, or from the machine if a scope says so
 //! ([`credentials`]).
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
 use ack_api::remote::{Credentials, RemoteSettings};
@@ -15,30 +15,12 @@ use object_store::{Error, ObjectStore, RetryConfig};
 use crate::BucketError;
 use crate::address::Address;
 use crate::credentials;
-use crate::runtime::{REQUEST_TIMEOUT, reason};
+use crate::error::reason;
 
+/// How long one request may take.
+pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
 /// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-
-/// The environment settings that contain credentials for Google Cloud Storage.
-const GCS_CREDENTIALS: [GoogleConfigKey; 4] = [
-    GoogleConfigKey::ServiceAccount,
-    GoogleConfigKey::ServiceAccountKey,
-    GoogleConfigKey::ApplicationCredentials,
-    GoogleConfigKey::BearerToken,
-];
-/// The same for Azure Blob Storage.
-const AZURE_CREDENTIALS: [AzureConfigKey; 6] = [
-    AzureConfigKey::AccessKey,
-    AzureConfigKey::Token,
-    AzureConfigKey::SasKey,
-    AzureConfigKey::ClientSecret,
-    AzureConfigKey::FederatedTokenFile,
-    AzureConfigKey::FabricSessionToken,
-];
-/// The Azure settings that select another way to authenticate.
-const AZURE_SWITCHES: [AzureConfigKey; 2] =
-    [AzureConfigKey::UseEmulator, AzureConfigKey::UseAzureCli];
 
 fn client_options(settings: &RemoteSettings) -> ClientOptions {
     let is_plain =
@@ -58,19 +40,18 @@ impl HttpConnector for WithoutRedirects {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
         let allows_http = options.get_config_value(&ClientConfigKey::AllowHttp);
         // What gives out credentials on a machine is asked with a shorter limit.
-        let asked = options.get_config_value(&ClientConfigKey::ConnectTimeout);
-        let asked = asked.and_then(|text| text.parse::<jiff::SignedDuration>().ok());
-        let asked = asked.and_then(|asked| Duration::try_from(asked).ok());
-        let client = reqwest::Client::builder()
+        let connect_timeout = options
+            .get_config_value(&ClientConfigKey::ConnectTimeout)
+            .and_then(|text| Duration::try_from(text.parse::<jiff::SignedDuration>().ok()?).ok());
+        reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .https_only(allows_http.as_deref() != Some("true"))
-            .connect_timeout(asked.unwrap_or(CONNECT_TIMEOUT))
+            .connect_timeout(connect_timeout.unwrap_or(CONNECT_TIMEOUT))
             .timeout(REQUEST_TIMEOUT)
             .http1_only()
-            .build();
-        let client =
-            client.map_err(|source| Error::Generic { store: "HTTP", source: Box::new(source) })?;
-        Ok(HttpClient::new(client))
+            .build()
+            .map(HttpClient::new)
+            .map_err(|source| Error::Generic { store: "HTTP", source: Box::new(source) })
     }
 }
 
@@ -78,8 +59,8 @@ fn retry_config() -> RetryConfig {
     RetryConfig { max_retries: 3, retry_timeout: Duration::from_secs(30), ..RetryConfig::default() }
 }
 
-fn unusable_settings(address: &Address) -> impl Fn(Error) -> BucketError + '_ {
-    move |error| BucketError::Credentials { address: address.to_string(), problem: reason(&error) }
+fn refused(address: &Address, problem: String) -> BucketError {
+    BucketError::Credentials { address: address.to_string(), problem }
 }
 
 pub(crate) fn s3(
@@ -99,17 +80,13 @@ pub(crate) fn s3(
         .with_http_connector(WithoutRedirects)
         .with_retry(retry_config());
     builder = credentials::add(builder, settings.credentials)
-        .map_err(|problem| none(address, &problem.to_string()))?;
+        .map_err(|problem| refused(address, problem.to_string()))?;
     if let Some(endpoint) = &settings.endpoint {
         builder = builder
             .with_endpoint(endpoint.trim_end_matches('/'))
             .with_virtual_hosted_style_request(false);
     }
-    builder.build().map_err(unusable_settings(address))
-}
-
-fn none(address: &Address, problem: &str) -> BucketError {
-    BucketError::Credentials { address: address.to_string(), problem: problem.to_owned() }
+    builder.build().map_err(|error| refused(address, reason(&error)))
 }
 
 pub(crate) fn gcs(
@@ -117,23 +94,16 @@ pub(crate) fn gcs(
     settings: &RemoteSettings,
 ) -> Result<impl ObjectStore, BucketError> {
     let mut builder = match settings.credentials {
-        Credentials::Instance => GoogleCloudStorageBuilder::from_env(),
-        Credentials::Env => {
-            let builder = GoogleCloudStorageBuilder::from_env();
-            let is_set = |key| builder.get_config_value(key).is_some();
-            // Without any, the library would ask the machine's metadata service.
-            if !GCS_CREDENTIALS.iter().any(is_set) && !has_gcloud_credentials() {
-                let problem = "GOOGLE_APPLICATION_CREDENTIALS is not set";
-                return Err(none(address, problem));
-            }
-            builder
-        }
+        Credentials::Env | Credentials::Instance => GoogleCloudStorageBuilder::from_env(),
         // The library asks for a token before each write, even without signatures, and then sends
         // none but this one.
         Credentials::Anonymous => {
             GoogleCloudStorageBuilder::new().with_skip_signature(true).with_bearer_token("")
         }
     };
+    if settings.credentials == Credentials::Env && !has_gcs_credentials(&builder) {
+        return Err(refused(address, "GOOGLE_APPLICATION_CREDENTIALS is not set".to_owned()));
+    }
     if let Some(endpoint) = &settings.endpoint {
         builder = builder.with_base_url(endpoint.trim_end_matches('/'));
     }
@@ -143,28 +113,35 @@ pub(crate) fn gcs(
         .with_http_connector(WithoutRedirects)
         .with_retry(retry_config())
         .build()
-        .map_err(unusable_settings(address))
+        .map_err(|error| refused(address, reason(&error)))
+}
+
+/// Whether the environment has credentials, or the user logged in with `gcloud auth
+/// application-default login`. Without any, the library would ask the machine's metadata service.
+fn has_gcs_credentials(builder: &GoogleCloudStorageBuilder) -> bool {
+    let keys = [
+        GoogleConfigKey::ServiceAccount,
+        GoogleConfigKey::ServiceAccountKey,
+        GoogleConfigKey::ApplicationCredentials,
+        GoogleConfigKey::BearerToken,
+    ];
+    let login = ".config/gcloud/application_default_credentials.json";
+    keys.iter().any(|key| builder.get_config_value(key).is_some())
+        || std::env::var_os("HOME").is_some_and(|home| Path::new(&home).join(login).exists())
 }
 
 pub(crate) fn azure(
     address: &Address,
     settings: &RemoteSettings,
 ) -> Result<impl ObjectStore, BucketError> {
-    let mut builder = match settings.credentials {
-        Credentials::Instance => MicrosoftAzureBuilder::from_env(),
-        Credentials::Env => {
-            let builder = MicrosoftAzureBuilder::from_env();
-            let value = |key| builder.get_config_value(key);
-            let is_set = |key| value(key).is_some();
-            let is_on = |key| value(key).is_some_and(|value| value == "true");
-            // Without any, the library would ask the machine's metadata service.
-            if !AZURE_CREDENTIALS.iter().any(is_set) && !AZURE_SWITCHES.iter().any(is_on) {
-                return Err(none(address, "AZURE_STORAGE_ACCOUNT_KEY is not set"));
-            }
-            builder
+    let mut builder = MicrosoftAzureBuilder::from_env();
+    match settings.credentials {
+        Credentials::Env if !has_azure_credentials(&builder) => {
+            return Err(refused(address, "AZURE_STORAGE_ACCOUNT_KEY is not set".to_owned()));
         }
-        Credentials::Anonymous => MicrosoftAzureBuilder::from_env().with_skip_signature(true),
-    };
+        Credentials::Env | Credentials::Instance => {}
+        Credentials::Anonymous => builder = builder.with_skip_signature(true),
+    }
     if let Some(endpoint) = &settings.endpoint {
         builder = builder.with_endpoint(endpoint.trim_end_matches('/').to_owned());
     }
@@ -174,13 +151,21 @@ pub(crate) fn azure(
         .with_http_connector(WithoutRedirects)
         .with_retry(retry_config())
         .build()
-        .map_err(unusable_settings(address))
+        .map_err(|error| refused(address, reason(&error)))
 }
 
-/// Whether the user logged in with `gcloud auth application-default login`.
-fn has_gcloud_credentials() -> bool {
-    let home = std::env::var_os("HOME").map(PathBuf::from);
-    home.is_some_and(|home| {
-        home.join(".config/gcloud/application_default_credentials.json").exists()
-    })
+/// Whether the environment has credentials, or selects another way to authenticate. Without any,
+/// the library would ask the machine's metadata service.
+fn has_azure_credentials(builder: &MicrosoftAzureBuilder) -> bool {
+    let keys = [
+        AzureConfigKey::AccessKey,
+        AzureConfigKey::Token,
+        AzureConfigKey::SasKey,
+        AzureConfigKey::ClientSecret,
+        AzureConfigKey::FederatedTokenFile,
+        AzureConfigKey::FabricSessionToken,
+    ];
+    let switches = [AzureConfigKey::UseEmulator, AzureConfigKey::UseAzureCli];
+    keys.iter().any(|key| builder.get_config_value(key).is_some())
+        || switches.iter().any(|key| builder.get_config_value(key).as_deref() == Some("true"))
 }

@@ -45,12 +45,10 @@ const ARITHMETIC: u64 = 1;
 /// A thread encodes texts together until they have this many tokens.
 const BATCH_TOKENS: usize = 256;
 
-/// A text could not be encoded.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct EncodeError(#[from] GemmError);
 
-/// The transformer with its weights.
 #[derive(Debug)]
 pub struct Contextual {
     network: Network,
@@ -58,7 +56,6 @@ pub struct Contextual {
 }
 
 impl Contextual {
-    /// The transformer's name.
     pub const NAME: &str = "contextual-minilm";
 
     /// The transformer inside the binary, or `None` if it is damaged (a test ensures that it is
@@ -164,7 +161,6 @@ fn window(tokens: &[TokenId]) -> Vec<TokenId> {
     [&[CLS], tokens, &[SEP]].concat()
 }
 
-/// The vector of a memory from those of its windows.
 fn weighted_sum(windows: &[Vec<f32>]) -> Vec<f32> {
     let Some((first, later)) = windows.split_first() else {
         return Vec::new();

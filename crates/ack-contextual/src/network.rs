@@ -12,7 +12,6 @@ pub const WIDTH: usize = 384;
 /// The attention heads of a layer, and the components of each.
 const HEADS: usize = 12;
 const HEAD: usize = WIDTH / HEADS;
-/// Added to the variance that [`Norm`] divides by.
 const EPSILON: f32 = 1e-12;
 
 #[derive(Debug)]
@@ -57,7 +56,6 @@ pub struct Norm {
     pub bias: Vec<f32>,
 }
 
-/// Buffers that are used again for every layer.
 #[derive(Default)]
 struct Buffers {
     workspace: Workspace,

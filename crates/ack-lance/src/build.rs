@@ -10,30 +10,28 @@
 
 mod contents;
 mod feed;
-mod prepare;
-mod report;
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use lancedb::Table;
 use lancedb::database::CreateTableMode;
 use lancedb::table::OptimizeAction;
+use serde::Serialize;
 
-use self::contents::{BatchTerms, Contents, StoredRow, contents, lexicon_key};
+use self::contents::{BatchTerms, Contents, StoredRow, lexicon_key, open_contents};
 use self::feed::Versions;
-pub use self::report::{EncoderChoice, MAX_READ_IN_CONTEXT, Options, Progress, Report, Target};
 use super::columns;
 use super::extent::Extent;
-use super::indexes::{compact, drop_word_indexes, update_indexes};
+use super::indexes::{compact, drop_word_indexes, update_indexes, will_search_on_disk};
 use super::listing;
 use super::rows::Rows;
 use super::{
-    PUBLISHED, TABLE, TableError, check_files, connect, next_batch, open, select_rows, tag_file,
-    wait,
+    PUBLISHED, TABLE, TableError, absolute, check_files, connect, next_batch, open, select_rows,
+    tag_file, wait,
 };
 use ack_api::Hint;
 use ack_api::memory::Status;
@@ -42,7 +40,7 @@ use ack_contextual::{Contextual, EncodeError};
 use ack_search::encoder::Encoder;
 use ack_search::inverted::sync::Listing;
 use ack_store::open::CLOCK_TICK;
-use ack_store::{READ_TIMEOUT, StoreError};
+use ack_store::{READ_TIMEOUT, Store, StoreError};
 use ack_sys::files;
 
 /// How many rows one condition may name.
@@ -50,6 +48,72 @@ const MAX_KEYS_PER_CONDITION: usize = 1_000;
 /// In a table that replaces its store, versions older than this are removed, except the published
 /// one. The bucket keeps its own older versions.
 const RETENTION_HOURS: i64 = 1;
+
+pub struct Target<'a> {
+    pub scope: &'a str,
+    pub folder: PathBuf,
+    /// The store it is derived from.
+    pub store: &'a Store,
+    pub extent: Extent,
+    /// If the table has more rows than this, it is searched on disk and gets indexes.
+    pub resident: usize,
+}
+
+impl Target<'_> {
+    /// Whether readers search it on disk, or soon will, if it has this many rows.
+    fn is_searched(&self, rows: usize) -> bool {
+        will_search_on_disk(rows, self.resident)
+    }
+}
+
+#[derive(Clone, Copy, Default)]
+pub struct Options {
+    /// Only report what would be done.
+    pub dry_run: bool,
+    pub rebuild: bool,
+    pub encoder: EncoderChoice,
+}
+
+/// Up to this many memories, a new table has contextual vectors: that takes about 13 s.
+pub const MAX_READ_IN_CONTEXT: usize = 5_000;
+
+/// What makes a memory's vector.
+#[derive(Clone, Copy, Default)]
+pub enum EncoderChoice {
+    /// The one with which the table was begun. For a new table, the small transformer if there are
+    /// at most [`MAX_READ_IN_CONTEXT`] memories; otherwise the static encoder.
+    #[default]
+    Usual,
+    Static,
+    /// The static encoder and the small transformer.
+    Contextual(&'static Contextual),
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Report {
+    pub scope: String,
+    /// Whether the small transformer reads its memories.
+    pub contextual: bool,
+    /// Rows that were added or replaced.
+    pub added: usize,
+    /// Rows that were removed: they changed, left the store, or were rejected.
+    pub removed: usize,
+    pub kept: usize,
+    /// Why the table was rebuilt, if it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rebuild_reason: Option<String>,
+    /// The version of the table that readers see now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    Begin(usize),
+    Added(usize),
+    /// All rows are added; indexes are being created.
+    Indexing,
+}
 
 /// What a build has to change in the table.
 struct Plan {
@@ -63,7 +127,6 @@ struct Plan {
 pub enum BuildError {
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The small transformer failed.
     #[error(transparent)]
     Encode(#[from] EncodeError),
     #[error(transparent)]
@@ -73,7 +136,6 @@ pub enum BuildError {
 }
 
 impl BuildError {
-    /// What to do about it.
     pub fn hints(&self) -> Vec<Hint> {
         let advice = match self {
             Self::Store(error) => return error.hints(),
@@ -86,10 +148,6 @@ impl BuildError {
 }
 
 /// Brings a vector table up to date with its store.
-///
-/// # Errors
-/// If the store cannot be read or the table cannot be written. Readers then keep the previous
-/// version.
 pub fn build(
     target: &Target<'_>,
     options: Options,
@@ -99,31 +157,21 @@ pub fn build(
     let folder = &target.folder;
     check_files(folder)?;
     let Wanted { rows: wanted, listing } = Wanted::read(target)?;
+    let _lock = if options.dry_run { None } else { Some(lock(folder)?) };
+    let network = resolve(options.encoder, folder, wanted.len());
+    let encoders = Encoders { encoder, network };
     if options.dry_run {
-        let choice = resolve(options.encoder, folder, wanted.len());
         let is_there = folder.join(format!("{TABLE}.lance")).is_dir();
-        let found = (is_there && !options.rebuild).then(|| {
-            wait(async { contents(&open(folder).await?, encoder, (choice, target.extent)).await })
-        });
+        let found = (is_there && !options.rebuild)
+            .then(|| wait(open_contents(folder, encoders, target.extent)));
         let (known, rebuild_reason) = match found {
-            Some(Ok(contents)) => (contents.rows, None),
+            Some(Ok((_, contents))) => (contents.rows, None),
             Some(Err(error)) => (Vec::new(), Some(error.to_string())),
             None => (Vec::new(), None),
         };
         let plan = Plan::new(&wanted, &known, target.is_searched(wanted.len()));
-        return Ok(Report {
-            scope: target.scope.to_owned(),
-            contextual: choice.is_contextual() == Some(true),
-            added: plan.add.len(),
-            removed: plan.remove.len(),
-            kept: plan.kept,
-            rebuild_reason,
-            version: None,
-        });
+        return Ok(plan.report(target, encoders, rebuild_reason));
     }
-    let _lock = lock(folder)?;
-    let choice = resolve(options.encoder, folder, wanted.len());
-    let encoders = Encoders { encoder, choice };
     let report = match write(target, encoders, options.rebuild, &wanted, progress) {
         // A table that cannot be extended is rebuilt next to the published version, which readers
         // keep until the new one is complete.
@@ -169,26 +217,21 @@ impl Wanted {
     }
 }
 
+/// What makes the vectors of a table.
 #[derive(Clone, Copy)]
 struct Encoders {
     encoder: &'static Encoder,
-    choice: EncoderChoice,
+    /// Reads every memory of the table, if there is one.
+    network: Option<&'static Contextual>,
 }
 
-impl Encoders {
-    const fn network(&self) -> Option<&'static Contextual> {
-        match self.choice {
-            EncoderChoice::Contextual(network) => Some(network),
-            EncoderChoice::Usual | EncoderChoice::Static => None,
-        }
-    }
-}
-
-/// The choice for a table that will have this many rows: what was asked for, or what it was begun
+/// The network of a table that will have this many rows: what was asked for, or what it was begun
 /// with.
-fn resolve(asked: EncoderChoice, folder: &Path, rows: usize) -> EncoderChoice {
-    if !matches!(asked, EncoderChoice::Usual) {
-        return asked;
+fn resolve(asked: EncoderChoice, folder: &Path, rows: usize) -> Option<&'static Contextual> {
+    match asked {
+        EncoderChoice::Static => return None,
+        EncoderChoice::Contextual(network) => return Some(network),
+        EncoderChoice::Usual => {}
     }
     let begun_with = wait(async {
         let schema = open(folder).await?.schema().await;
@@ -198,8 +241,7 @@ fn resolve(asked: EncoderChoice, folder: &Path, rows: usize) -> EncoderChoice {
         Ok(schema) => columns::is_contextual(schema.metadata()),
         Err(_) => rows <= MAX_READ_IN_CONTEXT,
     };
-    let network = Contextual::embedded().filter(|_| is_contextual);
-    network.map_or(asked, EncoderChoice::Contextual)
+    Contextual::embedded().filter(|_| is_contextual)
 }
 
 fn write(
@@ -218,15 +260,7 @@ fn write(
             Some("most of the records in it were replaced or removed".to_owned());
         plan = Plan::new(wanted, &[], is_searched);
     }
-    let mut report = Report {
-        scope: target.scope.to_owned(),
-        contextual: encoders.choice.is_contextual() == Some(true),
-        added: plan.add.len(),
-        removed: plan.remove.len(),
-        kept: plan.kept,
-        rebuild_reason: writer.rebuild_reason.take(),
-        version: None,
-    };
+    let mut report = plan.report(target, encoders, writer.rebuild_reason.take());
     progress(Progress::Begin(plan.add.len()));
     if target.extent == Extent::Derived && !plan.remove.is_empty() {
         // They would keep the words of removed rows. `publish` makes them again, even if this run
@@ -269,20 +303,32 @@ impl Plan {
         let keys = wanted.iter().map(|(key, ..)| *key);
         Self { kept: kept.len(), add: keys.filter(|key| !kept.contains(key)).collect(), remove }
     }
+
+    fn report(
+        &self,
+        target: &Target<'_>,
+        encoders: Encoders,
+        rebuild_reason: Option<String>,
+    ) -> Report {
+        Report {
+            scope: target.scope.to_owned(),
+            contextual: encoders.network.is_some(),
+            added: self.add.len(),
+            removed: self.remove.len(),
+            kept: self.kept,
+            rebuild_reason,
+            version: None,
+        }
+    }
 }
 
 /// Takes the build lock. It is released when the process ends for any reason.
 fn lock(folder: &Path) -> Result<File, TableError> {
-    let io = |action: &'static str, path: &Path| {
-        let path = path.to_owned();
-        move |source| TableError::Io { action, path, source }
-    };
     // The table contains the text of memories, so only the owner may read it: the store itself may
     // be private.
-    files::make_private(folder).map_err(io("make", folder))?;
+    files::make_private(folder).map_err(TableError::io("make", folder))?;
     let path = folder.join(".lock");
-    let lock = files::try_lock(&path).map_err(io("lock", &path))?;
-    lock.ok_or(TableError::Busy)
+    files::try_lock(&path).map_err(TableError::io("lock", &path))?.ok_or(TableError::Busy)
 }
 
 /// The table of a build, at its latest version.
@@ -291,8 +337,6 @@ struct Writer {
     encoders: Encoders,
     extent: Extent,
     contents: Contents,
-    /// The number of the first batch to add.
-    batch: u64,
     /// Why it is being rebuilt.
     rebuild_reason: Option<String>,
 }
@@ -302,29 +346,22 @@ impl Writer {
     /// cannot be read.
     fn open(target: &Target<'_>, encoders: Encoders, rebuild: bool) -> Result<Self, TableError> {
         let (folder, extent) = (&target.folder, target.extent);
-        let (encoder, choice) = (encoders.encoder, encoders.choice);
         let place = folder.join(format!("{TABLE}.lance"));
-        let schema = columns::schema(encoder, extent, choice.is_contextual() == Some(true));
-        let found = if rebuild || !place.is_dir() {
+        let rebuild_reason = if !place.is_dir() {
             None
+        } else if rebuild {
+            Some("`--rebuild`".to_owned())
         } else {
-            Some(wait(async {
-                let table = open(folder).await?;
-                let contents = contents(&table, encoder, (choice, extent)).await?;
-                Ok((table, contents))
-            }))
-        };
-        let (table, contents, rebuild_reason) = match found {
-            Some(Ok((table, contents))) => (table, contents, None),
-            Some(Err(error)) => {
-                (create(folder, &schema, &place)?, Contents::default(), Some(error.to_string()))
-            }
-            None => {
-                let rebuild_reason = (rebuild && place.is_dir()).then(|| "`--rebuild`".to_owned());
-                (create(folder, &schema, &place)?, Contents::default(), rebuild_reason)
+            match wait(open_contents(folder, encoders, extent)) {
+                Ok((table, contents)) => {
+                    return Ok(Self { table, encoders, extent, contents, rebuild_reason: None });
+                }
+                Err(error) => Some(error.to_string()),
             }
         };
-        Ok(Self { table, encoders, extent, batch: contents.next_batch(), contents, rebuild_reason })
+        let schema = columns::schema(encoders.encoder, extent, encoders.network.is_some());
+        let table = create(folder, &schema, &place)?;
+        Ok(Self { table, encoders, extent, contents: Contents::default(), rebuild_reason })
     }
 
     fn remove(&self, keys: &[RowKey]) -> Result<(), TableError> {
@@ -366,9 +403,7 @@ impl Writer {
             let (mut keys, mut shrunk) = (Vec::new(), Vec::new());
             for (batch, lexicon) in terms.shrunk() {
                 keys.extend(lexicon_key(batch));
-                let rows = columns::lexicon(&schema, batch, lexicon);
-                let failed = TableError::lance_error("make a batch");
-                shrunk.push(rows.map_err(|error| failed(error.into()))?);
+                shrunk.push(columns::lexicon(&schema, batch, lexicon)?);
             }
             self.remove(&keys)?;
             let mut version = Versions::new(&self.table, shrunk.len());
@@ -426,12 +461,9 @@ impl Writer {
             delete_unverified: is_derived.then_some(true),
             error_if_tagged_old_versions: None,
         };
-        match self.table.optimize(prune).await {
-            Err(source) if is_derived => {
-                Err(TableError::lance_error("remove old versions")(source))
-            }
-            _ => Ok(()),
-        }
+        let pruned = self.table.optimize(prune).await;
+        let pruned = pruned.map(drop).map_err(TableError::lance_error("remove old versions"));
+        if is_derived { pruned } else { Ok(()) }
     }
 }
 
@@ -439,15 +471,11 @@ impl Writer {
 /// published, unless it cannot even be opened.
 fn create(folder: &Path, schema: &SchemaRef, table_path: &Path) -> Result<Table, TableError> {
     if table_path.is_dir() && wait(async { open(folder).await.map(|_| ()) }).is_err() {
-        std::fs::remove_dir_all(table_path).map_err(|source| TableError::Io {
-            action: "remove",
-            path: table_path.to_owned(),
-            source,
-        })?;
+        std::fs::remove_dir_all(table_path).map_err(TableError::io("remove", table_path))?;
     }
     wait(async {
-        let connection = connect(folder).await?;
-        connection
+        connect(&absolute(folder)?.to_string_lossy())
+            .await?
             .create_table(TABLE, RecordBatch::new_empty(SchemaRef::clone(schema)))
             .mode(CreateTableMode::Overwrite)
             .execute()

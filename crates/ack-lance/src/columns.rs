@@ -25,6 +25,7 @@ use arrow::datatypes::{
     ArrowPrimitiveType, DataType, Field, Int64Type, Schema, SchemaRef, UInt8Type, UInt32Type,
     UInt64Type,
 };
+use arrow::error::ArrowError;
 
 use super::TableError;
 use super::extent::{Extent, META_EXTENT};
@@ -32,8 +33,8 @@ use super::record_blocks::BlockWriter;
 use super::rows::{self, Rows};
 use super::terms::{self, EncodedTerms, LEXICON_SOURCE};
 use ack_api::memory::Memory;
-use ack_api::source::RowKey;
-use ack_search::analyzer::AnalyzedDoc;
+use ack_api::source::StoredMemory;
+use ack_search::analyzer::PooledDoc;
 use ack_search::dictionary::Dictionary;
 use ack_search::encoder::Encoder;
 
@@ -43,47 +44,24 @@ pub const COLUMNS_VERSION: &str = "7";
 /// How many bytes of a memory's text the table keeps, for people who read it with other tools.
 const TEXT_CAP: usize = 4_000;
 
-/// The version of the columns. This and the next four constants are keys of the schema's metadata.
-pub const META_VERSION: &str = "ack-memory.version";
+/// The metadata key of the encoder's name.
 pub const META_ENCODER: &str = "ack-memory.encoder";
-/// Hash of the encoder's weights.
-pub const META_WEIGHTS: &str = "ack-memory.weights";
-/// Number of components of a vector.
-pub const META_DIMENSION: &str = "ack-memory.dimension";
-/// Which fields of a memory are encoded, in order.
-pub const META_TEMPLATE: &str = "ack-memory.template";
 /// Key of the network that reads every memory of the table; absent without one.
 const META_NETWORK: &str = "ack-memory.network";
 /// The value of [`META_NETWORK`] for the small transformer inside the binary.
 const CONTEXTUAL: &str = "contextual";
 
-/// The fields of a memory that are encoded, in order.
-pub const ENCODED_FIELDS: &str = "title subtitle facts narrative concepts";
-
 /// The last column: a checksum of those that readers keep in memory.
 pub const CHECK: &str = "check";
 
-/// The columns that every reader needs. A reader that searches in memory also needs `detail`.
-pub const COLUMNS: [&str; 18] = [
-    "source",
-    "row",
-    "fingerprint",
-    "id",
-    "status",
-    "project",
-    "alias",
-    "session",
-    "session_id",
-    "type",
-    "tags",
-    "files",
-    "created",
-    "updated",
-    "superseded_by",
-    "length",
-    "model",
-    CHECK,
-];
+const COLUMNS: &str = "source row fingerprint id status project alias session session_id type tags \
+    files created updated superseded_by length model check";
+
+/// The columns that every reader needs, and others. A reader that searches in memory also needs
+/// `detail`.
+pub fn names(others: &[&'static str]) -> Vec<&'static str> {
+    COLUMNS.split(' ').chain(others.iter().copied()).collect()
+}
 
 pub fn schema(encoder: &Encoder, extent: Extent, is_contextual: bool) -> SchemaRef {
     let dimension = i32::try_from(encoder.dimension()).unwrap_or(i32::MAX);
@@ -136,15 +114,16 @@ fn uncompressed(field: Field) -> Field {
     field.with_metadata([("lance-encoding:compression".to_owned(), "none".to_owned())].into())
 }
 
-pub fn metadata(encoder: &Encoder) -> HashMap<String, String> {
+/// What every reader checks: the fields in `template` are those that are encoded, in order.
+fn metadata(encoder: &Encoder) -> HashMap<String, String> {
     [
-        (META_VERSION, COLUMNS_VERSION.to_owned()),
-        (META_ENCODER, encoder.name().to_owned()),
-        (META_WEIGHTS, Encoder::weights_hash().to_owned()),
-        (META_DIMENSION, encoder.dimension().to_string()),
-        (META_TEMPLATE, ENCODED_FIELDS.to_owned()),
+        ("ack-memory.version", COLUMNS_VERSION),
+        (META_ENCODER, encoder.name()),
+        ("ack-memory.weights", Encoder::weights_hash()),
+        ("ack-memory.dimension", &encoder.dimension().to_string()),
+        ("ack-memory.template", "title subtitle facts narrative concepts"),
     ]
-    .map(|(key, value)| (key.to_owned(), value))
+    .map(|(key, value)| (key.to_owned(), value.to_owned()))
     .into()
 }
 
@@ -169,17 +148,12 @@ pub fn is_contextual(metadata: &HashMap<String, String>) -> bool {
 }
 
 pub struct NewRow<'a> {
-    pub key: RowKey,
-    /// Hash of the row's values.
-    pub fingerprint: u64,
-    pub memory: &'a Memory,
-    pub doc: &'a AnalyzedDoc,
-    /// Hash of the network that contributed to the vector, if one did.
-    pub model: Option<&'a str>,
-    /// The analyzer whose dictionary numbers its terms.
-    pub analyzer: usize,
+    pub stored: &'a StoredMemory,
+    pub analyzed: &'a PooledDoc,
     /// The dictionary that resolves the numbers of its terms.
     pub lexicon: Option<&'a Dictionary>,
+    /// Hash of the network that contributed to the vector, if one did.
+    pub model: Option<&'a str>,
 }
 
 /// A batch of the table: the lexicon of the rows, then the rows.
@@ -188,9 +162,9 @@ pub fn batch(
     extent: Extent,
     number: u64,
     rows: &[NewRow<'_>],
-) -> Result<RecordBatch, arrow::error::ArrowError> {
+) -> Result<RecordBatch, TableError> {
     let terms = terms::encode_terms(u32::try_from(number).unwrap_or(u32::MAX), rows);
-    batch_of_terms(schema, extent, (number, terms), rows)
+    batch_of_terms(schema, extent, (number, terms), rows).map_err(unmade)
 }
 
 /// The lexicon of a batch again, without its rows.
@@ -198,9 +172,13 @@ pub fn lexicon(
     schema: &SchemaRef,
     number: u64,
     detail: Vec<u8>,
-) -> Result<RecordBatch, arrow::error::ArrowError> {
+) -> Result<RecordBatch, TableError> {
     let terms = EncodedTerms { lexicon: detail, rows: Vec::new(), words: Vec::new() };
-    batch_of_terms(schema, Extent::Derived, (number, terms), &[])
+    batch_of_terms(schema, Extent::Derived, (number, terms), &[]).map_err(unmade)
+}
+
+fn unmade(error: ArrowError) -> TableError {
+    TableError::lance_error("make a batch")(error.into())
 }
 
 fn batch_of_terms(
@@ -208,30 +186,30 @@ fn batch_of_terms(
     extent: Extent,
     (number, terms): (u64, EncodedTerms),
     rows: &[NewRow<'_>],
-) -> Result<RecordBatch, arrow::error::ArrowError> {
+) -> Result<RecordBatch, ArrowError> {
     let on_disk = extent.is_searched_on_disk();
     let batch_row = i64::try_from(number).unwrap_or(i64::MAX);
     let records_in_batch =
         if extent.has_records() { u32::try_from(rows.len()).unwrap_or(u32::MAX) } else { 0 };
     let count = rows.len() + 1;
     let mut values: Vec<ArrayRef> = vec![
-        numbers::<UInt8Type>(Some(LEXICON_SOURCE), rows, |row| Some(row.key.source)),
-        numbers::<Int64Type>(Some(batch_row), rows, |row| Some(row.key.rowid)),
-        numbers::<UInt64Type>(Some(0), rows, |row| Some(row.fingerprint)),
-        texts(rows, |row| Some(&row.memory.id)),
-        texts(rows, |row| Some(row.memory.status.as_str())),
-        texts(rows, |row| row.memory.project.as_deref()),
-        texts(rows, |row| row.memory.project_alias.as_deref()),
-        texts(rows, |row| row.memory.session.as_deref()),
-        texts(rows, |row| row.memory.session_id.as_deref()),
-        texts(rows, |row| row.memory.kind.as_deref()),
-        lists(rows, |row| &row.memory.concepts),
-        lists(rows, |row| &row.memory.files),
-        numbers::<Int64Type>(None, rows, |row| milliseconds(row.memory.created_at)),
-        numbers::<Int64Type>(None, rows, |row| milliseconds(row.memory.updated_at)),
-        texts(rows, |row| row.memory.superseded_by.as_deref()),
-        numbers::<UInt32Type>(Some(records_in_batch), rows, |row| Some(row.doc.length)),
-        searched_texts(rows.iter().map(|row| on_disk.then(|| text(row.memory)))),
+        numbers::<UInt8Type>(Some(LEXICON_SOURCE), rows, |row| Some(row.stored.key.source)),
+        numbers::<Int64Type>(Some(batch_row), rows, |row| Some(row.stored.key.rowid)),
+        numbers::<UInt64Type>(Some(0), rows, |row| Some(row.stored.fingerprint)),
+        texts(rows, |row| Some(&row.stored.memory.id)),
+        texts(rows, |row| Some(row.stored.memory.status.as_str())),
+        texts(rows, |row| row.stored.memory.project.as_deref()),
+        texts(rows, |row| row.stored.memory.project_alias.as_deref()),
+        texts(rows, |row| row.stored.memory.session.as_deref()),
+        texts(rows, |row| row.stored.memory.session_id.as_deref()),
+        texts(rows, |row| row.stored.memory.kind.as_deref()),
+        lists(rows, |row| &row.stored.memory.concepts),
+        lists(rows, |row| &row.stored.memory.files),
+        numbers::<Int64Type>(None, rows, |row| milliseconds(row.stored.memory.created_at)),
+        numbers::<Int64Type>(None, rows, |row| milliseconds(row.stored.memory.updated_at)),
+        texts(rows, |row| row.stored.memory.superseded_by.as_deref()),
+        numbers::<UInt32Type>(Some(records_in_batch), rows, |row| Some(row.analyzed.doc.length)),
+        searched_texts(rows.iter().map(|row| on_disk.then(|| text(&row.stored.memory)))),
         searched_texts(terms.words.into_iter().map(|words| on_disk.then_some(words))),
         Arc::new(UInt64Array::from_value(number, count)),
         Arc::new(BinaryArray::from_iter_values(std::iter::once(terms.lexicon).chain(terms.rows))),
@@ -280,9 +258,8 @@ fn lists(rows: &[NewRow<'_>], value: for<'r, 'm> fn(&'r NewRow<'m>) -> &'r [Stri
 
 /// A column of texts that only a table which is searched on disk needs.
 fn searched_texts(texts: impl Iterator<Item = Option<String>>) -> ArrayRef {
-    let values = std::iter::once(None).chain(texts);
-    let values = values.map(Option::<String>::unwrap_or_default);
-    Arc::new(StringArray::from_iter_values(values))
+    let texts = std::iter::once(None).chain(texts).map(Option::unwrap_or_default);
+    Arc::new(StringArray::from_iter_values::<String, _>(texts))
 }
 
 /// The column `vector`. The lexicon has none, and in a table that is loaded into memory the rows
@@ -291,7 +268,7 @@ fn vectors(
     schema: &SchemaRef,
     on_disk: bool,
     rows: &[NewRow<'_>],
-) -> Result<FixedSizeListArray, arrow::error::ArrowError> {
+) -> Result<FixedSizeListArray, ArrowError> {
     let dimension = match schema.field_with_name("vector")?.data_type() {
         DataType::FixedSizeList(_, dimension) => *dimension,
         _ => 0,
@@ -300,7 +277,7 @@ fn vectors(
     let mut components: Vec<f32> = vec![0.0; length];
     let mut known = vec![false];
     for row in rows {
-        let vector = row.doc.vector.as_deref();
+        let vector = row.analyzed.doc.vector.as_deref();
         let vector = vector.filter(|vector| on_disk && vector.len() == length);
         known.push(vector.is_some());
         components.extend_from_slice(vector.unwrap_or_default());
@@ -318,7 +295,7 @@ fn vectors(
 fn with_checksums(
     schema: &SchemaRef,
     mut values: Vec<ArrayRef>,
-) -> Result<RecordBatch, arrow::error::ArrowError> {
+) -> Result<RecordBatch, ArrowError> {
     let unchecked: Vec<_> = schema.fields().iter().take(values.len()).cloned().collect();
     let unchecked = RecordBatch::try_new(Arc::new(Schema::new(unchecked)), values.clone())?;
     let mut checksums = vec![0; unchecked.num_rows()];
@@ -328,7 +305,7 @@ fn with_checksums(
         }
         Ok(())
     });
-    checked.map_err(|error| arrow::error::ArrowError::ExternalError(Box::new(error)))?;
+    checked.map_err(|error| ArrowError::ExternalError(Box::new(error)))?;
     values.push(Arc::new(UInt64Array::from(checksums)));
     RecordBatch::try_new(Arc::clone(schema), values)
 }
@@ -341,7 +318,7 @@ fn milliseconds(moment: Option<jiff::Timestamp>) -> Option<i64> {
 fn records(rows: &[NewRow<'_>]) -> std::io::Result<LargeBinaryArray> {
     let mut blocks = BlockWriter::default();
     for row in rows {
-        blocks.push(row.key, &row.memory.to_json())?;
+        blocks.push(row.stored.key, &row.stored.memory.to_json())?;
     }
     let mut records = LargeBinaryBuilder::new();
     records.append_value(blocks.finish()?);
@@ -349,10 +326,8 @@ fn records(rows: &[NewRow<'_>]) -> std::io::Result<LargeBinaryArray> {
     Ok(records.finish())
 }
 
-/// The text of a memory, for people who read the table with other tools.
 fn text(memory: &Memory) -> String {
-    let parts: Vec<&str> = text_parts(memory).collect();
-    let full_text = parts.join("\n");
+    let full_text = text_parts(memory).collect::<Vec<_>>().join("\n");
     ack_api::text::cut(&full_text, TEXT_CAP).0.into_owned()
 }
 

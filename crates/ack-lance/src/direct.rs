@@ -35,7 +35,6 @@ const COALESCE_BYTES: usize = 4_096;
 /// How many reads may run at once.
 const MAX_PARALLEL_READS: usize = 8;
 
-/// The address of a folder.
 pub fn address(folder: &FilePath) -> Option<String> {
     let file = Url::from_directory_path(folder).ok()?;
     let rest = file.as_str().strip_prefix("file:")?;
@@ -64,7 +63,6 @@ impl ObjectStoreProvider for Provider {
     }
 }
 
-/// Local files, read on the calling thread.
 #[derive(Debug)]
 struct Direct(LocalFileSystem);
 

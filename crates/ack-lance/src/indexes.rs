@@ -65,13 +65,9 @@ async fn has_removed_rows(table: &Table) -> Result<bool, TableError> {
 pub async fn drop_word_indexes(table: &Table) -> Result<(), TableError> {
     let existing =
         table.list_indices().await.map_err(TableError::lance_error("list the indexes"))?;
-    for index in existing {
-        if index.columns != ["vector"] {
-            table
-                .drop_index(&index.name)
-                .await
-                .map_err(TableError::lance_error("drop an index"))?;
-        }
+    for index in existing.iter().filter(|index| index.columns != ["vector"]) {
+        let dropped = table.drop_index(&index.name).await;
+        dropped.map_err(TableError::lance_error("drop an index"))?;
     }
     Ok(())
 }
@@ -95,9 +91,7 @@ pub async fn update_indexes(
     if existing.is_empty() && !will_search_on_disk(rows, resident) {
         return Ok(());
     }
-    let has = |column: &str| {
-        existing.iter().any(|index| index.columns.iter().any(|indexed| indexed == column))
-    };
+    let has = |column: &str| existing.iter().any(|index| index.columns == [column]);
     // The terms are already analysed: they only have to be split at spaces.
     let words = FtsIndexBuilder::default()
         .base_tokenizer("whitespace".to_owned())
@@ -133,9 +127,8 @@ pub async fn update_indexes(
     // The index on words takes one processor and about as long as the others together.
     futures::try_join!(create_indexes(table, words), create_indexes(table, wanted))?;
     if !existing.is_empty() && (extent == Extent::Derived || lacks_rows(table, rows).await?) {
-        let updated =
-            table.optimize(OptimizeAction::Index(lancedb::table::OptimizeOptions::default())).await;
-        updated.map_err(TableError::lance_error("update the indexes"))?;
+        let update = OptimizeAction::Index(lancedb::table::OptimizeOptions::default());
+        table.optimize(update).await.map_err(TableError::lance_error("update the indexes"))?;
     }
     Ok(())
 }
@@ -156,8 +149,8 @@ async fn lacks_rows(table: &Table, rows: usize) -> Result<bool, TableError> {
 
 async fn create_indexes(table: &Table, wanted: Vec<(&str, Index)>) -> Result<(), TableError> {
     for (column, index) in wanted {
-        let result = table.create_index(&[column], index).execute().await;
-        result.map_err(TableError::lance_error("make an index"))?;
+        let made = table.create_index(&[column], index).execute().await;
+        made.map_err(TableError::lance_error("make an index"))?;
     }
     Ok(())
 }

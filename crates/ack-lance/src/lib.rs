@@ -61,17 +61,9 @@ pub enum TableError {
     Lance { action: &'static str, source: Box<lancedb::Error> },
     /// It was made with another encoder or version.
     #[error("it was made with {found}, this program needs {needed}")]
-    Mismatch {
-        /// What it was made with.
-        found: String,
-        /// What this program needs.
-        needed: String,
-    },
+    Mismatch { found: String, needed: String },
     #[error("the encoder was {found}")]
-    OtherEncoder {
-        /// The encoder's name.
-        found: &'static str,
-    },
+    OtherEncoder { found: &'static str },
     #[error("its column `{column}` is missing or of another type")]
     Column { column: &'static str },
     /// Its contents contradict each other, or LanceDB panicked while reading them.
@@ -85,11 +77,7 @@ pub enum TableError {
     /// Its folder holds something that is neither a file nor a folder. Opening it could wait
     /// forever.
     #[error("{source}")]
-    Special {
-        /// What it is, and where.
-        source: std::io::Error,
-    },
-    /// A file could not be created, read or removed.
+    Special { source: std::io::Error },
     #[error("{action} {}: {source}", .path.display())]
     Io { action: &'static str, path: PathBuf, source: std::io::Error },
 }
@@ -128,30 +116,26 @@ impl TableError {
         matches!(self, Self::Lance { .. } | Self::Column { .. } | Self::Damaged | Self::Io { .. })
     }
 
-    /// What to do about it.
     pub fn hints(&self) -> Vec<Hint> {
-        let advice = match self {
-            Self::Busy => "wait until it has finished; what it does is not lost",
-            Self::Special { .. } => {
-                return vec![
-                    Hint::advice(
-                        "searches go on without the table; remove that from `lance/` in the \
-                         scope's folder",
-                    ),
-                    Hint::command("index", "builds the table again"),
-                ];
+        let (advice, index) = match self {
+            Self::Busy => {
+                let advice = "wait until it has finished; what it does is not lost";
+                return vec![Hint::advice(advice)];
             }
-            _ => {
-                return vec![
-                    Hint::advice("searches work without it; fix the cause"),
-                    Hint::command(
-                        "index",
-                        "then builds it again, with --rebuild if the table is damaged",
-                    ),
-                ];
-            }
+            Self::Special { .. } => (
+                "searches go on without the table; remove that from `lance/` in the scope's folder",
+                "builds the table again",
+            ),
+            _ => (
+                "searches work without it; fix the cause",
+                "then builds it again, with --rebuild if the table is damaged",
+            ),
         };
-        vec![Hint::advice(advice)]
+        vec![Hint::advice(advice), Hint::command("index", index)]
+    }
+
+    fn io(action: &'static str, path: &Path) -> impl Fn(std::io::Error) -> Self {
+        move |source| Self::Io { action, path: path.to_owned(), source }
     }
 
     fn read_error(action: &'static str) -> impl Fn(lance::Error) -> Self {
@@ -164,7 +148,7 @@ impl TableError {
 }
 
 /// The runtime that LanceDB runs on: one per process, started with the first table.
-fn runtime() -> std::io::Result<&'static Runtime> {
+fn runtime() -> Result<&'static Runtime, TableError> {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     if let Some(runtime) = RUNTIME.get() {
         return Ok(runtime);
@@ -173,23 +157,16 @@ fn runtime() -> std::io::Result<&'static Runtime> {
         .worker_threads(std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 4))
         .thread_name("lance")
         .enable_all()
-        .build()?;
+        .build()
+        .map_err(TableError::io("start the threads for", TABLE.as_ref()))?;
     Ok(RUNTIME.get_or_init(|| built))
-}
-
-fn running_runtime() -> Result<&'static Runtime, TableError> {
-    runtime().map_err(|source| TableError::Io {
-        action: "start the threads for",
-        path: PathBuf::from(TABLE),
-        source,
-    })
 }
 
 /// Runs LanceDB work on other threads.
 fn spawn<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> Result<JoinHandle<T>, TableError> {
-    Ok(running_runtime()?.spawn(work))
+    Ok(runtime()?.spawn(work))
 }
 
 /// Runs LanceDB work and waits for it. A panic of the library, which a damaged table can cause, is
@@ -197,7 +174,7 @@ fn spawn<T: Send + 'static>(
 fn wait<T: Send>(
     work: impl Future<Output = Result<T, TableError>> + Send,
 ) -> Result<T, TableError> {
-    let runtime = running_runtime()?;
+    let runtime = runtime()?;
     let guarded = std::panic::AssertUnwindSafe(|| runtime.block_on(work));
     std::panic::catch_unwind(guarded).unwrap_or(Err(TableError::Damaged))
 }
@@ -206,8 +183,7 @@ fn wait<T: Send>(
 /// there are.
 fn session() -> Arc<Session> {
     static SESSION: OnceLock<Arc<Session>> = OnceLock::new();
-    let make = || new_session(INDEX_CACHE_BYTES, METADATA_CACHE_BYTES);
-    Arc::clone(SESSION.get_or_init(make))
+    Arc::clone(SESSION.get_or_init(|| new_session(INDEX_CACHE_BYTES, METADATA_CACHE_BYTES)))
 }
 
 /// A session with caches of these sizes, in bytes.
@@ -218,28 +194,17 @@ fn new_session(index_cache: usize, metadata_cache: usize) -> Arc<Session> {
 }
 
 fn absolute(folder: &Path) -> Result<PathBuf, TableError> {
-    std::path::absolute(folder).map_err(|source| TableError::Io {
-        action: "resolve",
-        path: folder.to_owned(),
-        source,
-    })
+    std::path::absolute(folder).map_err(TableError::io("resolve", folder))
 }
 
 /// The address from which a folder is read.
 fn address(folder: &Path) -> Result<String, TableError> {
     let path = absolute(folder)?;
-    if let Some(address) = direct::address(&path) {
-        return Ok(address);
-    }
-    Ok(path.to_string_lossy().into_owned())
+    Ok(direct::address(&path).unwrap_or_else(|| path.to_string_lossy().into_owned()))
 }
 
 /// Connects to an existing folder. LanceDB would create a missing one.
-async fn connect(folder: &Path) -> Result<Connection, TableError> {
-    connect_at(&absolute(folder)?.to_string_lossy()).await
-}
-
-async fn connect_at(address: &str) -> Result<Connection, TableError> {
+async fn connect(address: &str) -> Result<Connection, TableError> {
     lancedb::connect(address)
         .session(session())
         .execute()
@@ -251,22 +216,23 @@ async fn connect_at(address: &str) -> Result<Connection, TableError> {
 fn check_files(folder: &Path) -> Result<(), TableError> {
     ack_sys::files::check_tree(folder).map_err(|source| match source.kind() {
         std::io::ErrorKind::InvalidInput => TableError::Special { source },
-        _ => TableError::Io { action: "read", path: folder.to_owned(), source },
+        _ => TableError::io("read", folder)(source),
     })
 }
 
 async fn open(folder: &Path) -> Result<Table, TableError> {
     check_files(folder)?;
-    open_at(&connect(folder).await?).await
+    open_at(&absolute(folder)?.to_string_lossy()).await
 }
 
-async fn open_at(connection: &Connection) -> Result<Table, TableError> {
-    connection.open_table(TABLE).execute().await.map_err(TableError::lance_error("open the table"))
+async fn open_at(address: &str) -> Result<Table, TableError> {
+    let opening = connect(address).await?.open_table(TABLE);
+    opening.execute().await.map_err(TableError::lance_error("open the table"))
 }
 
 /// Opens the published version for searching.
 async fn open_published(folder: &Path) -> Result<Table, TableError> {
-    let table = open_at(&connect_at(&address(folder)?).await?).await?;
+    let table = open_at(&address(folder)?).await?;
     table.checkout_tag(PUBLISHED).await.map_err(|_| TableError::Unpublished)?;
     Ok(table)
 }

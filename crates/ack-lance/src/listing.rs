@@ -13,7 +13,6 @@ use super::TableError;
 use super::columns::COLUMNS_VERSION;
 
 const FILE_NAME: &str = "listing";
-/// A larger file is not read.
 const MAX_BYTES: u64 = 1 << 30;
 
 /// Identifies what a listing depends on: the files of the store, its policy, and this program.
@@ -33,7 +32,7 @@ pub fn write(folder: &Path, key: u64, listing: &Listing) -> Result<(), TableErro
     let new = folder.join(format!("{FILE_NAME}.new"));
     let written = std::fs::write(&new, [&key.to_le_bytes()[..], &hash, &listing].concat())
         .and_then(|()| std::fs::rename(&new, path(folder)));
-    written.map_err(|source| TableError::Io { action: "write", path: path(folder), source })
+    written.map_err(TableError::io("write", &path(folder)))
 }
 
 /// The listing of a store that is still in the state of the last build.

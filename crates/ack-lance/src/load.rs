@@ -8,10 +8,10 @@ use arrow::datatypes::{UInt8Type, UInt64Type};
 use lance::Dataset;
 use rustc_hash::FxHashMap;
 
-use super::columns::{self, COLUMNS, META_ENCODER};
+use super::columns::{self, META_ENCODER};
 use super::rows::{Detail, Rows};
 use super::search::Searcher;
-use super::terms::{self, LEXICON_SOURCE, NO_TERM, each_lexicon};
+use super::terms::{self, LEXICON_SOURCE, read_lexicons};
 use super::{
     TableError, TableVersion, dataset_with, each_batch, open_published, published_dataset, session,
     wait,
@@ -58,7 +58,7 @@ pub fn load(
     let mut index = Index::new();
     let searched = searcher.is_some();
     let mut read = LoadCounts::default();
-    let (columns, contents) = index.halves();
+    let (docs, contents) = index.halves();
     if searched {
         let rows = |batch: &RecordBatch, numbers: Vec<Option<DocId>>| {
             let row_numbers = Rows::new(batch).numbers::<UInt64Type>("_rowid")?.values().iter();
@@ -68,12 +68,12 @@ pub fn load(
             }
             Ok(())
         };
-        wait(read.read_columns(&dataset, &COLUMNS, columns, rows))?;
+        wait(read.read_columns(&dataset, &columns::names(&[]), docs, rows))?;
     } else {
-        columns.reserve(rows);
+        docs.reserve(rows);
         let size = (rows, encoder.dimension());
         let fill = |batches| LoadedContents::new(contents, size, &lexicons)?.read(batches);
-        read.read_all(&dataset, columns, fill)?;
+        read.read_all(&dataset, docs, fill)?;
     }
     index.set_loaded(searcher.map(|searcher| Box::new(searcher) as Box<dyn RemoteDocs>));
     let mut encoder = dataset.schema().metadata.get(META_ENCODER).cloned().unwrap_or_default();
@@ -149,7 +149,7 @@ impl LoadCounts {
         columns: &mut DocTable,
         fill: impl FnOnce(Receiver<NumberedBatch>) -> Result<(), TableError> + Send,
     ) -> Result<(), TableError> {
-        let both: Vec<&str> = COLUMNS.into_iter().chain(["detail"]).collect();
+        let both = columns::names(&["detail"]);
         std::thread::scope(|scope| {
             let (sender, receiver) = sync_channel(MAX_WAITING_BATCHES);
             let reading = scope.spawn(move || fill(receiver));
@@ -174,7 +174,7 @@ impl LoadCounts {
 struct LoadedContents<'a> {
     index: &'a mut Contents,
     /// The index's numbers for the terms of each batch.
-    lexicons: FxHashMap<u32, Vec<u32>>,
+    lexicons: FxHashMap<u32, Box<[u32]>>,
 }
 
 impl<'a> LoadedContents<'a> {
@@ -187,27 +187,16 @@ impl<'a> LoadedContents<'a> {
         // The counts in the lexicons are trusted only up to a limit: a damaged one must not exhaust
         // memory.
         let mut room = rows.saturating_mul(MAX_TERMS_PER_MEMORY);
-        let mut known: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
-        each_lexicon(lexicons, |batch, terms, holders| {
-            let mut numbers = Vec::new();
-            for (term, holders) in terms.split(' ').zip(terms::read_holders(holders)) {
-                if term.is_empty() {
-                    numbers.push(NO_TERM);
-                    continue;
-                }
-                let number = index.intern_term(term);
-                let [served, staging] = holders.ok_or(TableError::Damaged)?;
-                let postings = served.saturating_add(staging) as usize;
-                if postings <= room.min(rows) {
-                    index.reserve_postings(number, postings);
-                    room -= postings;
-                }
-                numbers.push(number);
+        let lexicons = read_lexicons(lexicons, |term, [served, staging]| {
+            let number = index.intern_term(term);
+            let postings = served.saturating_add(staging) as usize;
+            if postings <= room.min(rows) {
+                index.reserve_postings(number, postings);
+                room -= postings;
             }
-            known.insert(batch, numbers);
-            Ok(())
+            number
         })?;
-        Ok(Self { index, lexicons: known })
+        Ok(Self { index, lexicons })
     }
 
     /// Adds the terms and the vector of every memory.

@@ -29,7 +29,6 @@ pub struct BlockWriter {
 }
 
 impl BlockWriter {
-    /// Adds a record.
     pub fn push(&mut self, key: RowKey, json: &str) -> std::io::Result<()> {
         let length = u32::try_from(json.len()).map_err(std::io::Error::other)?;
         self.contents.push(key.source);
@@ -42,7 +41,6 @@ impl BlockWriter {
         Ok(())
     }
 
-    /// The blocks.
     pub fn finish(mut self) -> std::io::Result<Vec<u8>> {
         self.close_block()?;
         Ok(self.blocks)
@@ -82,7 +80,6 @@ impl RecordBlock {
 pub struct BlockReader(Decompressor<'static>);
 
 impl BlockReader {
-    /// A reader.
     pub fn new() -> Result<Self, TableError> {
         Decompressor::new().map(Self).map_err(|_| TableError::Damaged)
     }

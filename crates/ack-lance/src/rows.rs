@@ -11,7 +11,6 @@ use ack_api::source::RowKey;
 use ack_search::inverted::DocEntry;
 use ack_search::semantic::QuantizedVector;
 
-/// The rows of a batch that was read.
 pub struct Rows<'a> {
     batch: &'a RecordBatch,
 }
@@ -177,7 +176,6 @@ pub fn checksum(entry: &DocEntry<'_>) -> u64 {
     xxhash_rust::xxh3::xxh3_64(&bytes)
 }
 
-/// A column of lists of strings.
 struct Strings<'a> {
     offsets: &'a [i32],
     values: &'a arrow::array::StringArray,

@@ -16,7 +16,7 @@ use lancedb::{DistanceType, Table};
 use rustc_hash::FxHashMap;
 
 use super::rows::Rows;
-use super::terms::{self, NO_TERM, each_lexicon};
+use super::terms::{self, read_lexicons};
 use super::{TableError, next_batch, wait};
 use ack_api::MatchTags;
 use ack_api::memory::{Status, StatusFilter};
@@ -45,9 +45,7 @@ const DENSE_FILTER_SHARE: f32 = 0.01;
 /// The published version of a large scope's table.
 #[derive(Debug)]
 pub struct Searcher {
-    /// For reading rows.
     dataset: Dataset,
-    /// For queries.
     table: Table,
     /// The row number of each document, ascending.
     rows: Vec<u64>,
@@ -56,8 +54,7 @@ pub struct Searcher {
     has_vector_index: bool,
 }
 
-/// The terms of a table.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Lexicon {
     terms: Dictionary,
     /// How many memories have each term: approved and promoted ones, and those in staging.
@@ -82,8 +79,7 @@ impl RemoteDocs for Searcher {
     }
 
     fn bytes(&self) -> usize {
-        let batches: usize =
-            self.lexicon.batches.values().map(|positions| size_of_val(&**positions)).sum();
+        let batches: usize = self.lexicon.batches.values().map(|it| size_of_val(&**it)).sum();
         size_of_val(self.rows.as_slice())
             + self.lexicon.terms.bytes()
             + size_of_val(self.lexicon.document_frequencies.as_slice())
@@ -109,22 +105,12 @@ impl Searcher {
     ) -> Result<Option<Self>, TableError> {
         let indexes =
             table.list_indices().await.map_err(TableError::lance_error("list the indexes"))?;
-        let has = |column: &str| {
-            indexes.iter().any(|index| index.columns.iter().any(|indexed| indexed == column))
-        };
+        let has = |column: &str| indexes.iter().any(|index| index.columns == [column]);
         if !has("words") {
             return Ok(None);
         }
-        let mut lexicon = Lexicon::default();
-        each_lexicon(lexicons, |batch, terms, holders| lexicon.add(batch, terms, holders))?;
-        lexicon.terms.shrink();
-        Ok(Some(Self {
-            has_vector_index: has("vector"),
-            dataset,
-            table,
-            rows: Vec::new(),
-            lexicon,
-        }))
+        let (lexicon, has_vector_index) = (Lexicon::read(lexicons)?, has("vector"));
+        Ok(Some(Self { dataset, table, rows: Vec::new(), lexicon, has_vector_index }))
     }
 
     pub fn add_row(&mut self, number: u64) {
@@ -161,10 +147,10 @@ impl Searcher {
             query.vector.map(|vector| (vector.to_f32(), enough(MAX_VECTOR_HITS), allowed));
         let (lists, nearest) = wait(async {
             // Each search is a separate task: planning a query takes about as long as running it.
-            let searches = searches
+            let searches: Vec<_> = searches
                 .into_iter()
-                .map(|search| tokio::spawn(search_text(self.table.clone(), search)));
-            let searches: Vec<_> = searches.collect();
+                .map(|search| tokio::spawn(search_text(self.table.clone(), search)))
+                .collect();
             let nearest = match meaning {
                 Some(meaning) => {
                     search_vectors(self.table.clone(), meaning, self.has_vector_index).await?
@@ -231,8 +217,9 @@ impl Searcher {
         if details.len() != wanted.len() {
             return Err(TableError::Damaged);
         }
-        let query_terms = terms.iter().enumerate();
-        let query_terms: QueryTerms = query_terms
+        let query_terms: QueryTerms = terms
+            .iter()
+            .enumerate()
             .filter_map(|(position, term)| Some((self.lexicon.terms.find(&term.key)?, position)))
             .collect();
         let docs = wanted.iter().zip(details).map(|(doc, detail)| {
@@ -335,25 +322,19 @@ impl Lexicon {
         Ok(RemoteDoc { doc, frequencies, vector })
     }
 
-    fn add(&mut self, batch: u32, terms: &str, holders: &[u8]) -> Result<(), TableError> {
-        let mut positions = Vec::new();
-        for (term, holders) in terms.split(' ').zip(terms::read_holders(holders)) {
-            if term.is_empty() {
-                positions.push(NO_TERM);
-                continue;
+    fn read(lexicons: &RecordBatch) -> Result<Self, TableError> {
+        let (mut terms, mut document_frequencies) = (Dictionary::default(), Vec::new());
+        let batches = read_lexicons(lexicons, |term, [served, staging]| {
+            let number = terms.intern(term);
+            document_frequencies.resize(terms.len(), [0_u32, 0]);
+            if let Some([all_served, all_staging]) = document_frequencies.get_mut(number as usize) {
+                *all_served = all_served.saturating_add(served);
+                *all_staging = all_staging.saturating_add(staging);
             }
-            let number = self.terms.intern(term);
-            if self.document_frequencies.len() <= number as usize {
-                self.document_frequencies.resize(self.terms.len(), [0, 0]);
-            }
-            let [served, staging] = holders.ok_or(TableError::Damaged)?;
-            if let Some(sum) = self.document_frequencies.get_mut(number as usize) {
-                *sum = [sum[0].saturating_add(served), sum[1].saturating_add(staging)];
-            }
-            positions.push(number);
-        }
-        self.batches.insert(batch, positions.into_boxed_slice());
-        Ok(())
+            number
+        })?;
+        terms.shrink();
+        Ok(Self { terms, document_frequencies, batches })
     }
 }
 
@@ -386,12 +367,10 @@ fn condition(filters: &PushdownFilter<'_>, (filter, allowed): (StatusFilter, boo
         .tags
         .iter()
         .map(|spellings| {
-            let spellings: Vec<String> = spellings.iter().map(|spelling| quote(spelling)).collect();
             if spellings.is_empty() {
-                "false".to_owned()
-            } else {
-                format!("array_has_any(tags, [{}])", spellings.join(", "))
+                return "false".to_owned();
             }
+            format!("array_has_any(tags, [{}])", quoted(spellings))
         })
         .collect();
     let PushdownFilter { filters, .. } = filters;
@@ -417,8 +396,11 @@ fn in_list(column: &str, values: &[&str]) -> String {
     if values.is_empty() {
         return "false".to_owned();
     }
-    let values: Vec<String> = values.iter().map(|value| quote(value)).collect();
-    format!("{column} IN ({})", values.join(", "))
+    format!("{column} IN ({})", quoted(values))
+}
+
+fn quoted(texts: &[&str]) -> String {
+    texts.iter().map(|text| quote(text)).collect::<Vec<_>>().join(", ")
 }
 
 fn quote(text: &str) -> String {

@@ -30,12 +30,13 @@ use super::rows::Rows;
 use ack_api::memory::Status;
 use ack_search::analyzer::unpack_term;
 use ack_search::semantic::QuantizedVector;
+use rustc_hash::FxHashMap;
 
 /// The `source` of a row that holds a lexicon.
 pub const LEXICON_SOURCE: u8 = u8::MAX;
 
 /// The number of a term that the index does not have, because no row needs it.
-pub const NO_TERM: u32 = u32::MAX;
+const NO_TERM: u32 = u32::MAX;
 
 /// The terms of a batch as they are written.
 pub struct EncodedTerms {
@@ -51,8 +52,8 @@ pub fn encode_terms(batch: u32, rows: &[NewRow<'_>]) -> EncodedTerms {
     let mut pairs: Vec<(u32, u8)> = Vec::new();
     for row in rows {
         pairs.clear();
-        let mut line = String::with_capacity(row.doc.terms.len() * 10);
-        for weighted in &row.doc.terms {
+        let mut line = String::with_capacity(row.analyzed.doc.terms.len() * 10);
+        for weighted in &row.analyzed.doc.terms {
             let (term, weight) = unpack_term(*weighted);
             let Some((number, text)) = lexicon.number(row, term) else {
                 continue;
@@ -89,10 +90,10 @@ impl NewLexicon {
         if text.is_empty() || text.contains(' ') {
             return None;
         }
-        if self.numbers.len() <= row.analyzer {
-            self.numbers.resize_with(row.analyzer + 1, Vec::new);
+        if self.numbers.len() <= row.analyzed.analyzer {
+            self.numbers.resize_with(row.analyzed.analyzer + 1, Vec::new);
         }
-        let numbers = self.numbers.get_mut(row.analyzer)?;
+        let numbers = self.numbers.get_mut(row.analyzed.analyzer)?;
         if numbers.len() <= term as usize {
             numbers.resize(term as usize + 1, None);
         }
@@ -111,7 +112,7 @@ impl NewLexicon {
             }
         };
         let [served, staging] = self.holders.get_mut(number as usize)?;
-        if row.memory.status == Status::Staging {
+        if row.stored.memory.status == Status::Staging {
             *staging += 1;
         } else {
             *served += 1;
@@ -119,7 +120,6 @@ impl NewLexicon {
         Some((number, text))
     }
 
-    /// The detail of the lexicon.
     fn encode(&self, batch: u32) -> Vec<u8> {
         let length = u32::try_from(self.terms.len()).unwrap_or(u32::MAX);
         let mut bytes = Vec::with_capacity(8 + self.terms.len() + self.holders.len() * 2);
@@ -155,7 +155,7 @@ pub fn shrink_lexicon(detail: &[u8], is_used: impl Fn(usize) -> bool) -> Option<
 
 /// The detail of a memory, from the numbers and weights of its terms in ascending order.
 fn encode_memory(batch: u32, row: &NewRow<'_>, pairs: &[(u32, u8)]) -> Vec<u8> {
-    let code = row.doc.quantized_vector().map(|code| code.to_bytes()).unwrap_or_default();
+    let code = row.analyzed.doc.quantized_vector().map(|code| code.to_bytes()).unwrap_or_default();
     let length = u16::try_from(code.len()).unwrap_or_default();
     let mut bytes = Vec::with_capacity(6 + code.len() + pairs.len() * 3);
     bytes.extend_from_slice(&batch.to_le_bytes());
@@ -220,16 +220,21 @@ pub fn decode_lexicon(detail: &[u8]) -> Option<(u32, &str, &[u8])> {
     Some((u32::from_le_bytes(*batch), std::str::from_utf8(text).ok()?, holders))
 }
 
-/// Visits lexicons: for each the number of its batch, its terms, and bytes for [`read_holders`].
-pub fn each_lexicon(
+/// For each batch, the numbers that `intern` gives the terms of its lexicon, in their order.
+/// `intern` also gets their holders.
+pub fn read_lexicons(
     lexicons: &RecordBatch,
-    mut each: impl FnMut(u32, &str, &[u8]) -> Result<(), TableError>,
-) -> Result<(), TableError> {
+    mut intern: impl FnMut(&str, [u32; 2]) -> u32,
+) -> Result<FxHashMap<u32, Box<[u32]>>, TableError> {
+    let mut batches = FxHashMap::default();
     for detail in Rows::new(lexicons).bytes("detail")?.iter().flatten() {
         let (batch, terms, holders) = decode_lexicon(detail).ok_or(TableError::Damaged)?;
-        each(batch, terms, holders)?;
+        let numbers = terms.split(' ').zip(read_holders(holders)).map(|(term, holders)| {
+            Some(if term.is_empty() { NO_TERM } else { intern(term, holders?) })
+        });
+        batches.insert(batch, numbers.collect::<Option<_>>().ok_or(TableError::Damaged)?);
     }
-    Ok(())
+    Ok(batches)
 }
 
 /// Decodes the detail of a memory: the number of the batch, the vector and the terms. `None` as in

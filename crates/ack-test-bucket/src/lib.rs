@@ -11,7 +11,7 @@
 mod protocol;
 mod server;
 
-use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,48 +22,37 @@ use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use parking_lot::Mutex;
-
-use crate::server::Server;
+use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
 
 /// The name of every bucket.
 pub(crate) const NAME: &str = "memories";
 
-/// What a request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
-    /// Reading an object or a range of it.
     Get,
     /// Writing an object or a part of it.
     Put,
-    /// Removing objects.
     Delete,
-    /// Listing keys.
     List,
 }
 
-/// A request that arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// What it asks for.
     pub operation: Operation,
     /// The key; empty if the request is about the bucket.
     pub key: String,
-    /// The header `Range`, as it was sent.
     pub range: Option<String>,
     /// The id of the key that signed it, or the token that it carries. Signatures are not verified.
     pub key_id: Option<String>,
-    /// Bytes of its body.
     pub bytes_in: u64,
     /// Bytes of the answer's body; 0 until it is sent.
     pub bytes_out: u64,
 }
 
-/// What happens to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// It is answered.
     Answer,
-    /// It is answered after a delay.
     Delay(Duration),
     /// It is answered as if it had no conditions, as some servers do.
     IgnoreConditions,
@@ -96,40 +85,15 @@ impl Shared {
 
 /// A running bucket named `memories`.
 pub struct Bucket {
+    address: SocketAddr,
     shared: Arc<Shared>,
-    server: Server,
+    /// `None` once it is dropped.
+    runtime: Option<Runtime>,
+    /// Accepts connections; `None` while the server is closed. Aborting it closes them.
+    accepting: Option<JoinHandle<()>>,
 }
 
 impl Bucket {
-    /// Starts a bucket on a free port of 127.0.0.1.
-    ///
-    /// # Errors
-    /// The system provides no port or no thread.
-    pub fn start() -> io::Result<Self> {
-        let shared = Arc::<Shared>::default();
-        let server = Server::start(Arc::clone(&shared))?;
-        Ok(Self { shared, server })
-    }
-
-    /// The endpoint for clients, without the bucket's name.
-    #[must_use]
-    pub fn endpoint(&self) -> String {
-        format!("http://{}", self.server.address())
-    }
-
-    /// Stops listening and closes every connection. The objects stay.
-    pub fn close(&mut self) {
-        self.server.close();
-    }
-
-    /// Listens again, on the same address.
-    ///
-    /// # Errors
-    /// Another program took the port in the meantime.
-    pub fn open(&mut self) -> io::Result<()> {
-        self.server.open()
-    }
-
     /// Every key, in order.
     #[must_use]
     pub fn keys(&self) -> Vec<String> {
@@ -138,7 +102,6 @@ impl Bucket {
         block_on(keys.collect())
     }
 
-    /// The bytes of an object.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<Bytes> {
         block_on(async {
@@ -147,14 +110,12 @@ impl Bucket {
         })
     }
 
-    /// Stores an object.
     pub fn put(&self, key: &str, bytes: impl Into<Bytes>) {
         let (path, bytes) = (Path::from(key), bytes.into());
         // Memory takes whatever it is given.
         let _ = block_on(self.shared.objects.put(&path, bytes.into()));
     }
 
-    /// Removes an object.
     pub fn remove(&self, key: &str) {
         let _ = block_on(self.shared.objects.delete(&Path::from(key)));
     }
@@ -162,9 +123,7 @@ impl Bucket {
     /// The bytes of every object, to search for text that must not be there.
     #[must_use]
     pub fn all_bytes(&self) -> Vec<u8> {
-        let keys = self.keys();
-        let objects = keys.iter().filter_map(|key| self.get(key));
-        objects.flatten().collect()
+        self.keys().iter().filter_map(|key| self.get(key)).flatten().collect()
     }
 
     /// Every request since the start or [`Self::reset_log`], in order of arrival.
@@ -173,7 +132,6 @@ impl Bucket {
         self.shared.requests.lock().clone()
     }
 
-    /// Forgets the requests.
     pub fn reset_log(&self) {
         self.shared.requests.lock().clear();
     }

@@ -48,6 +48,10 @@ impl Reply {
         Self { status, headers: headers.into_iter().chain([length]).collect(), body }
     }
 
+    fn empty(status: u16) -> Self {
+        Self::new(status, Vec::new(), Bytes::new())
+    }
+
     fn xml(text: &str) -> Self {
         let kind = ("content-type", "application/xml".to_owned());
         Self::new(200, vec![kind], text.to_owned())
@@ -66,7 +70,7 @@ impl From<Error> for Reply {
             Error::AlreadyExists { .. } | Error::Precondition { .. } => {
                 Self::refusal(412, "PreconditionFailed")
             }
-            Error::NotModified { .. } => Self::new(304, Vec::new(), Bytes::new()),
+            Error::NotModified { .. } => Self::empty(304),
             _ => Self::refusal(400, "InvalidRequest"),
         }
     }
@@ -74,10 +78,7 @@ impl From<Error> for Reply {
 
 impl Call {
     pub(crate) fn new(head: &Parts, body: Bytes) -> Self {
-        let header = |name: &str| {
-            let value = head.headers.get(name)?.to_str().ok()?;
-            Some(value.to_owned())
-        };
+        let header = |name: &str| Some(head.headers.get(name)?.to_str().ok()?.to_owned());
         let path = decoded(head.uri.path().trim_start_matches('/'));
         let (bucket, key) = path.split_once('/').unwrap_or((&path, ""));
         let query = head.uri.query().unwrap_or_default().split('&');
@@ -131,7 +132,7 @@ impl Call {
             }
             ("POST", None) => self.delete_many(objects).await,
             ("PUT", None) => self.put(objects, &path).await,
-            ("DELETE", None) => delete(objects, &path).await,
+            ("DELETE", None) => objects.delete(&path).await.map(|()| Reply::empty(204)),
             _ if self.key.is_empty() => self.list(objects).await,
             _ => self.get(objects, &path).await,
         };
@@ -159,8 +160,7 @@ impl Call {
     }
 
     async fn put(&self, objects: &InMemory, path: &Path) -> Result<Reply, Error> {
-        let put = objects.put_opts(path, self.body.clone().into(), self.mode().into());
-        let put = put.await?;
+        let put = objects.put_opts(path, self.body.clone().into(), self.mode().into()).await?;
         Ok(Reply::new(200, state(put.e_tag.as_deref()), Bytes::new()))
     }
 
@@ -204,12 +204,11 @@ impl Call {
             }
             _ => {
                 objects.abort_multipart(path, id).await?;
-                Ok(Reply::new(204, Vec::new(), Bytes::new()))
+                Ok(Reply::empty(204))
             }
         }
     }
 
-    /// Removes the objects that the body names.
     async fn delete_many(&self, objects: &InMemory) -> Result<Reply, Error> {
         let asked = String::from_utf8_lossy(&self.body);
         let mut removed = String::new();
@@ -224,17 +223,12 @@ impl Call {
     async fn list(&self, objects: &InMemory) -> Result<Reply, Error> {
         let prefix = self.query.get("prefix").map(|prefix| Path::from(prefix.as_str()));
         let found: Vec<ObjectMeta> = objects.list(prefix.as_ref()).try_collect().await?;
-        let contents: String = found
-            .iter()
-            .map(|object| {
-                format!(
-                    "<Contents><Key>{}</Key><Size>{}</Size><LastModified>{}</LastModified></Contents>",
-                    object.location,
-                    object.size,
-                    object.last_modified.to_rfc3339(),
-                )
-            })
-            .collect();
+        let mut contents = String::new();
+        for ObjectMeta { location, size, last_modified, .. } in found {
+            let modified = last_modified.to_rfc3339();
+            contents += &format!("<Contents><Key>{location}</Key><Size>{size}</Size>");
+            contents += &format!("<LastModified>{modified}</LastModified></Contents>");
+        }
         Ok(Reply::xml(&format!("<ListBucketResult>{contents}</ListBucketResult>")))
     }
 }
@@ -244,11 +238,6 @@ async fn begin_upload(objects: &InMemory, path: &Path) -> Result<Reply, Error> {
     Ok(Reply::xml(&format!(
         "<InitiateMultipartUploadResult><UploadId>{id}</UploadId></InitiateMultipartUploadResult>"
     )))
-}
-
-async fn delete(objects: &InMemory, path: &Path) -> Result<Reply, Error> {
-    objects.delete(path).await?;
-    Ok(Reply::new(204, Vec::new(), Bytes::new()))
 }
 
 /// The state of an object in the words of both protocols.

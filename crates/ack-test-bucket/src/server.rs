@@ -1,7 +1,7 @@
 //! The server: it listens, notes what arrives, and does what the test decided.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,50 +14,44 @@ use hyper::body::{Frame, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use tokio::runtime::{Builder, Runtime};
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::runtime::Builder;
+use tokio::task::JoinSet;
 
 use crate::protocol::{Call, Reply};
-use crate::{Action, Shared};
+use crate::{Action, Bucket, Shared};
 
 /// How often a slow answer sends some bytes.
 const SLOW_STEP: Duration = Duration::from_millis(20);
 
 type Body = UnsyncBoxBody<Bytes, io::Error>;
 
-/// The threads of a running server.
-pub(crate) struct Server {
-    address: SocketAddr,
-    shared: Arc<Shared>,
-    /// `None` once it is dropped.
-    runtime: Option<Runtime>,
-    /// Accepts connections; `None` while the server is closed. Aborting it closes them.
-    accepting: Option<JoinHandle<()>>,
-}
-
-impl Server {
-    pub(crate) fn start(shared: Arc<Shared>) -> io::Result<Self> {
+impl Bucket {
+    /// Starts a bucket on a free port of 127.0.0.1.
+    pub fn start() -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let runtime = Builder::new_multi_thread()
             .worker_threads(2)
             .thread_name("test-bucket")
             .enable_all()
             .build()?;
-        let mut server = Self {
+        let mut bucket = Self {
             address: listener.local_addr()?,
-            shared,
+            shared: Arc::default(),
             runtime: Some(runtime),
             accepting: None,
         };
-        server.listen(listener)?;
-        Ok(server)
+        bucket.listen(listener)?;
+        Ok(bucket)
     }
 
-    pub(crate) const fn address(&self) -> SocketAddr {
-        self.address
+    /// The endpoint for clients, without the bucket's name.
+    #[must_use]
+    pub fn endpoint(&self) -> String {
+        format!("http://{}", self.address)
     }
 
-    pub(crate) fn open(&mut self) -> io::Result<()> {
+    /// Listens again, on the same address.
+    pub fn open(&mut self) -> io::Result<()> {
         self.listen(TcpListener::bind(self.address)?)
     }
 
@@ -72,8 +66,8 @@ impl Server {
         Ok(())
     }
 
-    /// Stops listening and closes every connection. Returns when that is done.
-    pub(crate) fn close(&mut self) {
+    /// Stops listening and closes every connection. Returns when that is done. The objects stay.
+    pub fn close(&mut self) {
         if let Some(accepting) = self.accepting.take() {
             accepting.abort();
             while !accepting.is_finished() {
@@ -83,7 +77,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for Bucket {
     fn drop(&mut self) {
         self.close();
         if let Some(runtime) = self.runtime.take() {

@@ -8,11 +8,11 @@ use ack_api::hint::OwnNames;
 use ack_api::remote::Freshness;
 use jiff::Timestamp;
 
-use super::{Remote, age, now, whole_milliseconds};
+use super::{Remote, age, now};
 use crate::BucketError;
 use crate::cache::{self, State};
 use crate::client::Client;
-use crate::fetch::{self, Progress};
+use crate::fetch;
 use crate::format::{Head, Version};
 use crate::mirror;
 
@@ -20,7 +20,6 @@ use crate::mirror;
 const MAX_VERSIONS_READ: usize = 32;
 
 impl Remote {
-    /// What is known about the bucket.
     pub(super) fn state(&self) -> State {
         let kept = self.cache.state();
         let changed = |state: &State| state.asked_at.max(state.failed_at);
@@ -32,7 +31,6 @@ impl Remote {
         }
     }
 
-    /// Saves what is known about the bucket.
     pub(super) fn save_state(&self, state: &State) -> Result<(), BucketError> {
         let saved =
             cache::make_folder(self.cache.folder()).and_then(|()| self.cache.save_state(state));
@@ -61,7 +59,8 @@ impl Remote {
         state.failed_at = now();
         if age(state.asked_at).is_none() {
             // The clock was ahead then. The age of the copy counts from now on.
-            let least = whole_milliseconds(self.max_age).saturating_add(1);
+            let max_age = i64::try_from(self.max_age.as_millis()).unwrap_or(i64::MAX);
+            let least = max_age.saturating_add(1);
             state.asked_at = state.failed_at.saturating_sub(least);
             state.is_time_unknown = true;
         }
@@ -88,10 +87,9 @@ impl Remote {
             let problem = "the copy on this machine is older than `offline` of [remote] allows";
             return self.cold(&state, problem);
         }
-        let is_newest = state.head.as_ref().is_some_and(|head| {
-            cache::is_of(&folder, &cache::version_name(head.version, &head.log))
-        });
-        if let Some(head) = state.head.as_ref().filter(|_| state.is_withheld && !is_newest) {
+        let head = state.head.as_ref();
+        let is_newest = head.is_some_and(|it| cache::is_of(&folder, &cache::version_name(it)));
+        if let Some(head) = head.filter(|_| state.is_withheld && !is_newest) {
             let problem = format!(
                 "version {} withdraws memories and cannot be kept on this machine, so version {} \
                  is not served",
@@ -101,16 +99,12 @@ impl Remote {
             return self.cold(&state, &problem);
         }
         if !self.is_complete(&folder) {
-            return Freshness::Stale {
-                asked_at,
-                reason: match self.progress_or_problem(&state) {
-                    Some(trouble) => {
-                        format!("a file of it on this machine is damaged: {trouble}")
-                    }
-                    None => "a file of it on this machine is damaged and will be fetched again"
-                        .to_owned(),
-                },
+            let damaged = "a file of it on this machine is damaged";
+            let reason = match self.progress_or_problem(&state) {
+                Some(trouble) => format!("{damaged}: {trouble}"),
+                None => format!("{damaged} and will be fetched again"),
             };
+            return Freshness::Stale { asked_at, reason };
         }
         if is_newest && age.is_some_and(|age| age <= self.max_age) {
             return Freshness::Current;
@@ -133,12 +127,11 @@ impl Remote {
     fn progress_or_problem(&self, state: &State) -> Option<String> {
         let work = self.work.lock();
         if work.started_at.is_some() && work.progress.total > 0 {
-            let Progress { fetched: done, total: whole } = work.progress;
             return Some(format!(
                 "version {} is being fetched: {} of {} MB",
                 state.head.as_ref().map_or(0, |head| head.version),
-                megabytes(done),
-                megabytes(whole)
+                megabytes(work.progress.fetched),
+                megabytes(work.progress.total)
             ));
         }
         let problem = state.problem.as_ref();
@@ -161,8 +154,7 @@ fn megabytes(bytes: u64) -> String {
 
 /// Whether memories were withdrawn since a version, or may have been.
 fn withdraws_since(client: &Client, head: &Head, served: &Version) -> bool {
-    let within = super::SMALL_OBJECT_TIMEOUT;
-    let mut next = fetch::fetch_version(client, head, within);
+    let mut next = fetch::fetch_version(client, head);
     for _ in 0..MAX_VERSIONS_READ {
         let Ok(version) = next else { return true };
         if version.version <= served.version {
@@ -177,9 +169,7 @@ fn withdraws_since(client: &Client, head: &Head, served: &Version) -> bool {
         let Some(before) = version.before else {
             return true;
         };
-        next = client
-            .get(&before, within)
-            .and_then(|object| fetch::parse_version(client, &object.bytes));
+        next = client.get(&before).and_then(|bytes| fetch::parse_version(client, &bytes));
     }
     true
 }

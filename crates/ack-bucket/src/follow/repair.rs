@@ -89,12 +89,10 @@ impl Remote {
         let Some(version) = cache::read_version(&folder) else {
             return;
         };
-        let name = folder.file_name().unwrap_or_default().to_string_lossy();
-        let name = name.split('.').next().unwrap_or_default();
         if !self.cache.remove_damaged(Some(&folder), &version) {
-            let address = &self.address;
+            let name = folder.file_stem().unwrap_or_default().to_string_lossy();
             let allowed = self.cache.allowed_bytes();
-            let _ = fetch::assemble(address, &self.cache, name, &version, allowed);
+            let _ = fetch::assemble(&self.address, &self.cache, &name, &version, allowed);
         }
     }
 }

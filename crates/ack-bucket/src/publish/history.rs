@@ -1,17 +1,20 @@
 //! The history of a publication: listing versions, rolling back, and removing old ones.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
+use ack_lance::records;
 use jiff::Timestamp;
+use object_store::UpdateVersion;
 use serde::Serialize;
 
 use super::plan::restore_marks;
-use super::{Base, Publisher, SMALL_OBJECT_TIMEOUT, random_name};
+use super::{Publisher, random_name};
 use crate::BucketError;
-use crate::client::ListedObject;
+use crate::cache;
 use crate::fetch;
 use crate::format::{FORMAT, Head, Version};
+use crate::mirror;
 
 /// Younger objects that belong to no version may be part of an upload in progress.
 const UPLOAD_GRACE: Duration = Duration::from_hours(1);
@@ -23,13 +26,10 @@ pub struct VersionSummary {
     /// The version, without its files.
     #[serde(flatten)]
     pub version: Version,
-    /// How many bytes its files take.
     pub bytes: u64,
-    /// Whether readers see it now.
     pub is_current: bool,
 }
 
-/// What pruning removes.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct PrunePlan {
     /// The versions that can no longer be restored.
@@ -43,6 +43,17 @@ pub struct PrunePlan {
     names: Vec<String>,
 }
 
+/// How many memories a rollback changes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct RollbackChanges {
+    /// Memories that readers do not have now.
+    pub come_back: usize,
+    /// Memories that readers have now and then do not.
+    pub go_away: usize,
+    /// Memories that get their earlier contents.
+    pub change: usize,
+}
+
 impl PrunePlan {
     fn add(&mut self, name: String, bytes: u64) {
         self.objects += 1;
@@ -54,60 +65,85 @@ impl PrunePlan {
 impl Publisher {
     /// The published versions, newest first, at most `max`.
     pub fn list(&self, max: usize) -> Result<Vec<VersionSummary>, BucketError> {
-        let chain = self.version_chain(max)?;
-        Ok(chain
-            .into_iter()
-            .enumerate()
-            .map(|(position, (_, version))| VersionSummary {
-                bytes: version.bytes(),
-                is_current: position == 0,
-                version: Version { files: Vec::new(), ..version },
-            })
-            .collect())
+        let chain = self.version_chain(max)?.into_iter().enumerate();
+        let summaries = chain.map(|(position, (_, version))| VersionSummary {
+            bytes: version.bytes(),
+            is_current: position == 0,
+            version: Version { files: Vec::new(), ..version },
+        });
+        Ok(summaries.collect())
+    }
+
+    /// What is published now, with the state of its object.
+    fn published(&self) -> Result<(Head, UpdateVersion), BucketError> {
+        let address = self.client.address().to_string();
+        self.head()?.ok_or(BucketError::NothingPublished { address })
     }
 
     /// The versions from the current one back, with the objects that describe them. The chain ends
     /// at the first removed one.
-    pub(super) fn version_chain(&self, max: usize) -> Result<Vec<(String, Version)>, BucketError> {
+    fn version_chain(&self, max: usize) -> Result<Vec<(String, Version)>, BucketError> {
         let (head, _) = self.published()?;
-        let mut chain = vec![(
-            head.log.clone(),
-            fetch::fetch_version(&self.client, &head, SMALL_OBJECT_TIMEOUT)?,
-        )];
-        while chain.len() < max {
-            let before = chain.last().and_then(|(_, version)| version.before.clone());
-            let Some(before) = before else { break };
-            match self.client.get(&before, SMALL_OBJECT_TIMEOUT) {
-                Ok(object) => {
-                    let version = fetch::parse_version(&self.client, &object.bytes)?;
-                    chain.push((before, version));
-                }
+        let current = fetch::fetch_version(&self.client, &head)?;
+        let mut before = current.before.clone();
+        let mut chain = vec![(head.log, current)];
+        while chain.len() < max
+            && let Some(log) = before
+        {
+            let version = match self.client.get(&log) {
+                Ok(bytes) => fetch::parse_version(&self.client, &bytes)?,
                 Err(BucketError::Missing { .. }) => break,
                 Err(error) => return Err(error),
-            }
+            };
+            before = version.before.clone();
+            chain.push((log, version));
         }
         Ok(chain)
     }
 
-    pub(super) fn find_version<'a>(
+    fn find_version<'a>(
         &self,
-        number: u64,
+        version: u64,
         chain: &'a [(String, Version)],
     ) -> Result<&'a Version, BucketError> {
-        let mut versions = chain.iter().map(|(_, version)| version);
-        versions
-            .find(|version| version.version == number)
-            .ok_or_else(|| self.no_version(number, chain))
-    }
-
-    fn no_version(&self, version: u64, chain: &[(String, Version)]) -> BucketError {
+        if let Some((_, found)) = chain.iter().find(|(_, it)| it.version == version) {
+            return Ok(found);
+        }
         let address = self.client.address().to_string();
-        match chain.last() {
+        Err(match chain.last() {
             Some((_, oldest)) if (1..oldest.version).contains(&version) => {
                 BucketError::PrunedVersion { address, version, oldest: oldest.version }
             }
             _ => BucketError::NoSuchVersion { address, version },
+        })
+    }
+
+    /// Compares an earlier version with the current one. Fetches the files of both that are not in
+    /// the cache.
+    pub fn rollback_changes(&self, number: u64) -> Result<RollbackChanges, BucketError> {
+        let chain = self.version_chain(usize::MAX)?;
+        let earlier = self.find_version(number, &chain)?;
+        let current = chain.first().map_or(earlier, |(_, current)| current);
+        let (mut now, then) = (self.contents(current)?, self.contents(earlier)?);
+        let mut changes = RollbackChanges::default();
+        for (id, contents) in then {
+            match now.remove(&id) {
+                None => changes.come_back += 1,
+                Some(present) if present != contents => changes.change += 1,
+                Some(_) => {}
+            }
         }
+        changes.go_away = now.len();
+        Ok(changes)
+    }
+
+    /// The ids of a version's memories, each with the hash of its contents.
+    fn contents(&self, version: &Version) -> Result<HashMap<String, u64>, BucketError> {
+        let _lock = self.lock()?;
+        fetch::fetch(&self.client, &self.cache, version, &mut |_| {})?;
+        let folder = self.cache.temporary_folder(cache::WORK_PREFIX)?;
+        fetch::link_files(&self.cache, version, folder.path())?;
+        Ok(records::fingerprints(&mirror::table_folder(folder.path()))?)
     }
 
     /// Publishes the content of an earlier version as a new version. Memories that were withdrawn
@@ -122,14 +158,11 @@ impl Publisher {
         let (head, state) = self.published()?;
         let chain = self.version_chain(usize::MAX)?;
         let earlier = self.find_version(number, &chain)?;
-        let (mut held_back, restored) =
-            chain.first().map_or_else(Default::default, |(_, current)| {
-                (current.held_back.clone(), current.restored.clone())
-            });
-        let restored = restore_marks(&mut held_back, restored, restore);
-        let comes_back = held_back
-            .iter()
-            .filter(|mark| !earlier.held_back.iter().any(|before| before.id == mark.id));
+        let current = chain.first().map_or(earlier, |(_, current)| current);
+        let mut held_back = current.held_back.clone();
+        let restored = restore_marks(&mut held_back, current.restored.clone(), restore);
+        let comes_back =
+            held_back.iter().filter(|it| earlier.held_back.iter().all(|held| held.id != it.id));
         let ids: Vec<String> = comes_back.map(|mark| mark.id.clone()).collect();
         if !ids.is_empty() {
             return Err(BucketError::RestoresWithdrawn { version: number, ids });
@@ -149,16 +182,9 @@ impl Publisher {
             ..earlier.clone()
         };
         if write {
-            let base = Base {
-                head: Some((head, state)),
-                version: None,
-                known: None,
-                folder: None,
-                records: std::collections::BTreeMap::new(),
-            };
             self.check_conditional_writes()?;
             let name = format!("{}-{}", version.version, random_name()?);
-            self.commit_version(&base, &version, &name)?;
+            self.commit_version(Some((&head, &state)), &version, &name)?;
         }
         Ok(version)
     }
@@ -169,10 +195,7 @@ impl Publisher {
     pub fn find_prunable(&self, min_age: Duration) -> Result<PrunePlan, BucketError> {
         let chain = self.version_chain(usize::MAX)?;
         let now = Timestamp::now();
-        let is_old = |at: &str| {
-            let at: Option<Timestamp> = at.parse().ok();
-            at.is_some_and(|at| age(now, at) > min_age)
-        };
+        let is_old = |at: &str| at.parse().is_ok_and(|at| age(now, at) > min_age);
         let mut pruned = PrunePlan::default();
         let mut needed: HashSet<&str> = HashSet::new();
         let mut of_old_versions: BTreeMap<&str, u64> = BTreeMap::new();
@@ -187,9 +210,11 @@ impl Publisher {
                 needed.extend(files.map(|file| file.object.as_str()));
             }
         }
-        match self.list_all() {
+        let listed: Result<Vec<_>, _> =
+            FOLDERS.iter().map(|folder| self.client.list(folder)).collect();
+        match listed {
             Ok(listed) => {
-                for object in listed {
+                for object in listed.into_iter().flatten() {
                     let name = object.name.as_str();
                     let is_settled = age(now, object.modified) > UPLOAD_GRACE;
                     if !needed.contains(name) && (is_settled || of_old_versions.contains_key(name))
@@ -211,14 +236,6 @@ impl Publisher {
         // The description is removed first: a version without its files must not look restorable.
         pruned.names.sort_by_key(|name| !name.starts_with("log/"));
         Ok(pruned)
-    }
-
-    fn list_all(&self) -> Result<Vec<ListedObject>, BucketError> {
-        let mut listed = Vec::new();
-        for folder in FOLDERS {
-            listed.extend(self.client.list(folder)?);
-        }
-        Ok(listed)
     }
 
     /// Removes what [`Publisher::find_prunable`] found.

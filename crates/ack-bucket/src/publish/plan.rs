@@ -5,24 +5,31 @@ use std::path::PathBuf;
 
 use ack_api::memory::Memory;
 use ack_store::links::Link;
+use object_store::UpdateVersion;
 use serde::Serialize;
 
 use crate::BucketError;
 use crate::address::Address;
-use crate::client::ObjectState;
-use crate::format::{Head, Version, Withdrawn};
+use crate::format::{FileEntry, Head, Version, Withdrawn};
 use crate::mirror;
+
+/// What a publication is based on.
+#[derive(Debug, Default)]
+pub struct Base {
+    pub(super) published: Option<Published>,
+    /// The version on this machine, if the published one cannot have followed it.
+    pub(super) known: Option<Version>,
+    pub(super) records: BTreeMap<String, Memory>,
+}
 
 /// The version that is published now.
 #[derive(Debug)]
-pub struct Base {
-    /// The head, with the state of its object; `None` if nothing was published yet.
-    pub(super) head: Option<(Head, ObjectState)>,
-    pub(super) version: Option<Version>,
-    /// The version on this machine, if the published one cannot have followed it.
-    pub(super) known: Option<Version>,
-    pub(super) folder: Option<PathBuf>,
-    pub(super) records: BTreeMap<String, Memory>,
+pub(super) struct Published {
+    pub head: Head,
+    /// The state of the head's object.
+    pub state: UpdateVersion,
+    pub version: Version,
+    pub folder: PathBuf,
 }
 
 /// The records and links that should be published.
@@ -33,7 +40,6 @@ pub struct DesiredState {
     pub links: Vec<Link>,
 }
 
-/// A memory of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Item {
     pub id: String,
@@ -80,24 +86,30 @@ impl Plan {
 impl Base {
     /// The number of the version; 0 if nothing was published yet.
     pub fn number(&self) -> u64 {
-        self.head.as_ref().map_or(0, |(head, _)| head.version)
+        self.published.as_ref().map_or(0, |published| published.head.version)
     }
 
-    /// The scope that the published memories come from.
     pub fn scope(&self) -> Option<&str> {
-        self.version.as_ref().map(|version| version.scope.as_str())
+        self.published.as_ref().map(|published| published.version.scope.as_str())
+    }
+
+    pub(super) fn files(&self) -> impl Iterator<Item = &FileEntry> {
+        self.published.iter().flat_map(|published| &published.version.files)
+    }
+
+    /// The published version, and the one on this machine.
+    fn versions(&self) -> impl Iterator<Item = &Version> {
+        self.published.iter().map(|published| &published.version).chain(&self.known)
     }
 
     /// The highest number of a version that is published or on this machine.
     pub fn newest_number(&self) -> u64 {
-        let known = self.known.as_ref().map_or(0, |version| version.version);
-        self.number().max(known)
+        self.versions().map(|version| version.version).max().unwrap_or_default()
     }
 
     fn withdrawals(&self) -> Vec<Withdrawn> {
-        let both = self.version.iter().chain(&self.known);
         let mut withdrawals: Vec<Withdrawn> = Vec::new();
-        for mark in both.flat_map(|version| &version.held_back) {
+        for mark in self.versions().flat_map(|version| &version.held_back) {
             if withdrawals.iter().all(|known| known.id != mark.id) {
                 withdrawals.push(mark.clone());
             }
@@ -107,18 +119,12 @@ impl Base {
 
     fn restored(&self) -> Vec<String> {
         let withheld = self.withdrawals();
-        let both = self.version.iter().chain(&self.known);
-        let mut restored: Vec<String> = both
-            .flat_map(|version| version.restored.iter().cloned())
-            .filter(|id| withheld.iter().all(|mark| mark.id != *id))
-            .collect();
-        restored.sort_unstable();
-        restored.dedup();
-        restored
+        let restored = self.versions().flat_map(|version| &version.restored);
+        let restored = restored.filter(|id| withheld.iter().all(|mark| mark.id != **id));
+        restored.cloned().collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// Plans a publication. Memories that were withdrawn by hand are left out, except those in
-    /// `restore`.
+    /// Memories that were withdrawn by hand are left out, except those in `restore`.
     pub fn plan(&self, desired: DesiredState, restore: &[String]) -> Result<Plan, BucketError> {
         let mut withdrawals = self.withdrawals();
         let restored = restore_marks(&mut withdrawals, self.restored(), restore);
@@ -132,17 +138,16 @@ impl Base {
                 continue;
             }
             ids.insert(record.id.clone());
-            match self.records.get(&record.id) {
-                Some(known) if *known == record => plan.unchanged += 1,
-                Some(_) => {
-                    plan.changed.push(to_item(&record));
-                    plan.upserts.push(record);
+            let items = match self.records.get(&record.id) {
+                Some(known) if *known == record => {
+                    plan.unchanged += 1;
+                    continue;
                 }
-                None => {
-                    plan.added.push(to_item(&record));
-                    plan.upserts.push(record);
-                }
-            }
+                Some(_) => &mut plan.changed,
+                None => &mut plan.added,
+            };
+            items.push(to_item(&record));
+            plan.upserts.push(record);
         }
         let removed = self.records.values().filter(|known| !ids.contains(&known.id));
         plan.withdrawn = removed.map(to_item).collect();
@@ -173,8 +178,7 @@ impl Base {
         for id in ids {
             let is_withdrawn = plan.withdrawals.iter().any(|mark| mark.id == *id);
             if is_withdrawn && !self.records.contains_key(id) {
-                let (id, title) = (id.clone(), String::new());
-                plan.held_back.push(Item { id, title });
+                plan.held_back.push(Item { id: id.clone(), title: String::new() });
                 continue;
             }
             let record = self.records.get(id).ok_or_else(|| BucketError::NotPublished {
@@ -200,8 +204,10 @@ impl Base {
     }
 
     fn links(&self) -> Result<Vec<Link>, BucketError> {
-        let links = self.folder.as_deref().map(mirror::links).transpose()?;
-        let mut links = links.unwrap_or_default();
+        let mut links = match &self.published {
+            Some(published) => mirror::links(&published.folder)?,
+            None => Vec::new(),
+        };
         sort(&mut links);
         Ok(links)
     }

@@ -1,20 +1,21 @@
 //! What a table contains when a build begins.
 
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 
 use arrow::array::Array;
 use arrow::datatypes::{UInt32Type, UInt64Type};
 use lancedb::Table;
 
-use super::{EncoderChoice, Plan};
-use crate::columns::{self, COLUMNS};
+use super::{Encoders, Plan};
+use crate::columns;
 use crate::extent::{self, Extent};
 use crate::rows::{Detail, Rows};
 use crate::terms::{self, LEXICON_SOURCE};
-use crate::{TableError, next_batch, select_rows};
+use crate::{TableError, next_batch, open, select_rows};
 use ack_api::memory::Status;
 use ack_api::source::RowKey;
-use ack_search::encoder::Encoder;
+use ack_contextual::Contextual;
 
 /// A table that replaces its store is rebuilt once it keeps more records than this many times those
 /// that are needed, and [`MAX_TOLERATED_OLD_RECORDS`] more.
@@ -78,22 +79,25 @@ pub(super) fn lexicon_key(batch: u64) -> Option<RowKey> {
     Some(RowKey { source: LEXICON_SOURCE, rowid: i64::try_from(batch).ok()? })
 }
 
-pub(super) async fn contents(
-    table: &Table,
-    encoder: &Encoder,
-    (choice, extent): (EncoderChoice, Extent),
-) -> Result<Contents, TableError> {
+/// Opens an existing table, and reads what it contains.
+pub(super) async fn open_contents(
+    folder: &Path,
+    encoders: Encoders,
+    extent: Extent,
+) -> Result<(Table, Contents), TableError> {
+    let table = open(folder).await?;
     let schema = table.schema().await.map_err(TableError::lance_error("read the schema"))?;
-    columns::check(schema.metadata(), encoder)?;
+    columns::check(schema.metadata(), encoders.encoder)?;
     let found = columns::is_contextual(schema.metadata());
-    if choice.is_contextual().is_some_and(|asked| asked != found) {
+    if encoders.network.is_some() != found {
         let found = if found { "contextual" } else { "static" };
         return Err(TableError::OtherEncoder { found });
     }
     extent::check(schema.metadata(), extent)?;
     // All columns that any reader uses: if one of them cannot be read, the table is rebuilt now.
-    let columns: Vec<&str> = COLUMNS.into_iter().chain(["detail", "batch", "vector"]).collect();
-    let mut batches = select_rows(table, &columns, None).await?;
+    let columns = columns::names(&["detail", "batch", "vector"]);
+    let mut batches = select_rows(&table, &columns, None).await?;
+    let network = encoders.network.map(|_| Contextual::weights_hash());
     let mut contents = Contents::default();
     let mut terms = BatchTerms::default();
     while let Some(batch) = next_batch(&mut batches).await? {
@@ -106,7 +110,7 @@ pub(super) async fn contents(
             let model = models.is_valid(row).then(|| models.value(row));
             contents.rows.push(StoredRow {
                 key: entry.key,
-                fingerprint: choice.fits(model).then_some(entry.fingerprint),
+                fingerprint: (model == network).then_some(entry.fingerprint),
                 status: entry.status,
                 batch: numbers.get(row).copied().unwrap_or_default(),
             });
@@ -126,7 +130,7 @@ pub(super) async fn contents(
     if extent == Extent::Derived {
         contents.outdated = terms.shrunk().map(|(batch, _)| batch).collect();
     }
-    Ok(contents)
+    Ok((table, contents))
 }
 
 /// Which terms the lexicons of batches have, and which of them rows need.

@@ -8,13 +8,15 @@ use lancedb::table::AddResult;
 use tokio::sync::mpsc::{Sender, channel};
 use tokio::task::JoinHandle;
 
-use super::prepare::Preparer;
-use super::{BuildError, Writer};
-use crate::build::Progress;
+use super::{BuildError, Encoders, Progress, Writer};
+use crate::columns::{self, NewRow};
 use crate::indexes::ROWS_PER_FRAGMENT;
 use crate::{TableError, spawn, wait};
+use ack_api::memory::{Memory, Status};
 use ack_api::source::{RowKey, StoredMemory};
-use ack_search::analyzer::analyzer_threads;
+use ack_contextual::{Contextual, EncodeError};
+use ack_search::analyzer::{AnalyzerPool, PooledDoc, analyzer_threads};
+use ack_search::encoder::{CONTEXTUAL_NORM, Encoder};
 use ack_store::StoreError;
 
 /// How many rows one thread prepares at once. A small number of rows is divided among all threads,
@@ -37,16 +39,20 @@ pub fn append(
     read: impl Fn(&[RowKey]) -> Result<Vec<StoredMemory>, StoreError> + Sync,
 ) -> Result<(), BuildError> {
     let threads = analyzer_threads();
-    let is_contextual = writer.encoders.network().is_some();
+    let is_contextual = writer.encoders.network.is_some();
     let (preparers, rows_per_batch, batches_per_version) = if is_contextual {
         (1, ROWS_PER_CONTEXTUAL_BATCH, 1)
     } else {
         (threads, rows_per_batch(keys.len()), BATCHES_PER_VERSION)
     };
-    let make_preparer = |_| Preparer::new(writer, threads / preparers);
-    let mut preparers: Vec<Preparer> = (0..preparers).map(make_preparer).collect();
+    let encoder = writer.encoders.encoder;
+    let make_preparer = |_| Preparer {
+        writer,
+        analyzers: AnalyzerPool::with_threads(threads / preparers, Some(encoder)),
+    };
+    let mut preparers: Vec<Preparer<'_>> = (0..preparers).map(make_preparer).collect();
     let mut versions = Versions::new(&writer.table, batches_per_version);
-    let mut number = writer.batch;
+    let mut number = writer.contents.next_batch();
     for keys in keys.chunks(rows_per_batch * preparers.len()) {
         let parts = keys.chunks(rows_per_batch);
         let batches = (number..).zip(parts.clone());
@@ -91,7 +97,6 @@ pub(super) struct Versions<'a> {
     open: Option<Version>,
 }
 
-/// A version that is being written.
 struct Version {
     batches: Sender<lancedb::Result<RecordBatch>>,
     task: JoinHandle<lancedb::Result<AddResult>>,
@@ -141,4 +146,68 @@ impl Version {
         let task = spawn(async move { adding.execute().await })?;
         Ok(Self { batches, task, count: 0 })
     }
+}
+
+/// Makes batches, independently of each other.
+struct Preparer<'a> {
+    writer: &'a Writer,
+    analyzers: AnalyzerPool,
+}
+
+impl Preparer<'_> {
+    /// Makes the batch with this number; `None` if none of its rows is served.
+    fn prepare(
+        &mut self,
+        number: u64,
+        rows: &[StoredMemory],
+    ) -> Result<Option<RecordBatch>, BuildError> {
+        let rows: Vec<&StoredMemory> = rows
+            .iter()
+            .filter(|row| row.memory.status != Status::Rejected && !row.memory.id.is_empty())
+            .collect();
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        let memories: Vec<&Memory> = rows.iter().map(|row| &row.memory).collect();
+        let mut docs = self.analyzers.analyze(&memories);
+        let Encoders { encoder, network } = self.writer.encoders;
+        if let Some(network) = network {
+            read_in_context(encoder, network, &memories, &mut docs)?;
+        }
+        let new_rows: Vec<NewRow<'_>> = rows
+            .iter()
+            .zip(&docs)
+            .map(|(stored, analyzed)| NewRow {
+                stored,
+                analyzed,
+                lexicon: self.analyzers.lexicon(analyzed.analyzer),
+                model: network.map(|_| Contextual::weights_hash()),
+            })
+            .collect();
+        let extent = self.writer.extent;
+        let schema = columns::schema(encoder, extent, network.is_some());
+        Ok(Some(columns::batch(&schema, extent, number, &new_rows)?))
+    }
+}
+
+/// Adds the vectors of the small transformer to the static ones.
+fn read_in_context(
+    encoder: &Encoder,
+    network: &Contextual,
+    memories: &[&Memory],
+    docs: &mut [PooledDoc],
+) -> Result<(), EncodeError> {
+    let texts: Vec<String> = memories.iter().map(|it| columns::encoded_text(it)).collect();
+    let vectors = network.memories(&texts)?;
+    for ((analyzed, vector), text) in docs.iter_mut().zip(vectors).zip(&texts) {
+        // The network knows only English: other memories keep their static vectors.
+        if encoder.is_english(text) {
+            // Of a text without known words, a network knows none either.
+            let known = analyzed.doc.vector.as_deref();
+            let both = known.and_then(|known| encoder.with_network(known, &vector, 1.0));
+            analyzed.doc.vector =
+                both.map(|both| both.iter().map(|value| value * CONTEXTUAL_NORM).collect());
+        }
+    }
+    Ok(())
 }
