@@ -5,7 +5,7 @@
 //! not followed, so a header cannot expand. A nested key is written with a dot, as in
 //! `metadata.type`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle};
 
@@ -15,7 +15,8 @@ const MAX_HEADER_BYTES: usize = 256 << 10;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Header {
     values: BTreeMap<String, Vec<String>>,
-    lists: BTreeSet<String>,
+    /// What the value of a key is, if it is a list or an alias.
+    nested: BTreeMap<String, &'static str>,
     is_never_closed: bool,
 }
 
@@ -25,10 +26,10 @@ impl Header {
         self.is_never_closed
     }
 
-    /// What the value of a key is, if it is not one text: `a list` or `a map`.
+    /// What the value of a key is, if it is not one text: `a list`, `a map` or `an alias`.
     pub fn nested(&self, key: &str) -> Option<&'static str> {
-        if self.lists.contains(key) {
-            return Some("a list");
+        if let Some(nested) = self.nested.get(key) {
+            return Some(nested);
         }
         let has_value = self.values.get(key).is_some_and(|values| !values.is_empty());
         let inner = format!("{key}.");
@@ -55,7 +56,7 @@ impl Header {
         for (key, lines) in keys_with_lines(text) {
             if let Some(read) = Self::parse_yaml(&lines) {
                 header.values.extend(read.values);
-                header.lists.extend(read.lists);
+                header.nested.extend(read.nested);
             } else {
                 header.values.insert(key, broken_values(&lines));
             }
@@ -71,7 +72,7 @@ impl Header {
         }
         // What no key names.
         reader.header.values.remove("");
-        reader.header.lists.remove("");
+        reader.header.nested.remove("");
         Some(reader.header)
     }
 }
@@ -79,10 +80,10 @@ impl Header {
 /// Splits a note into its header and its text. A header that is never closed ends at the first
 /// empty line. Anything that is not a header belongs to the text, even after `---`.
 pub fn split(note: &str) -> (Header, &str) {
-    let rest = note
-        .strip_prefix("---")
-        .and_then(|rest| rest.strip_prefix('\r').unwrap_or(rest).strip_prefix('\n'));
-    let Some(rest) = rest else { return (Header::default(), note) };
+    let Some(("---", rest)) = note.split_once('\n').map(|(line, rest)| (line.trim_end(), rest))
+    else {
+        return (Header::default(), note);
+    };
     if let Some((written, text)) = split_at_line(rest, |line| ["---", "..."].contains(&line)) {
         let header = Header::parse(written);
         if header.values.is_empty() && written.lines().any(is_prose) {
@@ -194,12 +195,18 @@ impl YamlReader {
                 let is_null = style == ScalarStyle::Plain && matches!(&*text, "null" | "~");
                 self.read_text(if is_null { "" } else { text.trim() });
             }
-            Event::Alias(_) | Event::UnresolvedAlias(_) => self.read_text(""),
+            Event::Alias(_) | Event::UnresolvedAlias(_) => self.read_alias(),
             Event::SequenceStart(..) => self.open(false),
             Event::MappingStart(..) => self.open(true),
             Event::SequenceEnd | Event::MappingEnd => drop(self.open.pop()),
             _ => {}
         }
+    }
+
+    fn read_alias(&mut self) {
+        let key = self.open.last().and_then(|map| map.next.clone());
+        self.read_text("");
+        self.header.nested.extend(key.map(|key| (key, "an alias")));
     }
 
     /// The key of the next value, and whether it is one of several. `None` if a key comes next.
@@ -216,7 +223,7 @@ impl YamlReader {
             let values = self.header.values.entry(key.clone()).or_default();
             if !is_in_list {
                 values.clear();
-                self.header.lists.remove(&key);
+                self.header.nested.remove(&key);
             }
             values.push(text.to_owned());
         } else if let Some(map) = self.open.last_mut() {
@@ -240,7 +247,7 @@ impl YamlReader {
             self.header.values.insert(key.clone(), Vec::new());
         }
         if !is_map {
-            self.header.lists.insert(key.clone());
+            self.header.nested.insert(key.clone(), "a list");
         }
         self.open.push(Open { key, is_in_list: is_in_list || !is_map, is_map, next: None });
     }
@@ -274,6 +281,16 @@ mod tests {
         assert_eq!(text, "\nText\n---\nmore\n");
         let (header, _) = split("---\nverified:\n- {by: 'human:ana', at: '2026-01-01'}\n---\n");
         assert_eq!(header.list(&["verified.by"]), ["human:ana"]);
+    }
+
+    #[test]
+    fn a_value_that_is_no_text_is_told_from_one_that_is_missing() {
+        let (header, text) =
+            split("--- \nx: &it y\nstatus: *it\nmap: {a: b}\nlist: [a]\n<<: *it\nnone:\n---\nText");
+        assert_eq!(text, "Text");
+        let nested = ["x", "status", "map", "list", "<<", "none"].map(|key| header.nested(key));
+        let alias = Some("an alias");
+        assert_eq!(nested, [None, alias, Some("a map"), Some("a list"), alias, None]);
     }
 
     #[test]

@@ -18,17 +18,18 @@ pub enum NoteStatus {
 }
 
 impl NoteStatus {
-    /// What a status in a header means, by its first word; `None` if that is not known.
+    /// What a status in a header means, by its first word; `None` if that is not known, or if
+    /// there is none.
     pub fn parse(status: &str) -> Option<Self> {
-        let status = status.trim().to_lowercase();
-        let end = status.find(|c: char| !c.is_alphanumeric());
-        Some(match status.get(..end.unwrap_or(status.len()))? {
+        let status = status.to_lowercase();
+        let mut words = status.split(|c: char| !c.is_alphanumeric());
+        Some(match words.find(|word| !word.is_empty())? {
             "draft" | "staging" | "proposed" | "pending" | "wip" => Self::Draft,
             "deprecated" | "rejected" | "withdrawn" | "obsolete" | "archived" | "superseded" => {
                 Self::Withdrawn
             }
             "promoted" => Self::Promoted,
-            "" | "accepted" | "active" | "approved" | "complete" | "completed" | "current"
+            "accepted" | "active" | "approved" | "complete" | "completed" | "current"
             | "done" | "final" | "published" | "resolved" | "reviewed" | "solved" | "stable"
             | "verified" => Self::Plain,
             _ => return None,
@@ -135,6 +136,10 @@ mod tests {
             ("Superseded by ADR-7", Some(NoteStatus::Withdrawn)),
             ("draft", Some(NoteStatus::Draft)),
             ("promoted", Some(NoteStatus::Promoted)),
+            ("🚧 draft", Some(NoteStatus::Draft)),
+            ("~~rejected~~", Some(NoteStatus::Withdrawn)),
+            ("⛔", None),
+            ("???", None),
             ("whatever", None),
             ("not approved", None),
             ("in review", None),

@@ -130,7 +130,9 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> (Note, Option<S
         && headings.subtitle.is_none()
         && facts.is_empty()
         && body.trim().is_empty();
-    let word = header.text(&["status"]);
+    // What is no word, or may come from elsewhere in the header, could be any status.
+    let nested = ["status", "<<"].into_iter().find_map(|key| header.nested(key));
+    let word = header.text(&["status"]).or_else(|| nested.map(str::to_owned));
     let (status, doubt) = declared_status(word.as_deref());
     let note = Note {
         id: id_from_path(relative),
