@@ -74,6 +74,22 @@ fn what_is_wrong_with_the_owners_token_is_said() {
     assert_contains!(missing, "the root has no `curator-token`");
 }
 
+#[test]
+fn an_id_is_decided_in_the_form_in_which_it_is_shown() {
+    let root = Root::new();
+    let long = "x".repeat(250);
+    let stored = ["two  spaces", " around ", "soft\u{ad}hyphen", "tab\there", &long];
+    root.store("alpha", &stored.map(|id| titled(id, &format!("Advice of {}", id.len()))));
+    let shown = approved(root.path());
+    assert_eq!(shown.len(), stored.len());
+    for id in &shown {
+        decide(root.path(), &["reject", id, "--yes"]).ok();
+    }
+    assert_eq!(approved(root.path()), Vec::<String>::new());
+    decide(root.path(), &["approve", &shown[0], "--yes"]).ok();
+    assert_eq!(approved(root.path()), shown[..1]);
+}
+
 /// The decisions of a scope's log; every line must be one or sign others.
 pub fn log(root: &Root, scope: &str) -> Vec<Decision> {
     let path = root.scope_folder(scope).join("decisions.jsonl");

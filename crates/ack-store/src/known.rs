@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ack_api::Counts;
 use ack_api::queue::Flow;
+use ack_api::source::RowKey;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use parking_lot::Mutex;
@@ -23,7 +24,11 @@ pub(crate) struct Known {
     /// With the start of the period that it is about.
     pub flow: Option<(Timestamp, Flow)>,
     pub successions: Option<Arc<Successions>>,
+    pub altered_ids: Option<Arc<AlteredIds>>,
 }
+
+/// The rows whose id is stored in another form than the one that is shown, by the latter.
+pub(crate) type AlteredIds = FxHashMap<String, Vec<RowKey>>;
 
 /// The memories that name each memory as their successor in the store, by the successor's id.
 pub(crate) type Successions = FxHashMap<String, Vec<String>>;

@@ -4,10 +4,12 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use rusqlite::Connection;
 
 pub use crate::curated::{CuratedMemory, QueueRows, ReviewDates};
+use crate::known::AlteredIds;
 use crate::layout::{Field, exact};
 use crate::record::StoredRow;
 use crate::rows_by_id::RowsById;
@@ -143,7 +145,37 @@ impl Snapshot<'_> {
                 found.extend(self.whole_rows(table, &clauses, [parameter], read)?);
             }
         }
+        if found.is_empty()
+            && let Some(keys) = self.altered_ids()?.get(id)
+        {
+            for table in self.tables() {
+                let clauses = format!(" WHERE {} = ?1", table.source.row_number);
+                for key in keys.iter().filter(|key| key.source == table.number) {
+                    let read = |row: &StoredRow<'_>| Ok((row.claim(), read(row)?));
+                    found.extend(self.whole_rows(table, &clauses, [key.rowid], read)?);
+                }
+            }
+        }
         Ok(found)
+    }
+
+    fn altered_ids(&self) -> Result<Arc<AlteredIds>, StoreError> {
+        let read = || {
+            let mut altered = AlteredIds::default();
+            for table in self.tables() {
+                self.find_in_rows(&table.source.query_fields(&[], ""), [], |row| {
+                    let stored = values::text_of(row.get_ref(1)?);
+                    let shown = text::id(&stored);
+                    if shown != stored {
+                        let key = RowKey { source: table.number, rowid: row.get(0)? };
+                        altered.entry(shown).or_default().push(key);
+                    }
+                    Ok(None::<()>)
+                })?;
+            }
+            Ok(Arc::new(altered))
+        };
+        self.known_or(|known| &mut known.altered_ids, read)
     }
 
     pub fn counts(&self) -> Result<Counts, StoreError> {
