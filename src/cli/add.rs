@@ -61,19 +61,28 @@ pub fn run(caller: Caller<'_>, args: &AddMemoryArgs) -> Result<(), CliError> {
         memory.reviewed_at = Some(now);
     }
     let to = here.destination(session.is_some())?;
-    let path = to.write(&row, &memory, now)?;
     let (id, scope) = (&row.id, to.scope());
+    let there = here.scopes.iter().find(|known| known.name == scope);
+    let there = there.and_then(|known| by_whole_id(std::slice::from_ref(known), id).ok());
+    let path = match &there {
+        Some(there) => there.scope.store.path().to_owned(),
+        None => to.write(&row, &memory, now)?,
+    };
     if !caller.json {
         let place = with_tilde(&path, config.home.as_deref());
-        write_plain(&format!("added to scope `{scope}`, {place}\n"))?;
+        let done = if there.is_some() { "already in" } else { "added to" };
+        write_plain(&format!("{done} scope `{scope}`, {place}\n"))?;
     }
+    let is_served = there.is_some_and(|there| there.memory().status.is_served());
     let approved = match &session {
-        Some(session) if !to.is_approved_by_git() => Some(approve(caller, session, scope, id)?),
+        Some(session) if !to.is_approved_by_git() && !is_served => {
+            Some(approve(caller, session, scope, id)?)
+        }
         _ => None,
     };
     if caller.json {
         return write_json(&json!({
-            "id": id, "scope": scope, "path": path, "approved": approved.is_some(),
+            "id": id, "scope": scope, "path": path, "approved": is_served || approved.is_some(),
             "batch": approved.map(|outcome| outcome.batch), "notes": doubts.lines,
         }));
     }
@@ -81,6 +90,7 @@ pub fn run(caller: Caller<'_>, args: &AddMemoryArgs) -> Result<(), CliError> {
         return report(caller, &approved, false);
     }
     let next = match to.is_approved_by_git() {
+        _ if is_served => "it is approved; nothing was added".to_owned(),
         true => "agents see it once it is merged: commit the file".to_owned(),
         false => format!(
             "it waits for review: `{}`\nundo: {}",

@@ -58,8 +58,8 @@ impl Warning {
         match self {
             Self::Secret => "looks like it contains a password, a key or a token",
             Self::AddressesAgent => "addresses an agent",
-            Self::Hidden => "control or hidden characters were removed from what is shown",
-            Self::Repaired => "values were damaged",
+            Self::Hidden => "contains control or hidden characters, which are not shown",
+            Self::Repaired => "had damaged values",
         }
     }
 }

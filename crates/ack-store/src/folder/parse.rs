@@ -223,8 +223,12 @@ fn header_problem(header: &Header) -> Option<String> {
 
 fn tags(header: &Header) -> Vec<String> {
     let mut tags = Vec::new();
-    for tag in header.list(&["tags", "keywords"]) {
-        let parts = tag.split(',').map(|tag| tag.trim().trim_start_matches('#'));
+    let key = if header.list(&["tags"]).is_empty() { "keywords" } else { "tags" };
+    // In one text, commas separate tags; in a list, they belong to them.
+    let is_list = header.nested(key).is_some();
+    for tag in header.list(&[key]) {
+        let parts = tag.split(|c| c == ',' && !is_list);
+        let parts = parts.map(|tag| tag.trim().trim_start_matches('#'));
         tags.extend(parts.filter(|tag| !tag.is_empty()).map(str::to_owned));
     }
     for key in ["module", "component", "severity"] {
