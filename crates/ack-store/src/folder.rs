@@ -8,7 +8,6 @@
 //! the reference whose files are approved (`reference`).
 
 mod blocks;
-mod codex;
 pub mod dialect;
 mod files;
 pub mod front_matter;

@@ -124,10 +124,7 @@ pub fn merge_base(
 }
 
 /// How many commits changed each of some files after an instant (in seconds since 1970), following
-/// first parents from the given commit. A merge counts as one.
-///
-/// # Errors
-/// A commit or a tree cannot be read, or there are more than five thousand.
+/// first parents from the given commit. A merge counts as one. More than five thousand are too many.
 pub fn commits_since(
     objects: &mut Objects<'_>,
     head: ObjectId,

@@ -53,8 +53,7 @@ enum FileState {
 }
 
 impl FileState {
-    /// # Errors
-    /// The path is a link that leads nowhere: what it led to may have been there.
+    /// A link that leads nowhere is an error: what it led to may have been there.
     fn of(path: &Path) -> io::Result<Self> {
         match fs::metadata(path) {
             Err(error) if error.kind() != ErrorKind::NotFound => Ok(Self::There(None)),
@@ -91,11 +90,8 @@ impl DecisionLog {
         &self.path
     }
 
-    /// The current decisions; none if there is no file.
-    ///
-    /// # Errors
-    /// The file exists but cannot be read, or may have lost a rejection. Then no status of the
-    /// store is certain.
+    /// The current decisions; none if there is no file. If it cannot be read, or may have lost a
+    /// rejection, no status of the store is certain.
     pub fn read(&self) -> Result<Arc<Decisions>, StoreError> {
         let mut known = self.loaded.lock();
         let states = [
@@ -117,10 +113,9 @@ impl DecisionLog {
         {
             return known.decisions.clone().map_err(|it| self.lost(it));
         }
-        let mut is_settled = log.is_settled(&self.path) && seal.is_settled(&self.seal);
-        if let Some(file) = &self.signers {
-            is_settled &= signers.is_settled(&file.path);
-        }
+        let is_settled = log.is_settled(&self.path)
+            && seal.is_settled(&self.seal)
+            && self.signers.as_ref().is_none_or(|file| signers.is_settled(&file.path));
         // The last seal of a writer follows its log, and an older seal fits a newer log. So the seal
         // is read first.
         let sealed = Seal::text(&self.seal)
