@@ -126,7 +126,6 @@ impl PrivateCopy {
         LIVE_COPIES.load(Ordering::Relaxed) <= MAX_KEPT_COPIES
     }
 
-    /// Reads from the copy as soon as its connection is free.
     pub fn read<T>(&self, read: impl FnOnce(&Connection) -> T) -> rusqlite::Result<T> {
         let connection = self.0.lock();
         // The last reader left its transaction open.

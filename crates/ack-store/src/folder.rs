@@ -72,7 +72,6 @@ pub fn is_notes_path(path: &Path) -> bool {
 
 #[derive(Debug, Default)]
 pub struct Notes {
-    /// The name of the reference whose files are approved.
     reference: Option<String>,
     loaded: Mutex<Option<LoadedNotes>>,
     /// When the folder was found to hold too much. To find it out takes long.
@@ -109,7 +108,6 @@ struct LoadedNotes {
     listed_problems: Vec<String>,
 }
 
-/// When a folder was last listed, and how changes since then are detected.
 #[derive(Debug)]
 struct LastListing {
     at: Instant,
@@ -123,7 +121,6 @@ impl LastListing {
         Self { at: Instant::now(), watch, folder }
     }
 
-    /// Whether listing the folder again would give the same result.
     fn is_current(&self, path: &Path) -> bool {
         self.at.elapsed() < RELIST_INTERVAL
             && self.folder == identity(path)
@@ -238,7 +235,6 @@ impl LoadedNotes {
                 && self.reference.as_ref().is_none_or(|it| it.is_current(path))
     }
 
-    /// Brings the rows up to date with the files.
     fn update(&mut self, path: &Path) -> Result<(), StoreError> {
         let folder = identity(path);
         let dialect = self.dialect;
@@ -364,14 +360,11 @@ struct CommittedTexts<'a> {
     files: &'a FxHashMap<OsString, ReadFile>,
     reference: Option<&'a Reference>,
     opened: Option<Option<(SystemTime, Objects<'a>)>>,
-    /// What may be readable next time.
     missing: Vec<String>,
-    /// What is not served as it is committed.
     unfit: Vec<String>,
 }
 
 impl CommittedTexts<'_> {
-    /// The notes of a file; `None` if they cannot be served.
     fn read(&mut self, relative: &OsStr, id: ObjectName) -> Option<FileNotes> {
         let open = || self.reference?.objects();
         let (time, objects) = self.opened.get_or_insert_with(open).as_mut()?;

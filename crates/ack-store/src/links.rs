@@ -134,7 +134,6 @@ impl Snapshot<'_> {
         Ok(walk)
     }
 
-    /// The two ends of each link that says that they contradict each other.
     pub(super) fn contradictory(&self) -> Result<Vec<(String, String)>, StoreError> {
         let Some(source) = &self.layout.links else { return Ok(Vec::new()) };
         let clauses = format!(" WHERE lower(trim({})) = ?1", source.columns[2]);
@@ -227,7 +226,6 @@ impl Snapshot<'_> {
         Ok(allowed_kinds)
     }
 
-    /// The title of a memory, if the filter allows it.
     fn title(
         &self,
         id: &str,

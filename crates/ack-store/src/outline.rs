@@ -68,7 +68,6 @@ pub struct Outline {
     pub status: Status,
     /// Its project; empty if the store names none.
     pub project: Arc<str>,
-    /// The project's second name.
     pub alias: Arc<str>,
     /// When it was written, in milliseconds since 1970; `i64::MIN` if unknown.
     pub created: i64,

@@ -18,7 +18,6 @@ const MAX_FILES: usize = 1_000;
 /// Names of default branches, in case the remote names none.
 pub const DEFAULT_BRANCHES: [&str; 4] = ["main", "master", "develop", "trunk"];
 
-/// The files that the commits of the checked out branch changed.
 pub fn branch_files(
     objects: &mut Objects<'_>,
     head: ObjectId,
