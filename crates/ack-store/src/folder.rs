@@ -60,16 +60,6 @@ const RELIST_INTERVAL: Duration = Duration::from_secs(5);
 /// A folder that holds too much is not visited again for so long.
 const REFUSAL_TIME: Duration = Duration::from_secs(60);
 
-/// Whether a store's path names files of notes and not a database.
-pub fn is_notes_path(path: &Path) -> bool {
-    let extension = path.extension().unwrap_or_default();
-    let name = Path::new(path.file_name().unwrap_or_default());
-    let may_be_added = Dialect::AddedMemories.cut(name).is_some();
-    // A folder with the name of a database is not a folder of notes.
-    let is_database = ["db", "sqlite", "sqlite3"].iter().any(|it| extension == *it);
-    extension == "jsonl" || may_be_added || !is_database && path.is_dir()
-}
-
 #[derive(Debug, Default)]
 pub struct Notes {
     reference: Option<String>,
@@ -143,9 +133,17 @@ impl Notes {
         Self { reference, ..Self::default() }
     }
 
-    /// With a reference, the folder itself may be missing.
+    /// Whether a store's path names files of notes and not a database. With a reference, the folder
+    /// itself may be missing.
     pub fn are_at(&self, path: &Path) -> bool {
-        is_notes_path(path) || self.reference.is_some() && !path.exists()
+        let extension = path.extension().unwrap_or_default();
+        let name = Path::new(path.file_name().unwrap_or_default());
+        // A folder with the name of a database is not a folder of notes.
+        let is_database = ["db", "sqlite", "sqlite3"].iter().any(|it| extension == *it);
+        extension == "jsonl"
+            || Dialect::AddedMemories.cut(name).is_some()
+            || !is_database && path.is_dir()
+            || self.reference.is_some() && !path.exists()
     }
 
     /// Passes the current state to `read`. The folder is not listed again within `same_request`, or
