@@ -5,7 +5,7 @@
 //! however that ends.
 
 use std::fs;
-use std::io::{Error, Result};
+use std::io::{Error, ErrorKind, Result};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -71,11 +71,8 @@ pub struct CopyFiles {
 }
 
 impl CopyFiles {
-    /// Copies a database with the sidecars that are needed to read it.
-    ///
-    /// # Errors
-    /// It cannot be read or copied. The caller compares the file state to verify that nothing
-    /// changed during the copy.
+    /// Copies a database with the sidecars that are needed to read it. The caller compares the file
+    /// state to verify that nothing changed meanwhile.
     pub fn copy(path: &Path, sidecars: Sidecars) -> std::result::Result<Self, StoreError> {
         let no_copy = |source| StoreProblem::NoCopy(std::env::temp_dir(), source).at(path);
         let folder = folder().map_err(no_copy)?;
@@ -90,11 +87,7 @@ impl CopyFiles {
             let from = sidecar_path(path, suffix);
             let mut source = match files::open(&from) {
                 Ok(source) => source,
-                Err(error)
-                    if error.kind() == std::io::ErrorKind::NotFound && !suffix.is_empty() =>
-                {
-                    continue;
-                }
+                Err(error) if error.kind() == ErrorKind::NotFound && !suffix.is_empty() => continue,
                 Err(source) => return Err(StoreProblem::Io(source).at(&from)),
             };
             copy.needs_recovery |= !suffix.is_empty();
@@ -133,7 +126,6 @@ impl PrivateCopy {
         LIVE_COPIES.load(Ordering::Relaxed) <= MAX_KEPT_COPIES
     }
 
-    /// Reads from the copy as soon as its connection is free.
     pub fn read<T>(&self, read: impl FnOnce(&Connection) -> T) -> rusqlite::Result<T> {
         let connection = self.0.lock();
         // The last reader left its transaction open.

@@ -60,7 +60,6 @@ impl CuratedMemory {
         has_status(row.joined.status).then(|| Self::of(row).map(Box::new)).transpose()
     }
 
-    /// What a person should look at first.
     pub fn warnings(&self) -> Vec<Warning> {
         ack_flags::of(&self.memory, !self.hiding_texts.is_empty())
     }
@@ -187,7 +186,6 @@ impl Snapshot<'_> {
         Ok(queue)
     }
 
-    /// An approved memory that each of these contradicts, if there is one.
     fn contradicted<'a>(
         &self,
         ids: impl Iterator<Item = &'a str>,

@@ -47,7 +47,6 @@ impl<'a> Origin<'a> {
     }
 }
 
-/// A database file that other processes may write.
 #[derive(Debug)]
 pub(crate) struct Database {
     path: PathBuf,

@@ -65,19 +65,16 @@ pub struct Decisions {
     by_id: HashMap<String, LoggedDecisions>,
     /// The memories that a newer one replaces, by the newer one.
     replaced: HashMap<String, Vec<String>>,
-    /// The decisions about each content, for memories with another id.
     contents: Contents,
     damaged: Vec<DamagedLine>,
     foreign: HashSet<usize>,
     /// How many lack the signature of a listed signer; `None` if none is required.
     unsigned: Option<usize>,
-    /// The lines of the list of signers that cannot be used.
     signer_problems: Vec<String>,
     /// A hash of the log; 0 without one.
     version: u64,
 }
 
-/// Why nothing in a log can be relied on.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LogProblem {
     #[error("{}", lines_are_gone(*.0))]
@@ -121,7 +118,7 @@ impl Decisions {
         let mut decisions = Self {
             version: version_of(content, signers),
             unsigned: signers.map(|_| 0),
-            signer_problems: signers.map_or_else(Vec::new, |it| it.problems().to_vec()),
+            signer_problems: signers.map_or_else(Vec::new, |it| it.problems.clone()),
             ..Self::default()
         };
         let mut unsigned = HashMap::new();
@@ -216,7 +213,6 @@ impl Decisions {
         is_named
     }
 
-    /// The log with more decisions at its end.
     #[must_use]
     pub fn followed_by(&self, more: &[Decision]) -> Self {
         let mut decisions = self.clone();
@@ -289,7 +285,6 @@ impl Decisions {
         last.and_then(Decision::status).is_some_and(Status::is_served)
     }
 
-    /// The memories that this one replaces, by their newest decisions.
     pub fn replaced_by(&self, id: &str) -> &[String] {
         self.replaced.get(id).map_or(&[], Vec::as_slice)
     }
@@ -325,7 +320,6 @@ pub fn foreign_lines(content: &[u8], seal: Option<&Seal>) -> Vec<String> {
 
 #[derive(Debug, Clone, Copy)]
 pub struct StatusRule<'a> {
-    /// The status of rows without one.
     pub unreviewed: Unreviewed,
     pub decisions: &'a Decisions,
     /// Whether the rows are notes. A note's id comes from its file, so a decision that hides a note
@@ -334,7 +328,6 @@ pub struct StatusRule<'a> {
     /// What holds rows back from approval by default. `None` if they are read again before they are
     /// shown.
     pub flags: Option<&'a Flags>,
-    /// The ids of memories that contradict one that a person approved.
     pub against_approved: &'a FxHashSet<String>,
 }
 
@@ -429,7 +422,6 @@ impl<'a> StatusRule<'a> {
     }
 }
 
-/// What identifies content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Digests {
     pub whole: String,
@@ -483,6 +475,6 @@ fn lines_of(content: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
 }
 
 fn version_of(content: &[u8], signers: Option<&Signers>) -> u64 {
-    let signers = signers.map_or(0, Signers::version);
+    let signers = signers.map_or(0, |signers| signers.version);
     (xxh3_64(content) ^ signers.rotate_left(1)).max(1)
 }

@@ -304,7 +304,6 @@ fn set_store(scope: &str, outcome: &'static str) -> Hint {
     Hint::command(format!("scopes set {} store=PATH", quoted(scope)), outcome)
 }
 
-/// What to do if nothing more specific is known.
 fn unreadable() -> Vec<Hint> {
     vec![Hint::advice("check the file's permissions"), how_opened()]
 }

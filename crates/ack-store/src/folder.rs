@@ -8,7 +8,6 @@
 //! the reference whose files are approved (`reference`).
 
 mod blocks;
-mod codex;
 pub mod dialect;
 mod files;
 pub mod front_matter;
@@ -61,19 +60,8 @@ const RELIST_INTERVAL: Duration = Duration::from_secs(5);
 /// A folder that holds too much is not visited again for so long.
 const REFUSAL_TIME: Duration = Duration::from_secs(60);
 
-/// Whether a store's path names files of notes and not a database.
-pub fn is_notes_path(path: &Path) -> bool {
-    let extension = path.extension().unwrap_or_default();
-    let name = Path::new(path.file_name().unwrap_or_default());
-    let may_be_added = Dialect::AddedMemories.cut(name).is_some();
-    // A folder with the name of a database is not a folder of notes.
-    let is_database = ["db", "sqlite", "sqlite3"].iter().any(|it| extension == *it);
-    extension == "jsonl" || may_be_added || !is_database && path.is_dir()
-}
-
 #[derive(Debug, Default)]
 pub struct Notes {
-    /// The name of the reference whose files are approved.
     reference: Option<String>,
     loaded: Mutex<Option<LoadedNotes>>,
     /// When the folder was found to hold too much. To find it out takes long.
@@ -110,7 +98,6 @@ struct LoadedNotes {
     listed_problems: Vec<String>,
 }
 
-/// When a folder was last listed, and how changes since then are detected.
 #[derive(Debug)]
 struct LastListing {
     at: Instant,
@@ -124,7 +111,6 @@ impl LastListing {
         Self { at: Instant::now(), watch, folder }
     }
 
-    /// Whether listing the folder again would give the same result.
     fn is_current(&self, path: &Path) -> bool {
         self.at.elapsed() < RELIST_INTERVAL
             && self.folder == identity(path)
@@ -147,9 +133,17 @@ impl Notes {
         Self { reference, ..Self::default() }
     }
 
-    /// With a reference, the folder itself may be missing.
+    /// Whether a store's path names files of notes and not a database. With a reference, the folder
+    /// itself may be missing.
     pub fn are_at(&self, path: &Path) -> bool {
-        is_notes_path(path) || self.reference.is_some() && !path.exists()
+        let extension = path.extension().unwrap_or_default();
+        let name = Path::new(path.file_name().unwrap_or_default());
+        // A folder with the name of a database is not a folder of notes.
+        let is_database = ["db", "sqlite", "sqlite3"].iter().any(|it| extension == *it);
+        extension == "jsonl"
+            || Dialect::AddedMemories.cut(name).is_some()
+            || !is_database && path.is_dir()
+            || self.reference.is_some() && !path.exists()
     }
 
     /// Passes the current state to `read`. The folder is not listed again within `same_request`, or
@@ -239,7 +233,6 @@ impl LoadedNotes {
                 && self.reference.as_ref().is_none_or(|it| it.is_current(path))
     }
 
-    /// Brings the rows up to date with the files.
     fn update(&mut self, path: &Path) -> Result<(), StoreError> {
         let folder = identity(path);
         let dialect = self.dialect;
@@ -365,14 +358,11 @@ struct CommittedTexts<'a> {
     files: &'a FxHashMap<OsString, ReadFile>,
     reference: Option<&'a Reference>,
     opened: Option<Option<(SystemTime, Objects<'a>)>>,
-    /// What may be readable next time.
     missing: Vec<String>,
-    /// What is not served as it is committed.
     unfit: Vec<String>,
 }
 
 impl CommittedTexts<'_> {
-    /// The notes of a file; `None` if they cannot be served.
     fn read(&mut self, relative: &OsStr, id: ObjectName) -> Option<FileNotes> {
         let open = || self.reference?.objects();
         let (time, objects) = self.opened.get_or_insert_with(open).as_mut()?;

@@ -3,42 +3,40 @@
 use std::io;
 
 use ack_api::Hint;
+use nix::libc::{EIO, EMFILE, ENFILE};
 use rusqlite::ErrorCode;
 
 /// Stores are only read, but some need a private copy.
 const NO_SPACE: &str = "there is no space left, or a quota is reached: free some space on that disk; \
                         a store that cannot be read in place is copied to the temporary folder, \
                         which `TMPDIR` sets";
-const NO_DESCRIPTORS: &str =
-    "too many files are open: close other programs or raise the limit (`ulimit -n`)";
+const NO_MEMORY: &str = "the system is out of memory: close other programs";
 const BROKEN_DEVICE: &str =
     "the disk or network drive reported a failure: check that it is connected and works";
 
 pub fn io_hint(error: &io::Error) -> Option<Hint> {
     use io::ErrorKind as Kind;
-    let by_kind = match error.kind() {
-        Kind::StorageFull | Kind::QuotaExceeded => Some(NO_SPACE),
-        Kind::ReadOnlyFilesystem => {
-            Some("the file system is read-only: use another folder, or mount it for writing")
+    let advice = match (error.kind(), error.raw_os_error()) {
+        (Kind::StorageFull | Kind::QuotaExceeded, _) => NO_SPACE,
+        (Kind::ReadOnlyFilesystem, _) => {
+            "the file system is read-only: use another folder, or mount it for writing"
         }
-        Kind::FileTooLarge => Some("the file would exceed the size limit: `ulimit -f` shows it"),
-        Kind::InvalidInput => Some("put a regular file in its place, or name another path"),
-        Kind::OutOfMemory => Some("the system is out of memory: close other programs"),
-        Kind::StaleNetworkFileHandle | Kind::TimedOut => Some(BROKEN_DEVICE),
-        _ => None,
+        (Kind::FileTooLarge, _) => "the file would exceed the size limit: `ulimit -f` shows it",
+        (Kind::InvalidInput, _) => "put a regular file in its place, or name another path",
+        (Kind::OutOfMemory, _) => NO_MEMORY,
+        (Kind::StaleNetworkFileHandle | Kind::TimedOut, _) | (_, Some(EIO)) => BROKEN_DEVICE,
+        (_, Some(EMFILE | ENFILE)) => {
+            "too many files are open: close other programs or raise the limit (`ulimit -n`)"
+        }
+        _ => return None,
     };
-    let by_number = match error.raw_os_error() {
-        Some(nix::libc::EMFILE | nix::libc::ENFILE) => Some(NO_DESCRIPTORS),
-        Some(nix::libc::EIO) => Some(BROKEN_DEVICE),
-        _ => None,
-    };
-    by_kind.or(by_number).map(Hint::advice)
+    Some(Hint::advice(advice))
 }
 
 pub fn sqlite_hints(error: &rusqlite::Error) -> Option<Vec<Hint>> {
     let advice = match error.sqlite_error_code()? {
         ErrorCode::DiskFull => NO_SPACE,
-        ErrorCode::OutOfMemory => "the system is out of memory: close other programs",
+        ErrorCode::OutOfMemory => NO_MEMORY,
         ErrorCode::ConstraintViolation => {
             "the store's own rules refuse this (a CHECK, a trigger or a unique index); nothing was changed"
         }
@@ -53,7 +51,6 @@ pub fn sqlite_hints(error: &rusqlite::Error) -> Option<Vec<Hint>> {
     Some(vec![Hint::advice(advice)])
 }
 
-/// The command that shows how each scope was opened.
 pub fn how_opened() -> Hint {
     Hint::command("doctor", "shows how each scope was opened")
 }

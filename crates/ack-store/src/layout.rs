@@ -157,8 +157,8 @@ impl IdScheme {
             }
             (None, Some((prefix, column))) => {
                 let number: i64 = id.strip_prefix(prefix)?.parse().ok()?;
-                (id == format!("{prefix}{number}"))
-                    .then(|| (format!("{} = ?1", exact(column)), number.into()))
+                let condition = format!("{} = ?1", exact(column));
+                (id == format!("{prefix}{number}")).then(|| (condition, number.into()))
             }
             _ => Some((format!("{} = ?1", exact(&self.expression())), id.to_owned().into())),
         }
@@ -255,12 +255,14 @@ impl MemorySource {
 
     /// The id and some columns, with NULL for those that the table lacks.
     fn columns<'a>(&self, columns: impl Iterator<Item = Option<&'a String>>) -> String {
-        let mut list = self.shown_id();
-        for column in columns {
-            list.push_str(", ");
-            list.push_str(&column.map_or_else(|| "NULL".to_owned(), |it| self.value(it)));
-        }
-        list
+        let id = match &self.id.column {
+            Some(column) if self.truncate && self.id.numbered.is_none() => {
+                format!("CAST({} AS TEXT)", truncate(column))
+            }
+            _ => self.id.expression(),
+        };
+        let columns = columns.map(|it| it.map_or_else(|| "NULL".to_owned(), |it| self.value(it)));
+        std::iter::once(id).chain(columns).collect::<Vec<_>>().join(", ")
     }
 
     /// Both lists of files, as columns to select; `None` if the table has none.
@@ -272,15 +274,6 @@ impl MemorySource {
 
     fn value(&self, expression: &str) -> String {
         if self.truncate { truncate(expression) } else { expression.to_owned() }
-    }
-
-    fn shown_id(&self) -> String {
-        match &self.id.column {
-            Some(column) if self.truncate && self.id.numbered.is_none() => {
-                format!("CAST({} AS TEXT)", truncate(column))
-            }
-            _ => self.id.expression(),
-        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use crate::layout::{Field, exact};
 use crate::{Snapshot, StoreError, values};
-use ack_api::memory::StatusFilter;
+use ack_api::memory::{Memory, StatusFilter};
 use ack_api::{Contradiction, LinkEntry, RelativeAge, cancel, text};
 use rusqlite::{Params, Row};
 use rustc_hash::FxHashSet;
@@ -134,7 +134,6 @@ impl Snapshot<'_> {
         Ok(walk)
     }
 
-    /// The two ends of each link that says that they contradict each other.
     pub(super) fn contradictory(&self) -> Result<Vec<(String, String)>, StoreError> {
         let Some(source) = &self.layout.links else { return Ok(Vec::new()) };
         let clauses = format!(" WHERE lower(trim({})) = ?1", source.columns[2]);
@@ -159,27 +158,24 @@ impl Snapshot<'_> {
         id: &str,
         filter: StatusFilter,
     ) -> Result<Vec<Contradiction>, StoreError> {
-        let mut titles = Titles::new();
         let mut others: Vec<Contradiction> = Vec::new();
         for link in self.stored_links(id, &[CONTRADICTS.to_owned()])?.0 {
             let other = link.other_end(id);
             if others.len() < MAX_CONTRADICTIONS
                 && other != id
                 && !others.iter().any(|known| known.id == other)
-                && self.title(other, filter, &mut titles)?.is_some()
+                && let Some(memory) = self.by_id(other)?.filter(|it| filter.allows(it.status))
             {
-                others.push(Contradiction { id: other.to_owned(), age: self.age(other, id)? });
+                others.push(Contradiction { id: other.to_owned(), age: self.age(&memory, id)? });
             }
         }
         Ok(others)
     }
 
     /// A newer memory counts only if it was approved.
-    fn age(&self, id: &str, other: &str) -> Result<Option<RelativeAge>, StoreError> {
-        let (Some(one), Some(other)) = (self.by_id(id)?, self.by_id(other)?) else {
-            return Ok(None);
-        };
-        Ok(match one.created_at.zip(other.created_at).map(|(one, other)| one.cmp(&other)) {
+    fn age(&self, one: &Memory, other: &str) -> Result<Option<RelativeAge>, StoreError> {
+        let other = self.by_id(other)?.and_then(|other| other.created_at);
+        Ok(match one.created_at.zip(other).map(|(one, other)| one.cmp(&other)) {
             Some(Ordering::Less) => Some(RelativeAge::Older),
             Some(Ordering::Greater) if StatusFilter::Approved.allows(one.status) => {
                 Some(RelativeAge::Newer)
@@ -230,7 +226,6 @@ impl Snapshot<'_> {
         Ok(allowed_kinds)
     }
 
-    /// The title of a memory, if the filter allows it.
     fn title(
         &self,
         id: &str,
@@ -321,7 +316,8 @@ fn link(row: &Row<'_>) -> rusqlite::Result<Option<Link>> {
 fn add_succession(links: &mut Vec<Link>, newer: &str, older: &str) {
     let (from, to, kind) = (newer.to_owned(), older.to_owned(), SUPERSEDES.to_owned());
     let new = Link { from, to, kind, source: None, confidence: None };
-    if !links.iter().any(|link| link.key() == new.key()) {
+    let is_same = |it: &Link| (&it.from, &it.to, &it.kind) == (&new.from, &new.to, &new.kind);
+    if !links.iter().any(is_same) {
         links.push(new);
     }
 }

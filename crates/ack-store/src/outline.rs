@@ -68,7 +68,6 @@ pub struct Outline {
     pub status: Status,
     /// Its project; empty if the store names none.
     pub project: Arc<str>,
-    /// The project's second name.
     pub alias: Arc<str>,
     /// When it was written, in milliseconds since 1970; `i64::MIN` if unknown.
     pub created: i64,
@@ -163,9 +162,8 @@ impl Outlines {
         }
         for session in sessions {
             let members = self.members.entry(session).or_default();
-            if members.len() < MAX_MEMBERS
-                && members.last().is_none_or(|(key, _)| *key != outline.key)
-            {
+            let is_new = members.last().is_none_or(|(key, _)| *key != outline.key);
+            if is_new && members.len() < MAX_MEMBERS {
                 members.push((outline.key, outline.id.clone()));
             }
         }
@@ -199,12 +197,6 @@ struct OutlineRow {
     sessions: Vec<String>,
 }
 
-impl OutlineRow {
-    const fn claim(&self) -> Claim {
-        Claim::new(self.outline.status, self.outline.key)
-    }
-}
-
 #[derive(Clone, Copy)]
 pub struct OutlineQuery<'a> {
     pub filter: StatusFilter,
@@ -235,11 +227,12 @@ impl Snapshot<'_> {
             move |row: &StoredRow<'_>| scan.outline(row, &mut names)
         })?;
         // Of several rows with the same id, the one with the strongest claim counts.
+        let claim = |row: &OutlineRow| Claim::new(row.outline.status, row.outline.key);
         let mut chosen: HashMap<u64, &OutlineRow> = HashMap::default();
         chosen.reserve(rows.len());
         for row in &rows {
             let known = chosen.entry(row.id_hash).or_insert(row);
-            if row.claim().beats(known.claim()) {
+            if claim(row).beats(claim(known)) {
                 *known = row;
             }
         }
@@ -257,8 +250,8 @@ impl Snapshot<'_> {
         let fate = |row: &OutlineRow| is_chosen(row).then(|| is_replaced(row));
         let fates: Vec<Option<bool>> = rows.iter().map(fate).collect();
         let mut outlines = Outlines { has_status: self.layout.has_status(), ..Outlines::default() };
-        for (row, is_replaced) in rows.into_iter().zip(fates) {
-            if let Some(is_replaced) = is_replaced {
+        for (row, fate) in rows.into_iter().zip(fates) {
+            if let Some(is_replaced) = fate {
                 outlines.add(row, query.filter, is_replaced);
             }
         }

@@ -68,9 +68,9 @@ impl FileMetadata {
     }
 
     pub fn is_settled(&self, now: SystemTime) -> bool {
-        let bound = now.checked_sub(SETTLED_AFTER);
-        let bound = bound.and_then(|bound| bound.duration_since(SystemTime::UNIX_EPOCH).ok());
-        let bound = bound.map_or(0, |bound| i64::try_from(bound.as_secs()).unwrap_or(i64::MAX));
+        let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let bound = now.saturating_sub(SETTLED_AFTER).as_secs();
+        let bound = i64::try_from(bound).unwrap_or(i64::MAX);
         self.changed.0 < bound && self.modified.0 < bound
     }
 }

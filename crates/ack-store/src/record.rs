@@ -118,7 +118,6 @@ impl<'a> MemoryTable<'a> {
     }
 }
 
-/// A row with the decision about it. It is decoded on demand.
 pub(crate) struct StoredRow<'a> {
     pub row: &'a Row<'a>,
     pub source: &'a MemorySource,
@@ -344,7 +343,6 @@ struct FieldReader<'a> {
 }
 
 impl FieldReader<'_> {
-    /// A field as one line; `None` if it is empty.
     fn line(
         &mut self,
         field: Field,

@@ -210,7 +210,6 @@ impl Snapshot<'_> {
         Ok(sessions)
     }
 
-    /// A session as it may be shown, or `None` if no memory allows it.
     fn visible_session(
         &self,
         mut row: SessionRow,
@@ -252,7 +251,6 @@ impl Snapshot<'_> {
         }))
     }
 
-    /// The memories of a session that the filter allows now.
     fn members_of(
         &self,
         row: &SessionRow,

@@ -14,7 +14,6 @@ use crate::open::{FileState, Opening};
 use crate::record::{MemoryTable, StoredRow};
 use crate::{Store, StoreError};
 
-/// One state of a store, open for reading.
 pub struct Snapshot<'a> {
     pub(crate) store: &'a Store,
     pub(crate) connection: &'a Connection,

@@ -18,7 +18,6 @@ const MAX_FILES: usize = 1_000;
 /// Names of default branches, in case the remote names none.
 pub const DEFAULT_BRANCHES: [&str; 4] = ["main", "master", "develop", "trunk"];
 
-/// The files that the commits of the checked out branch changed.
 pub fn branch_files(
     objects: &mut Objects<'_>,
     head: ObjectId,
@@ -124,10 +123,7 @@ pub fn merge_base(
 }
 
 /// How many commits changed each of some files after an instant (in seconds since 1970), following
-/// first parents from the given commit. A merge counts as one.
-///
-/// # Errors
-/// A commit or a tree cannot be read, or there are more than five thousand.
+/// first parents from the given commit. A merge counts as one. More than five thousand are too many.
 pub fn commits_since(
     objects: &mut Objects<'_>,
     head: ObjectId,

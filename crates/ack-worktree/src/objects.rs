@@ -80,11 +80,8 @@ impl<'a> Objects<'a> {
         })
     }
 
-    /// Reads a tree. Names that are not UTF-8 are left out.
-    ///
-    /// # Errors
-    /// It is missing or damaged, or the time is up. A tree with two entries for one path is damaged:
-    /// programs disagree about which of them counts.
+    /// Reads a tree. Names that are not UTF-8 are left out. One with two entries for a path is
+    /// damaged: programs disagree about which of them counts.
     pub fn tree(&mut self, id: ObjectId) -> Result<TreeItems, Unknown> {
         let kind = self.repository.hash;
         let data = self.find(id)?.data;

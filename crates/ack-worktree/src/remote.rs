@@ -18,7 +18,6 @@ const SSH_OVER_HTTPS: [(&str, &str); 3] = [
     ("altssh.bitbucket.org", "bitbucket.org"),
 ];
 
-/// The replacements that git and ssh make in URLs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UrlRewrites {
     /// The start of a URL, and what git replaces it with.
@@ -36,13 +35,9 @@ struct SshHost {
 impl UrlRewrites {
     pub fn read(repository: Option<&File>, home: Option<&Path>) -> Self {
         let mut rewrites = Self::default();
-        if let Some(config) = repository {
-            rewrites.add_prefixes(config);
-        }
+        repository.into_iter().for_each(|config| rewrites.add_prefixes(config));
         let Some(home) = home else { return rewrites };
-        for config in user_settings(Some(home)) {
-            rewrites.add_prefixes(&config);
-        }
+        user_settings(Some(home)).for_each(|config| rewrites.add_prefixes(&config));
         if let Ok(text) = files::read(&home.join(".ssh/config"), MAX_SSH_CONFIG_BYTES) {
             rewrites.hosts = ssh_hosts(&String::from_utf8_lossy(&text));
         }

@@ -143,7 +143,6 @@ impl Database {
         Some(result)
     }
 
-    /// Reads a database whose writer uses a log.
     fn live<T>(
         &self,
         path: &Path,
@@ -212,7 +211,6 @@ impl Database {
     }
 }
 
-/// A copy of a database in memory, in its last committed state.
 fn image_of(path: &Path) -> Result<Connection, StoreError> {
     let source = open::connect(path, Opening::Live)?;
     #[expect(clippy::disallowed_methods, reason = "the image is what is in memory")]

@@ -35,7 +35,6 @@ struct SignersFile {
     scope: String,
 }
 
-/// A log that was read, and the metadata that shows that nothing has changed.
 #[derive(Debug)]
 struct LoadedLog {
     states: Option<[FileState; 3]>,
@@ -45,34 +44,23 @@ struct LoadedLog {
     decisions: Result<Arc<Decisions>, LogProblem>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum FileState {
-    Missing,
-    /// `None` if metadata cannot tell whether it changes.
-    There(Option<QuickState>),
+/// The metadata of a file; `None` if it is missing.
+type FileState = Option<QuickState>;
+
+/// A link that leads nowhere is an error: what it led to may have been there.
+fn state_of(path: &Path) -> io::Result<FileState> {
+    match fs::metadata(path) {
+        Ok(metadata) => Ok(Some(QuickState::of(&metadata))),
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        Err(_) if path.is_symlink() => {
+            Err(io::Error::new(ErrorKind::NotFound, "it is a link that leads nowhere"))
+        }
+        Err(_) => Ok(None),
+    }
 }
 
-impl FileState {
-    /// # Errors
-    /// The path is a link that leads nowhere: what it led to may have been there.
-    fn of(path: &Path) -> io::Result<Self> {
-        match fs::metadata(path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Ok(Self::There(None)),
-            Err(_) if path.is_symlink() => {
-                Err(io::Error::new(ErrorKind::NotFound, "it is a link that leads nowhere"))
-            }
-            Err(_) => Ok(Self::Missing),
-            Ok(metadata) => Ok(Self::There(Some(QuickState::of(&metadata)))),
-        }
-    }
-
-    fn is_settled(&self, path: &Path) -> bool {
-        match self {
-            Self::Missing => true,
-            Self::There(None) => false,
-            Self::There(Some(state)) => state.is_settled(SystemTime::now()) && disk::is_local(path),
-        }
-    }
+fn is_settled(state: Option<&QuickState>, path: &Path) -> bool {
+    state.is_none_or(|state| state.is_settled(SystemTime::now()) && disk::is_local(path))
 }
 
 impl DecisionLog {
@@ -91,24 +79,24 @@ impl DecisionLog {
         &self.path
     }
 
-    /// The current decisions; none if there is no file.
-    ///
-    /// # Errors
-    /// The file exists but cannot be read, or may have lost a rejection. Then no status of the
-    /// store is certain.
+    /// The current decisions; none if there is no file. If it cannot be read, or may have lost a
+    /// rejection, no status of the store is certain.
     pub fn read(&self) -> Result<Arc<Decisions>, StoreError> {
         let mut known = self.loaded.lock();
         let states = [
-            FileState::of(&self.path).map_err(|error| self.unreadable(error))?,
-            FileState::of(&self.seal).map_err(|_| self.lost(LogProblem::Seal))?,
+            state_of(&self.path).map_err(|error| self.unreadable(error))?,
+            state_of(&self.seal).map_err(|error| match error.kind() {
+                ErrorKind::NotFound => self.lost(LogProblem::Seal),
+                _ => StoreProblem::Decisions(error).at(&self.seal),
+            })?,
             match &self.signers {
-                Some(signers) => FileState::of(&signers.path)
+                Some(signers) => state_of(&signers.path)
                     .map_err(|error| StoreProblem::Signers(error).at(&signers.path))?,
-                None => FileState::Missing,
+                None => None,
             },
         ];
-        let [log, seal, signers] = &states;
-        if [log, seal] == [&FileState::Missing; 2] && self.signers.is_none() {
+        let [log, seal, signers] = states.each_ref().map(Option::as_ref);
+        if log.is_none() && seal.is_none() && self.signers.is_none() {
             *known = None;
             return Ok(Arc::default());
         }
@@ -117,10 +105,9 @@ impl DecisionLog {
         {
             return known.decisions.clone().map_err(|it| self.lost(it));
         }
-        let mut is_settled = log.is_settled(&self.path) && seal.is_settled(&self.seal);
-        if let Some(file) = &self.signers {
-            is_settled &= signers.is_settled(&file.path);
-        }
+        let are_settled = is_settled(log, &self.path)
+            && is_settled(seal, &self.seal)
+            && self.signers.as_ref().is_none_or(|file| is_settled(signers, &file.path));
         // The last seal of a writer follows its log, and an older seal fits a newer log. So the seal
         // is read first.
         let sealed = Seal::text(&self.seal)
@@ -130,14 +117,12 @@ impl DecisionLog {
             let seal = sealed.as_deref().map(Seal::parse).transpose();
             seal.map_err(|DamagedSeal| self.lost(LogProblem::Seal))
         };
-        let content = match log {
-            FileState::Missing => match parse_seal()? {
-                Some(seal) if !seal.fits_nothing() => return Err(self.lost(LogProblem::Gone)),
-                _ => Vec::new(),
-            },
-            FileState::There(_) => {
-                files::read(&self.path, MAX_LOG_BYTES).map_err(|error| self.unreadable(error))?
-            }
+        let content = if log.is_some() {
+            files::read(&self.path, MAX_LOG_BYTES).map_err(|error| self.unreadable(error))?
+        } else if parse_seal()?.is_some_and(|seal| !seal.fits_nothing()) {
+            return Err(self.lost(LogProblem::Gone));
+        } else {
+            Vec::new()
         };
         let signers = self.read_signers(known.as_ref().and_then(|known| known.signers.as_ref()))?;
         // Equal content need not be parsed again.
@@ -156,7 +141,7 @@ impl DecisionLog {
             },
         };
         *known = Some(LoadedLog {
-            states: Some(states).filter(|_| is_settled),
+            states: Some(states).filter(|_| are_settled),
             version,
             seal_version,
             signers,
@@ -178,7 +163,7 @@ impl DecisionLog {
         let content = files::read(&file.path, MAX_SIGNERS_BYTES);
         let content = content.map_err(|error| StoreProblem::Signers(error).at(&file.path))?;
         let signers = Signers::parse(&content, &file.scope);
-        let known = known.filter(|known| known.version() == signers.version());
+        let known = known.filter(|known| known.version == signers.version);
         Ok(Some(known.map_or_else(|| Arc::new(signers), Arc::clone)))
     }
 

@@ -17,10 +17,9 @@ use super::lines_of;
 const MAX_SEAL_BYTES: u64 = 64 << 20;
 const HASH_DIGITS: usize = 16;
 const HEAD: &str = "# the lines of decisions.jsonl that must not be lost; written by ack-memory";
-/// What marks a line that another program wrote.
-const FOREIGN: &str = " ?";
-/// What marks a line that may not be in the log yet.
-const PENDING: &str = " +";
+/// What follows a hash.
+const MARKS: [(LineOrigin, &str); 3] =
+    [(LineOrigin::Own, ""), (LineOrigin::Foreign, " ?"), (LineOrigin::Pending, " +")];
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Seal {
@@ -74,12 +73,7 @@ impl Seal {
             // `from_str_radix` takes a sign too.
             let is_hex = hash.bytes().all(|digit| digit.is_ascii_hexdigit());
             let hash = u64::from_str_radix(hash, 16).ok().filter(|_| is_hex);
-            let origin = match mark {
-                "" => LineOrigin::Own,
-                FOREIGN => LineOrigin::Foreign,
-                PENDING => LineOrigin::Pending,
-                _ => return Err(DamagedSeal),
-            };
+            let (origin, _) = *MARKS.iter().find(|(_, it)| *it == mark).ok_or(DamagedSeal)?;
             Ok(SealedLine { hash: hash.ok_or(DamagedSeal)?, origin })
         });
         Ok(Self { lines: lines.collect::<Result<_, _>>()? })
@@ -102,11 +96,8 @@ impl Seal {
     pub fn to_text(&self) -> String {
         let mut text = format!("{HEAD}\n");
         for line in &self.lines {
-            let mark = match line.origin {
-                LineOrigin::Own => "",
-                LineOrigin::Foreign => FOREIGN,
-                LineOrigin::Pending => PENDING,
-            };
+            let mark = MARKS.iter().find(|(origin, _)| *origin == line.origin);
+            let mark = mark.map_or("", |(_, mark)| mark);
             text.push_str(&format!("{:016x}{mark}\n", line.hash));
         }
         text

@@ -32,8 +32,9 @@ type LineDigest = String;
 pub struct Signers {
     scope: String,
     keys: Vec<AllowedKey>,
-    problems: Vec<String>,
-    version: u64,
+    /// The lines that cannot be used.
+    pub(super) problems: Vec<String>,
+    pub(super) version: u64,
     /// The key of each signature that was seen: checking one takes as long as a hundred lines.
     checked: Mutex<HashMap<LineDigest, Option<usize>>>,
 }
@@ -43,13 +44,6 @@ struct AllowedKey {
     key: PublicKey,
     after: Option<Timestamp>,
     before: Option<Timestamp>,
-}
-
-impl AllowedKey {
-    fn is_valid_at(&self, time: Timestamp) -> bool {
-        self.after.is_none_or(|after| after <= time)
-            && self.before.is_none_or(|before| time < before)
-    }
 }
 
 impl Signers {
@@ -76,14 +70,6 @@ impl Signers {
         signers
     }
 
-    pub fn problems(&self) -> &[String] {
-        &self.problems
-    }
-
-    pub(super) const fn version(&self) -> u64 {
-        self.version
-    }
-
     /// Whether signatures with this key count at a time. The key is the text of a `.pub` file.
     pub fn allows(&self, key: &str, time: Timestamp) -> bool {
         let key = PublicKey::from_openssh(key.trim());
@@ -91,8 +77,11 @@ impl Signers {
     }
 
     fn allows_key(&self, key: &PublicKey, time: Timestamp) -> bool {
-        let mut keys = self.keys.iter();
-        keys.any(|allowed| allowed.key.key_data() == key.key_data() && allowed.is_valid_at(time))
+        self.keys.iter().any(|allowed| {
+            allowed.key.key_data() == key.key_data()
+                && allowed.after.is_none_or(|after| after <= time)
+                && allowed.before.is_none_or(|before| time < before)
+        })
     }
 
     pub fn message(&self, lines: &str) -> String {

@@ -81,18 +81,15 @@ impl Splitter {
                 return self.append_or_open(line);
             }
         }
-        if let Some(open) = self.open.take() {
-            // Another item of the same list keeps what introduced it.
-            if open.item.is_none() && !open.has_steps && is_lead(&open.text) {
-                self.lead = Some(text::line(&open.text, MAX_CONTEXT_CHARS));
-            } else {
-                if open.item.is_none() {
-                    self.lead = None;
-                }
-                self.open = Some(open);
-                self.close();
+        // Another item of the same list keeps what introduced it.
+        if let Some(paragraph) = self.open.as_ref().filter(|open| open.item.is_none()) {
+            let is_lead = !paragraph.has_steps && is_lead(&paragraph.text);
+            self.lead = is_lead.then(|| text::line(&paragraph.text, MAX_CONTEXT_CHARS));
+            if is_lead {
+                self.open = None;
             }
         }
+        self.close();
         self.open = Some(OpenBlock {
             text: item.text.to_owned(),
             item: Some(item.indent),

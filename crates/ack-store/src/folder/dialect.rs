@@ -1,6 +1,7 @@
 //! Which program writes the files of a folder, which of them hold memories, and how a file is cut
 //! into memories: a table with a row for each program.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 use ack_sys::files;
@@ -200,28 +201,26 @@ impl Dialect {
     }
 
     pub(super) fn holds_memories(self, relative: &Path) -> bool {
-        let is_reserved = |name: &str| RESERVED.contains(&name);
-        let file_name = relative.file_name().unwrap_or_default().to_string_lossy();
+        let is_reserved = |path: &OsStr| RESERVED.iter().any(|name| path == *name);
         match self {
             Self::Knowledge | Self::Markdown if note::is_json_lines(relative) => true,
-            Self::Knowledge if is_reserved(&file_name) => false,
-            Self::Markdown if is_reserved(&relative.to_string_lossy()) => false,
+            Self::Knowledge if relative.file_name().is_some_and(is_reserved) => false,
+            Self::Markdown if is_reserved(relative.as_os_str()) => false,
             _ => self.cut(relative).is_some(),
         }
     }
 
     pub(super) fn enters(self, relative: &Path) -> bool {
         let folder = format!("{}/", relative.to_string_lossy());
-        let files = self.row().into_iter().flat_map(|row| row.files);
-        let mut paths = files.map(|(files, _)| *files);
-        paths
-            .any(|files| files.is_empty() || is_below(&folder, files) || files.starts_with(&folder))
+        self.row().into_iter().flat_map(|row| row.files).any(|(files, _)| {
+            files.is_empty() || is_below(&folder, files) || files.starts_with(&folder)
+        })
     }
 
     /// Whether a file may hold several memories. Each of them counts separately.
     pub(super) fn holds_several(self, relative: &Path) -> bool {
-        let is_one = |cut| matches!(cut, Cut::Whole | Cut::Rollout);
-        note::is_json_lines(relative) || self.cut(relative).is_some_and(|cut| !is_one(cut))
+        let cut = self.cut(relative);
+        note::is_json_lines(relative) || !matches!(cut, None | Some(Cut::Whole | Cut::Rollout))
     }
 }
 

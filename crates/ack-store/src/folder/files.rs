@@ -38,10 +38,8 @@ pub struct ReadFile {
 }
 
 impl ReadFile {
-    /// Reads the notes in the file. `fits` tells whether it may be read besides the others.
-    ///
-    /// # Errors
-    /// Why it is left out.
+    /// Reads the notes in the file, or says why it is left out. `fits` tells whether it may be read
+    /// besides the others.
     fn read(
         &mut self,
         dialect: Dialect,
@@ -65,7 +63,7 @@ impl ReadFile {
         let content = files::read(&path, max_bytes);
         let content = content.map_err(|error| format!("cannot be read: {error}"))?;
         self.is_unreadable = false;
-        self.is_fresh = !entry.is_settled(begun) || content.len() as u64 != entry.length;
+        self.is_fresh = !entry.metadata.is_settled(begun) || content.len() as u64 != entry.length;
         if let Some(problem) = note::unreadable_reason(&content) {
             return Err(problem.to_owned());
         }
@@ -88,9 +86,7 @@ pub fn read_if_unchanged(
     let text = files::read(path, max_bytes(path)).ok()?;
     let is_same = match content {
         Content::Hash(hash) => xxh3_64(&text) == hash,
-        Content::Object(name) => {
-            ObjectNames::compute(names?, &text).is_some_and(|computed| computed.exact == name)
-        }
+        Content::Object(name) => ObjectNames::compute(names?, &text)?.exact == name,
     };
     is_same.then_some(text)
 }
@@ -126,14 +122,12 @@ pub fn read_files(
     names: Option<HashKind>,
 ) -> Vec<(ReadFile, Vec<Note>)> {
     let mut left = MAX_FOLDER_BYTES;
-    let within: Vec<(&FileEntry, bool)> = entries
-        .iter()
-        .map(|entry| {
-            let fits = entry.length <= left;
-            left = left.saturating_sub(entry.length);
-            (*entry, fits)
-        })
-        .collect();
+    let within = entries.iter().map(|entry| {
+        let fits = entry.length <= left;
+        left = left.saturating_sub(entry.length);
+        (*entry, fits)
+    });
+    let within: Vec<(&FileEntry, bool)> = within.collect();
     within
         .par_iter()
         .with_min_len(MIN_FILES_PER_THREAD)

@@ -54,17 +54,9 @@ pub fn parts(text: &str, relative: &Path, between: &str) -> Vec<Note> {
 }
 
 fn split_at(text: &str, between: &str) -> Vec<String> {
-    let mut parts = vec![String::new()];
-    for line in text.lines() {
-        match parts.last_mut() {
-            Some(part) if line.trim() != between => {
-                part.push_str(line);
-                part.push('\n');
-            }
-            _ => parts.push(String::new()),
-        }
-    }
-    parts.into_iter().map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
+    let lines: Vec<&str> = text.lines().collect();
+    let parts = lines.split(|line| line.trim() == between).map(|part| part.join("\n"));
+    parts.map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
 }
 
 /// Adds the blocks that are memories. The list below an entry of the index is read by itself.

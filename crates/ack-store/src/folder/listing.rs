@@ -35,7 +35,7 @@ pub struct FileEntry {
     pub relative: PathBuf,
     pub length: u64,
     pub modified: SystemTime,
-    metadata: FileMetadata,
+    pub metadata: FileMetadata,
 }
 
 impl FileEntry {
@@ -46,11 +46,6 @@ impl FileEntry {
             modified: metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH),
             metadata: FileMetadata::of(metadata),
         }
-    }
-
-    /// Whether equal metadata will later prove that the content is the same.
-    pub fn is_settled(&self, now: SystemTime) -> bool {
-        self.metadata.is_settled(now)
     }
 }
 
@@ -107,10 +102,11 @@ pub fn list(path: &Path, dialect: Dialect) -> io::Result<Listing> {
         instructions: Vec::new(),
         unread: BTreeMap::new(),
     };
-    let walk = WalkDir::new(path)
-        .max_depth(MAX_DEPTH)
-        .into_iter()
-        .filter_entry(|entry| entry.depth() == 0 || may_hold_notes(path, entry, dialect));
+    let walk = WalkDir::new(path).max_depth(MAX_DEPTH).into_iter().filter_entry(|entry| {
+        let relative = entry.path().strip_prefix(path).unwrap_or(entry.path());
+        let is_entered = !entry.file_type().is_dir() || dialect.enters(relative);
+        entry.depth() == 0 || is_entered && !is_skipped(entry.file_name())
+    });
     for (number, entry) in walk.enumerate() {
         if number > MAX_ENTRIES {
             visit.listing.is_too_large = true;
@@ -130,11 +126,6 @@ pub fn list(path: &Path, dialect: Dialect) -> io::Result<Listing> {
     listing.problems.extend(left_out(&instructions));
     listing.problems.extend(unread_problem(&unread));
     Ok(listing)
-}
-
-fn may_hold_notes(top: &Path, entry: &DirEntry, dialect: Dialect) -> bool {
-    let relative = entry.path().strip_prefix(top).unwrap_or(entry.path());
-    !is_skipped(entry.file_name()) && (!entry.file_type().is_dir() || dialect.enters(relative))
 }
 
 struct FolderVisit<'a> {

@@ -39,20 +39,19 @@ impl Fence {
         let mark = line.chars().next().filter(|c| "`~".contains(*c));
         let length = mark.map_or(0, |mark| line.len() - line.trim_start_matches(mark).len());
         let rest = line.get(length..).unwrap_or_default();
+        let was_open = self.open.is_some();
         match (self.open, mark) {
-            (Some(open), Some(mark)) => {
-                if open.0 == mark && length >= open.1 && rest.is_empty() {
-                    self.open = None;
-                }
-                true
+            (Some((open, width)), Some(mark))
+                if open == mark && length >= width && rest.is_empty() =>
+            {
+                self.open = None;
             }
-            (Some(_), None) => true,
             (None, Some(mark)) if length >= 3 && !(mark == '`' && rest.contains('`')) => {
                 self.open = Some((mark, length));
-                true
             }
-            (None, _) => false,
+            _ => {}
         }
+        was_open || self.open.is_some()
     }
 }
 
@@ -157,9 +156,8 @@ fn comments(text: &str) -> Vec<Range<usize>> {
     let mut at = 0;
     let mut line_start = 0;
     let mut paragraph_end = 0;
-    // Up to where nothing closes a comment of each kind: a text may have very many marks that open
-    // nothing.
-    let mut unclosed_until = [0; 2];
+    // Up to where nothing closes a comment: a text may have very many marks that open nothing.
+    let (mut unclosed_html, mut unclosed_obsidian) = (0, 0);
     for line in text.split_inclusive('\n') {
         let line_end = line_start + line.len();
         if line_start >= paragraph_end {
@@ -173,20 +171,19 @@ fn comments(text: &str) -> Vec<Range<usize>> {
         let marks = line.match_indices(['<', '%']);
         let indent = line.len() - line.trim_start().len();
         let code = if has_mark { code_spans(line) } else { Vec::new() };
-        for (inside, _) in marks.take_while(|_| has_mark && !is_code) {
+        for (inside, mark) in marks.take_while(|_| has_mark && !is_code) {
             let start = line_start + inside;
             let span = code.partition_point(|span| span.end <= inside);
             let is_in_span = code.get(span).is_some_and(|span| span.start <= inside);
-            let Some(kind) = opened_comment(text, start).filter(|_| start >= at && !is_in_span)
-            else {
+            if start < at || is_in_span || !opens_comment(text, start) {
                 continue;
-            };
+            }
             let limit = if inside == indent { text.len() } else { paragraph_end };
-            let Some(until) = unclosed_until.get_mut(kind as usize) else { continue };
+            let until = if mark == "<" { &mut unclosed_html } else { &mut unclosed_obsidian };
             if limit <= *until {
                 continue;
             }
-            match comment_end(text.get(..limit).unwrap_or_default(), kind, start) {
+            match comment_end(text.get(..limit).unwrap_or_default(), start) {
                 Some(end) => {
                     found.push(start..end);
                     at = end;
@@ -199,38 +196,27 @@ fn comments(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-#[derive(Clone, Copy)]
-enum CommentKind {
-    Html,
-    Obsidian,
-}
-
-fn opened_comment(text: &str, start: usize) -> Option<CommentKind> {
-    let (before, rest) = text.split_at_checked(start)?;
-    if rest.starts_with("<!--") {
-        return Some(CommentKind::Html);
-    }
+fn opens_comment(text: &str, start: usize) -> bool {
+    let (before, rest) = text.split_at_checked(start).unwrap_or_default();
     // `100%%` is a number.
-    let is_opened = rest.starts_with("%%")
-        && !rest.starts_with("%%%")
-        && !before.ends_with(|c: char| c == '%' || c.is_alphanumeric());
-    is_opened.then_some(CommentKind::Obsidian)
+    rest.starts_with("<!--")
+        || rest.starts_with("%%")
+            && !rest.starts_with("%%%")
+            && !before.ends_with(|c: char| c == '%' || c.is_alphanumeric())
 }
 
-fn comment_end(text: &str, kind: CommentKind, start: usize) -> Option<usize> {
+fn comment_end(text: &str, start: usize) -> Option<usize> {
     // `<!-->` is a whole comment.
     let from = start + 2;
-    match kind {
-        CommentKind::Html => Some(from + text.get(from..)?.find("-->")? + "-->".len()),
-        CommentKind::Obsidian => {
-            let closing = runs(text, b'%', from).find(|run| {
-                let rest = text.get(run.end..).unwrap_or_default();
-                // `for %%i in (*) do echo %%i` is a command.
-                run.len() == 2 && !rest.starts_with(char::is_alphanumeric)
-            });
-            Some(closing?.end)
-        }
+    if text.get(start..)?.starts_with('<') {
+        return Some(from + text.get(from..)?.find("-->")? + "-->".len());
     }
+    let closing = runs(text, b'%', from).find(|run| {
+        let rest = text.get(run.end..).unwrap_or_default();
+        // `for %%i in (*) do echo %%i` is a command.
+        run.len() == 2 && !rest.starts_with(char::is_alphanumeric)
+    });
+    Some(closing?.end)
 }
 
 #[cfg(test)]

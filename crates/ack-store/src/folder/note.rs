@@ -62,7 +62,6 @@ pub struct Note {
     pub withheld_by: Option<String>,
     /// Why a reference does not approve it, as the end of a sentence about the file.
     pub doubt: Option<String>,
-    /// Who approved it, according to the header.
     pub reviewed_by: Option<String>,
     pub reviewed_at: Option<String>,
     pub title: String,
@@ -77,7 +76,6 @@ pub struct Note {
     pub tags: Vec<String>,
     pub files: Vec<String>,
     pub text: String,
-    /// When it was written, according to the header.
     pub created: Option<String>,
     pub updated: Option<String>,
     /// When its file was changed, for notes without dates of their own that are in no commit.

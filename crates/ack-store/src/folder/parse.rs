@@ -14,7 +14,7 @@ use super::markdown::without_comments;
 use super::note::{EDITED_SUFFIX, Note, NoteStatus, id_from_path, is_json_lines};
 use super::sections::{below, sections};
 use super::statements::{SUPERSEDED_BY, is_statement, statements};
-use super::{codex, graph, index, lines};
+use super::{graph, index, lines};
 use crate::links::SUPERSEDES;
 
 const MAX_ID_CHARS: usize = 200;
@@ -99,16 +99,42 @@ fn named_by_file(mut notes: Vec<Note>, relative: &Path) -> Vec<Note> {
 
 const NOT_UTF8: &str = "is not UTF-8, so some of its letters are lost; save it as UTF-8";
 
-fn rollout(relative: &Path, content: &str) -> Note {
-    let (rollout, text) = codex::split(content);
-    let (note, _) = markdown(Dialect::Codex, relative, text);
+/// The lines that Codex writes above the summary of a rollout.
+const ROLLOUT_KEYS: [&str; 6] =
+    ["thread_id", "session_id", "updated_at", "rollout_path", "cwd", "git_branch"];
+
+fn rollout(relative: &Path, mut content: &str) -> Note {
+    let (mut project, mut session, mut updated) = (None, None, None);
+    while let Some((key, value, rest)) = rollout_line(content) {
+        let value = Some(value.to_owned()).filter(|value| !value.is_empty());
+        match key {
+            "thread_id" | "session_id" => session = value,
+            "updated_at" => updated = value,
+            "cwd" => project = value.as_deref().and_then(last_part),
+            _ => {}
+        }
+        content = rest;
+    }
+    let (note, _) = markdown(Dialect::Codex, relative, content);
     Note {
-        project: rollout.project.or(note.project),
-        session: rollout.session.or(note.session),
-        created: rollout.updated.clone().or(note.created),
-        updated: rollout.updated.or(note.updated),
+        project: project.or(note.project),
+        session: session.or(note.session),
+        created: updated.clone().or(note.created),
+        updated: updated.or(note.updated),
         ..note
     }
+}
+
+fn rollout_line(text: &str) -> Option<(&str, &str, &str)> {
+    let (line, rest) = text.split_once('\n').unwrap_or((text, ""));
+    let (key, value) = line.split_once(':')?;
+    ROLLOUT_KEYS.contains(&key).then_some((key, value.trim(), rest))
+}
+
+/// The last part of a path, of this system or of Windows.
+fn last_part(path: &str) -> Option<String> {
+    let mut parts = path.rsplit(['/', '\\']);
+    parts.find(|part| !part.is_empty() && !part.ends_with(':')).map(str::to_owned)
 }
 
 fn markdown(dialect: Dialect, relative: &Path, content: &str) -> (Note, Option<String>) {
@@ -322,4 +348,23 @@ fn without_facts(text: &str) -> String {
         && lines.next() == Some(FACTS_HEADING)
         && lines.all(|line| line.trim().is_empty() || is_statement(line));
     if is_section { before } else { text }.trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_header_of_a_rollout_ends_where_its_text_begins() {
+        let path = Path::new("a.md");
+        let text = "thread_id: 0194\nupdated_at: 2026-02-11\nrollout_path: /tmp/r.jsonl\n\
+                    cwd: C:\\src\\ledger-api\\\ngit_branch: main\n\n# Import\ncwd: here it is text\n";
+        let note = rollout(path, text);
+        let read = [note.session, note.updated, note.project].map(Option::unwrap);
+        assert_eq!(read, ["0194", "2026-02-11", "ledger-api"]);
+        assert_eq!((note.title.as_str(), note.text.as_str()), ("Import", "cwd: here it is text"));
+        let note = rollout(path, "# Only text\nthread_id: 1\n");
+        assert_eq!((note.session, note.text.as_str()), (None, "thread_id: 1"));
+        assert_eq!(rollout(path, "cwd: /\n").project, None);
+    }
 }

@@ -50,11 +50,9 @@ impl LoadedNotes {
         let mut problems: Vec<String> = reference.into_iter().collect();
         problems.extend(listing.problems.iter().cloned());
         problems.extend(of_files);
-        if problems.len() > MAX_PROBLEMS {
-            let more = problems.len() - MAX_PROBLEMS;
-            problems.truncate(MAX_PROBLEMS);
-            problems.push(format!("and {more} more"));
-        }
+        let more = problems.len().saturating_sub(MAX_PROBLEMS);
+        problems.truncate(MAX_PROBLEMS);
+        problems.extend((more > 0).then(|| format!("and {more} more")));
         problems
     }
 

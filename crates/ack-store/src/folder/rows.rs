@@ -226,13 +226,12 @@ impl Rows {
     fn insert(
         &mut self,
         note_row: &NoteRow,
-        FileNotes { notes, problem }: FileNotes,
+        FileNotes { mut notes, problem }: FileNotes,
         project: Option<&str>,
     ) -> rusqlite::Result<()> {
         let slot = self.next_slot;
         self.next_slot += 1;
         let has_lines = self.dialect.holds_several(Path::new(&note_row.key.relative));
-        let mut notes = notes;
         if has_lines && note_row.key.is_edited {
             self.keep_edited_lines(note_row, &mut notes);
         }
@@ -302,22 +301,18 @@ impl Rows {
         if !self.rows.iter().any(is_special) {
             return Ok(Vec::new());
         }
-        let mut order: Vec<(bool, bool, bool, RowKey)> = self
-            .rows
-            .iter()
-            .filter(|(_, row)| row.is_single)
-            .map(|(key, row)| {
-                (key.is_edited, !row.is_committed, !is_usual_name(&key.relative), key.clone())
-            })
-            .collect();
+        let single = self.rows.iter().filter(|(_, row)| row.is_single);
+        let place = single.map(|(key, row)| {
+            (key.is_edited, !row.is_committed, !is_usual_name(&key.relative), key.clone())
+        });
+        let mut order: Vec<(bool, bool, bool, RowKey)> = place.collect();
         order.sort_unstable();
         let mut owners: FxHashMap<String, OsString> = FxHashMap::default();
         let mut problems = Vec::new();
         for (.., key) in order {
             let Some(row) = self.rows.get(&key) else { continue };
             let (first, second) = if key.is_edited {
-                let main = self.rows.get(&key.as_committed());
-                let main = main.map_or(&row.path_id, |main| &main.id);
+                let main = self.rows.get(&key.as_committed()).map_or(&row.path_id, |it| &it.id);
                 let edited = |id: &str| format!("{id}{EDITED_SUFFIX}");
                 (Some(edited(main)), edited(&row.path_id))
             } else {

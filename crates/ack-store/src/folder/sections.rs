@@ -15,8 +15,8 @@ pub fn sections(text: &str, relative: &Path, mark: &str, first: Option<String>) 
     let mut notes: Vec<Note> = first.map(titled).into_iter().collect();
     for line in lines(text) {
         if let Some(rest) = line.text.strip_prefix(mark).filter(|_| !line.is_code) {
-            let title = rest.trim_start_matches([':', ' ', '-']);
-            let title = match (title.trim_end_matches([' ', '#']), &of_file) {
+            let title = rest.trim_start_matches([':', ' ', '-']).trim_end_matches([' ', '#']);
+            let title = match (title, &of_file) {
                 ("", Some(of_file)) => of_file,
                 ("", None) => mark.trim_matches(['#', ' ']),
                 (title, _) => title,
@@ -31,11 +31,9 @@ pub fn sections(text: &str, relative: &Path, mark: &str, first: Option<String>) 
     notes.retain_mut(|note| {
         (_, note.links) = statements(&note.text, relative);
         let whole = format!("{}\n{}", note.title, note.text);
-        let says_nothing = note.text.trim().is_empty();
         // Parts that say the same are one.
-        let id = ids.free(&note.title, &whole).filter(|_| !says_nothing);
-        note.id = id.unwrap_or_default();
-        !note.id.is_empty()
+        note.id = ids.free(&note.title, &whole).unwrap_or_default();
+        !note.id.is_empty() && !note.text.trim().is_empty()
     });
     notes
 }
