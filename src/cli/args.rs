@@ -298,7 +298,6 @@ pub struct ConfigArgs {
     pub action: ConfigAction,
 }
 
-/// What `config` does.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum ConfigAction {
     /// Show the effective settings, each with its source

@@ -107,9 +107,8 @@ fn say_if_interrupted(note: String) {
 }
 
 pub fn states(config: &Config) -> HashMap<String, FileState> {
-    let scopes = Registry::new(config).discover().scopes;
     let state = |scope: &Arc<Scope>| Some((scope.name.clone(), scope.store.file_state().ok()?));
-    scopes.iter().filter_map(state).collect()
+    Registry::new(config).discover().scopes.iter().filter_map(state).collect()
 }
 
 /// Makes or updates the table of each scope whose store is not in the state that is known.
@@ -168,7 +167,6 @@ fn missing(
     }
 }
 
-/// Brings the vector table of a scope up to date, with a progress bar.
 fn index_scope(scope: &Scope, resident: usize, options: Options) -> Result<Report, CliError> {
     check_usable(scope)?;
     if scope.remote.is_some() {

@@ -126,7 +126,6 @@ impl Setup<'_> {
         Registry::new(self.config).discover().scopes
     }
 
-    /// Handles each store that can be served, and mentions the others.
     fn stores(&mut self) -> Result<Vec<Value>, CliError> {
         let home = self.config.home.as_deref();
         let found = user::stores(self.config);

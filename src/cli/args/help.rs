@@ -6,7 +6,6 @@ use clap::{Command, CommandFactory};
 
 use super::Cli;
 
-/// The commands by purpose.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Ask", &["query", "get", "context"]),
     ("Write", &["add", "edit"]),
@@ -25,7 +24,6 @@ fn examples() -> impl Iterator<Item = (&'static str, &'static str)> {
     EXAMPLES.split("\n\n").filter_map(|one| one.split_once('\n'))
 }
 
-/// The command line with its help.
 pub fn command() -> Command {
     let mut command = Cli::command();
     // `--help` lists the global options on every page; `-h` shows only the command's own.
@@ -34,8 +32,7 @@ pub fn command() -> Command {
         false => argument,
     });
     for (name, lines) in examples() {
-        let text = format!("Examples:\n{}", lines.trim_end());
-        command = with_examples(command, name, text);
+        command = with_examples(command, name, format!("Examples:\n{}", lines.trim_end()));
     }
     let listed = grouped_commands(&command);
     command.help_template(format!(

@@ -65,7 +65,6 @@ pub struct IndexArgs {
     pub encoder: Option<EncoderName>,
 }
 
-/// What makes the vectors of memories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum EncoderName {
     /// Adds up the words of a text: microseconds for each memory

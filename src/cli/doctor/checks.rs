@@ -91,9 +91,8 @@ impl DoctorFinding {
 pub fn project(config: &Config, current: &Current) -> Option<DoctorFinding> {
     let scope = &current.scope.as_ref()?.name;
     let by = current.rule.as_ref().map_or_else(String::new, |rule| format!(", found by {rule}"));
-    let folder = with_tilde(&config.project.value, config.home.as_deref());
     let finding = DoctorFinding::new(Level::Note, "project", format!("scope {scope}{by}"));
-    Some(finding.at(folder))
+    Some(finding.at(with_tilde(&config.project.value, config.home.as_deref())))
 }
 
 pub fn default_scope(config: &Config, scopes: &[ScopeReport<'_>]) -> Option<DoctorFinding> {
@@ -183,8 +182,7 @@ pub fn scopes(
         found.push(DoctorFinding::new(Level::Note, "agents", message));
     }
     for Skipped { scope, reason } in passed_over {
-        let message = format!("passed over: {reason}");
-        found.push(DoctorFinding::new(Level::Warning, scope, message));
+        found.push(DoctorFinding::new(Level::Warning, scope, format!("passed over: {reason}")));
     }
     if scopes.is_empty() {
         found.push(match ScopeError::no_scopes(config) {
@@ -321,9 +319,8 @@ fn remaining_text(scope: &Scope, decisions: &Decisions) -> Vec<DoctorFinding> {
             let edited = count(edited.len() as u64, "memory");
             let message = format!("{DECISION_LOG} keeps edits of {edited} that left the store");
             let finding = DoctorFinding::new(Level::Note, "", message)
-                .advise("to forget their text, delete the lines about them, and then")
-                .run(&format!("review --accept-log --scope {name}"));
-            found.push(finding);
+                .advise("to forget their text, delete the lines about them, and then");
+            found.push(finding.run(&format!("review --accept-log --scope {name}")));
         }
     }
     // A scope that is published keeps a copy of what its bucket has.
