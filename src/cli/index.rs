@@ -1,5 +1,5 @@
-//! `index`: selects the scopes, shows the progress bar and prints the report. Also makes and updates
-//! tables after other commands (see `tables`).
+//! `index`: selects the scopes, shows the progress bar and prints the report. Also makes and
+//! updates tables after other commands (see `tables`).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -138,8 +138,8 @@ pub fn refresh(config: &Config, known: &HashMap<String, FileState>) {
     registry.close();
 }
 
-/// Whether a scope has a table, which has to follow its store, or enough memories for one. The table
-/// of a scope in a bucket comes from the bucket.
+/// Whether a scope has a table, which has to follow its store, or enough memories for one. The
+/// table of a scope in a bucket comes from the bucket.
 fn is_worth_a_table(scope: &Scope) -> bool {
     if scope.remote.is_some() || scope.problem.is_some() {
         return false;

@@ -1,5 +1,5 @@
-//! Help: the commands by purpose, with examples, and what to use instead of what people type because
-//! other programs have it, or because this one had it.
+//! Help: the commands by purpose, with examples, and what to use instead of what people type
+//! because other programs have it, or because this one had it.
 
 use std::fmt::Write;
 

@@ -107,8 +107,8 @@ pub fn default_scope(config: &Config, scopes: &[ScopeReport<'_>]) -> Option<Doct
     Some(DoctorFinding::new(Level::Warning, "config.toml", message).run("config edit"))
 }
 
-/// The tools if they are not the usual four, the upstream servers, and what is wrong with them; also
-/// as JSON. With `connect`, connects to the upstream servers.
+/// The tools if they are not the usual four, the upstream servers, and what is wrong with them;
+/// also as JSON. With `connect`, connects to the upstream servers.
 pub fn offer(config: &Config, connect: bool, offline: bool) -> (Vec<DoctorFinding>, Value) {
     let mut offer = match Offer::load(config, None, &|name| std::env::var_os(name)) {
         Ok(offer) => offer,
@@ -349,8 +349,8 @@ fn foreign_decisions(scope: &Scope, decisions: &Decisions) -> Option<DoctorFindi
     })
 }
 
-/// The lines of the decision log that cannot be read: for each message in the scope's health, advice
-/// that names the memories. Health does not name them, because agents see it.
+/// The lines of the decision log that cannot be read: for each message in the scope's health,
+/// advice that names the memories. Health does not name them, because agents see it.
 fn lost_decisions(decisions: &Decisions) -> HashMap<String, String> {
     let lines = decisions.damaged().iter().map(|damaged| {
         let ids: Vec<String> = damaged.ids.iter().map(|id| text::line(id, 80)).collect();

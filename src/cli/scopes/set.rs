@@ -87,8 +87,8 @@ pub fn find_scope(scopes: &[Arc<Scope>], name: &str) -> Result<Arc<Scope>, CliEr
     find(scopes, name).ok_or_else(|| CliError::no_scope(name, scopes))
 }
 
-/// The current project as a manifest names it: the main folder of its repository, or its folder, with
-/// `~` for the home folder, and with glob characters escaped.
+/// The current project as a manifest names it: the main folder of its repository, or its folder,
+/// with `~` for the home folder, and with glob characters escaped.
 fn this_project(config: &Config) -> String {
     let home = config.home.as_ref().and_then(|home| home.canonicalize().ok());
     let folder = &config.project.value;
