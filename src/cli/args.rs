@@ -3,20 +3,15 @@
 mod clients;
 mod curate;
 pub(in crate::cli) mod day;
-mod guesses;
 mod help;
 mod read;
-mod scopes;
 mod stores;
-mod team;
 
 pub use clients::*;
 pub use curate::*;
 pub use help::command;
 pub use read::*;
-pub use scopes::*;
 pub use stores::*;
-pub use team::*;
 
 use std::io::IsTerminal as _;
 use std::os::fd::AsFd as _;
@@ -135,8 +130,8 @@ fn tip(unexpected: &str, command: &clap::Command, path: &str, is_typo: bool) -> 
     }
     // After a command that takes no other, a bare word is a scope or a question.
     let may_be_a_command = command.has_subcommands() || unexpected.starts_with('-');
-    let guess = guesses::guess(&format!("{path}{unexpected}"))
-        .or_else(|| guesses::guess(unexpected).filter(|_| may_be_a_command));
+    let guess = help::guess(&format!("{path}{unexpected}"))
+        .or_else(|| help::guess(unexpected).filter(|_| may_be_a_command));
     let takes_scope = command.get_opts().any(|option| option.get_id() == "scope");
     let may_be_a_scope = takes_scope && !is_typo && !unexpected.starts_with('-');
     guess
@@ -155,7 +150,7 @@ pub struct Global {
     #[arg(long, global = true, value_name = "FILE", env = ENV_DB, hide_env_values = true)]
     pub db: Option<PathBuf>,
     /// With --db, the status of memories that have none: staging or approved
-    #[arg(long, global = true, value_name = "STATUS", value_parser = scopes::unreviewed)]
+    #[arg(long, global = true, value_name = "STATUS", value_parser = stores::unreviewed)]
     pub unreviewed: Option<Unreviewed>,
     /// Pin to this scope; requests for any other are refused
     #[arg(long, global = true, value_name = "NAME", value_parser = scope_name())]
@@ -298,7 +293,6 @@ pub struct ConfigArgs {
     pub action: ConfigAction,
 }
 
-/// What `config` does.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum ConfigAction {
     /// Show the effective settings, each with its source

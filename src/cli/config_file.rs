@@ -23,8 +23,7 @@ const NEW_FILE_TEXT: &str = "# Keys and values: `ack-memory config schema`\n";
 
 pub fn run(global: &Global, action: ConfigAction) -> Result<(), CliError> {
     // A broken file also has a path and can be fixed.
-    let without = Config::without_file(inputs(global)?)?;
-    let path = without.root.value.join(CONFIG_FILE);
+    let path = Config::without_file(inputs(global)?)?.root.value.join(CONFIG_FILE);
     match action {
         ConfigAction::Path => write_plain(&format!("{}\n", path.display())),
         ConfigAction::Show => show(&Config::load(inputs(global)?)?, global.json),

@@ -238,7 +238,6 @@ fn warnings(
     warnings
 }
 
-/// Warnings about plugins that bring the same server and hook.
 fn plugin_warnings(config: &Config, client: Client, places: &ClientPlaces) -> Vec<String> {
     let project = ClientPlaces { project: Some(repository(config)), ..places.clone() };
     let mut found = Vec::new();

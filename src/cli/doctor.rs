@@ -56,8 +56,7 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<ExitCod
     };
     let mut findings = Vec::new();
     if let Some(message) = broken_settings {
-        let finding = DoctorFinding::new(Level::Error, "config.toml", message);
-        findings.push(finding.run("config edit"));
+        findings.push(DoctorFinding::new(Level::Error, "config.toml", message).run("config edit"));
     }
     findings.extend(checks::project(config, &current));
     findings.extend(checks::default_scope(config, &scopes));
@@ -113,10 +112,9 @@ impl<'a> ScopeReport<'a> {
 fn write_text(config: &Config, findings: &[DoctorFinding]) -> Result<(), CliError> {
     let table = if cfg!(feature = "table") { " · table" } else { "" };
     let head = format!("{table} · {} ({})", config.root.value.display(), config.root.source);
-    let version = format!("ack-memory {}", env!("CARGO_PKG_VERSION"));
     write_out(&format!(
         "{}{}\n\n{}\n{}\n",
-        paint(BOLD, version),
+        paint(BOLD, format!("ack-memory {}", env!("CARGO_PKG_VERSION"))),
         paint(DIM, text::safe(&head)),
         checks::findings_text(findings, &Screen::of_output()),
         paint(BOLD, checks::summary(findings))

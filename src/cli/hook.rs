@@ -127,27 +127,26 @@ fn answer(global: &Global, mut event: Event, plugin: bool) -> Result<Option<Outp
         return Ok(None);
     }
     // `serve` reports problems with `[tools]`. They do not matter to a session.
-    let surface = surface(&config);
+    let toolset = surface(&config);
+    let surface = toolset.as_ref();
     let service = Service::new(config).without_bucket_wait().leak();
     if !event.other_folders.is_empty() {
         event.folder = service.project_folder().or(event.folder);
     }
     let output = match event.moment {
         HookEvent::SessionStart => {
-            hook::session_start(service, surface.as_ref(), &event, Timestamp::now())
-                .map(|start| start.output)
+            let start = hook::session_start(service, surface, &event, Timestamp::now());
+            start.map(|start| start.output)
         }
-        HookEvent::UserPrompt => hook::user_prompt(service, surface.as_ref(), &event),
-        HookEvent::PreToolUse => {
-            hook::tool_call::pre_tool_use(service, surface.as_ref(), &event, &files)
-        }
+        HookEvent::UserPrompt => hook::user_prompt(service, surface, &event),
+        HookEvent::PreToolUse => hook::tool_call::pre_tool_use(service, surface, &event, &files),
         HookEvent::ToolFailure => {
             let agent = event.agent.as_deref().unwrap_or_default();
             let is_new = |memory: &str| {
                 let name = format!("failure\0{agent}\0{memory}");
                 session_files(&event).is_some_and(|files| files.claim(&name).unwrap_or(false))
             };
-            hook::tool_call::tool_failure(service, surface.as_ref(), &event, is_new)
+            hook::tool_call::tool_failure(service, surface, &event, is_new)
         }
     };
     // A line for the person whose session starts in a clone that has not joined.

@@ -70,8 +70,7 @@ pub fn run(
 fn store_of(config: &Config, scope: &str) -> Result<PathBuf, CliError> {
     let Some(known) = find(&Registry::new(config).discover().scopes, scope) else {
         check_name(scope)?;
-        let folder = config.root.value.join("scopes").join(scope);
-        return Ok(folder.join(DATABASE_NAMES[0]));
+        return Ok(config.root.value.join("scopes").join(scope).join(DATABASE_NAMES[0]));
     };
     // A broken manifest may name another store than the one to write to.
     check_usable(&known)?;
@@ -108,8 +107,7 @@ fn open(args: &ImportArgs) -> Result<(Box<dyn BufRead>, ProgressBar), CliError> 
             };
             return Err(CliError::usage("FILE", message).with_hint(hint));
         }
-        let bar = ProgressBar::new(metadata.len());
-        (Box::new(BufReader::new(file)), bar)
+        (Box::new(BufReader::new(file)), ProgressBar::new(metadata.len()))
     };
     if let Ok(style) = ProgressStyle::with_template(
         "{spinner} {bar:30} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left",

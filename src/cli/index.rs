@@ -1,5 +1,5 @@
-//! `index`: selects the scopes, shows the progress bar and prints the report. Also makes and updates
-//! tables after other commands (see `tables`).
+//! `index`: selects the scopes, shows the progress bar and prints the report. Also makes and
+//! updates tables after other commands (see `tables`).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -107,9 +107,8 @@ fn say_if_interrupted(note: String) {
 }
 
 pub fn states(config: &Config) -> HashMap<String, FileState> {
-    let scopes = Registry::new(config).discover().scopes;
     let state = |scope: &Arc<Scope>| Some((scope.name.clone(), scope.store.file_state().ok()?));
-    scopes.iter().filter_map(state).collect()
+    Registry::new(config).discover().scopes.iter().filter_map(state).collect()
 }
 
 /// Makes or updates the table of each scope whose store is not in the state that is known.
@@ -139,8 +138,8 @@ pub fn refresh(config: &Config, known: &HashMap<String, FileState>) {
     registry.close();
 }
 
-/// Whether a scope has a table, which has to follow its store, or enough memories for one. The table
-/// of a scope in a bucket comes from the bucket.
+/// Whether a scope has a table, which has to follow its store, or enough memories for one. The
+/// table of a scope in a bucket comes from the bucket.
 fn is_worth_a_table(scope: &Scope) -> bool {
     if scope.remote.is_some() || scope.problem.is_some() {
         return false;
@@ -168,7 +167,6 @@ fn missing(
     }
 }
 
-/// Brings the vector table of a scope up to date, with a progress bar.
 fn index_scope(scope: &Scope, resident: usize, options: Options) -> Result<Report, CliError> {
     check_usable(scope)?;
     if scope.remote.is_some() {

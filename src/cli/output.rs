@@ -43,14 +43,12 @@ pub(super) fn json_with<A: Serialize>(answer: &A, more: Value) -> Value {
     value
 }
 
-/// Writes an answer as JSON, safe to print.
 pub(super) fn write_json<A: Serialize>(answer: &A) -> Result<(), CliError> {
     let mut safe = serde_json::to_value(answer).unwrap_or_default();
     text::clean_json(&mut safe);
     write_out(&(serde_json::to_string_pretty(&safe).unwrap_or_default() + "\n"))
 }
 
-/// Prints an answer: the tools' JSON, or text for people.
 pub(super) fn print<A: Serialize + DeserializeOwned>(
     answer: &A,
     global: &Global,

@@ -121,8 +121,8 @@ fn changes_text(
     )
 }
 
-/// What waits for review, and the next step: `also_waiting` memories beside a plan that is empty, or
-/// `waiting` ones if none is approved.
+/// What waits for review, and the next step: `also_waiting` memories beside a plan that is empty,
+/// or `waiting` ones if none is approved.
 fn waiting_text(
     scope: &str,
     is_empty: bool,

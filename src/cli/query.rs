@@ -108,7 +108,6 @@ fn unreviewed(service: &Service, request: &QueryRequest, answer: &QueryResponse)
         Some(hidden) if hidden.by_status > 0 => waiting_for(service, request),
         _ => waiting_named(service, question, request.scope.as_deref()),
     };
-    let found = found.ok()?.len();
     let filters = [
         ("scope", request.scope.as_deref()),
         ("project", request.project.as_deref()),
@@ -117,7 +116,7 @@ fn unreviewed(service: &Service, request: &QueryRequest, answer: &QueryResponse)
     ];
     let filters = filters.into_iter();
     let filters = filters.filter_map(|(flag, value)| Some(format!(" --{flag} {}", quoted(value?))));
-    unreviewed_text(found, question, &filters.collect::<String>())
+    unreviewed_text(found.ok()?.len(), question, &filters.collect::<String>())
 }
 
 /// `58 unreviewed match: `ack-memory review --for QUESTION``.

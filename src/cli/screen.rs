@@ -58,6 +58,11 @@ impl Screen {
         Self::of(std::io::stderr())
     }
 
+    #[cfg(test)]
+    pub fn of_width(width: Option<usize>) -> Self {
+        Self { width, height: None, now: Timestamp::UNIX_EPOCH, zone: TimeZone::UTC }
+    }
+
     fn of(stream: impl IsTerminal + AsFd) -> Self {
         let size = if stream.is_terminal() {
             terminal_size_of(stream).or(Some((Width(80), Height(24))))

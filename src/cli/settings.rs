@@ -56,8 +56,7 @@ fn workspace() -> Vec<Setting<PathBuf>> {
         add(ENV_WORKSPACE, list.into());
     } else {
         let names = list.to_string_lossy();
-        let names = names.split(',').map(str::trim);
-        names.for_each(|name| add(ENV_WORKSPACE, name.into()));
+        names.split(',').map(str::trim).for_each(|name| add(ENV_WORKSPACE, name.into()));
     }
     folders
 }

@@ -126,7 +126,6 @@ impl Setup<'_> {
         Registry::new(self.config).discover().scopes
     }
 
-    /// Handles each store that can be served, and mentions the others.
     fn stores(&mut self) -> Result<Vec<Value>, CliError> {
         let home = self.config.home.as_deref();
         let found = user::stores(self.config);
@@ -246,8 +245,7 @@ impl Setup<'_> {
             Some(answer) => return Ok(answer),
             None => {}
         }
-        let asked = found_store::ask(found, self.config.home.as_deref())?;
-        let (answer, is_for_all) = asked.unwrap_or((Answer::Skip, false));
+        let (answer, is_for_all) = found_store::ask(found, self.config.home.as_deref())?;
         self.about_all = Some(answer).filter(|_| is_for_all);
         Ok(answer)
     }

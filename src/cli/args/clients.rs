@@ -175,7 +175,6 @@ fn set() -> impl TypedValueParser<Value = ToolsetPreset> {
     PossibleValuesParser::new(ToolsetPreset::names()).try_map(|name| name.parse::<ToolsetPreset>())
 }
 
-/// Parses the last day of a token.
 fn last_day(text: &str) -> Result<Date, String> {
     let day = text.parse().ok().filter(|_| text.len() == "2027-01-31".len());
     day.ok_or_else(|| "write a day such as 2027-01-31".to_owned())

@@ -1,4 +1,5 @@
-//! Help: the commands by purpose, with examples.
+//! Help: the commands by purpose, with examples, and what to use instead of what people type
+//! because other programs have it, or because this one had it.
 
 use std::fmt::Write;
 
@@ -6,7 +7,6 @@ use clap::{Command, CommandFactory};
 
 use super::Cli;
 
-/// The commands by purpose.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Ask", &["query", "get", "context"]),
     ("Write", &["add", "edit"]),
@@ -25,7 +25,6 @@ fn examples() -> impl Iterator<Item = (&'static str, &'static str)> {
     EXAMPLES.split("\n\n").filter_map(|one| one.split_once('\n'))
 }
 
-/// The command line with its help.
 pub fn command() -> Command {
     let mut command = Cli::command();
     // `--help` lists the global options on every page; `-h` shows only the command's own.
@@ -34,8 +33,7 @@ pub fn command() -> Command {
         false => argument,
     });
     for (name, lines) in examples() {
-        let text = format!("Examples:\n{}", lines.trim_end());
-        command = with_examples(command, name, text);
+        command = with_examples(command, name, format!("Examples:\n{}", lines.trim_end()));
     }
     let listed = grouped_commands(&command);
     command.help_template(format!(
@@ -70,6 +68,22 @@ fn grouped_commands(command: &Command) -> String {
         out.push('\n');
     }
     out
+}
+
+/// Words and flags that do not exist here, some after a command, with what to use instead.
+const GUESSES: &str = include_str!("guesses.txt");
+
+/// A line for each tip: the words that it is for, and the tip.
+fn guesses() -> impl Iterator<Item = (impl Iterator<Item = &'static str>, &'static str)> {
+    let lines = GUESSES.lines().filter_map(|line| line.split_once(": "));
+    lines.map(|(words, tip)| (words.split(", "), tip))
+}
+
+/// What to use instead of a word that is not a command or flag here. `typed` may begin with the
+/// command that it is for.
+pub(super) fn guess(typed: &str) -> Option<&'static str> {
+    let mut guesses = guesses();
+    guesses.find_map(|(mut words, tip)| words.any(|word| word == typed).then_some(tip))
 }
 
 #[cfg(test)]
@@ -108,6 +122,29 @@ mod tests {
             let words = line.replace("\"container killed exit code 137\"", "x").replace('"', "");
             let parsed = self::command().try_get_matches_from(words.split_whitespace());
             assert!(parsed.is_ok(), "{line}: {parsed:?}");
+        }
+    }
+
+    #[test]
+    fn every_tip_names_commands_that_exist() {
+        for (all, tip) in guesses() {
+            let all: Vec<&str> = all.collect();
+            for typed in &all {
+                let words = typed.split(' ');
+                let parsed =
+                    command().try_get_matches_from(["ack-memory"].into_iter().chain(words));
+                assert!(parsed.is_err(), "{typed}");
+            }
+            let commands: Vec<&str> =
+                tip.split('`').filter(|part| part.starts_with("ack-memory ")).collect();
+            let is_flag = all.iter().all(|word| word.starts_with('-'));
+            assert!(is_flag || !commands.is_empty(), "{tip}");
+            for line in commands {
+                // What stands for a client's name is not one.
+                let line = line.replace(" CLIENT", " codex");
+                let parsed = command().try_get_matches_from(line.split(' '));
+                assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
+            }
         }
     }
 }

@@ -1,8 +1,10 @@
-//! The commands for stores: `setup`, `import`, `index`, `eval`, `demo`.
+//! The commands for stores and scopes: `setup`, `scopes`, `import`, `index`, `publish`, `check`,
+//! `eval`, `demo`.
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use ack_api::memory::Unreviewed;
+use clap::{Args, Subcommand, ValueEnum};
 
 #[derive(Debug, Clone, Args)]
 pub struct SetupArgs {
@@ -65,7 +67,6 @@ pub struct IndexArgs {
     pub encoder: Option<EncoderName>,
 }
 
-/// What makes the vectors of memories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum EncoderName {
     /// Adds up the words of a text: microseconds for each memory
@@ -79,4 +80,172 @@ pub enum EncoderName {
 pub struct DemoArgs {
     /// Folder to build in, empty or missing [default: a temporary folder]
     pub folder: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct ScopesArgs {
+    /// What to do [default: list]
+    #[command(subcommand)]
+    pub command: Option<ScopesCommand>,
+    /// One scope in detail
+    #[arg(long, short = 's', value_name = "NAME")]
+    pub scope: Option<String>,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+pub enum ScopesCommand {
+    /// Write a manifest for an existing store; shows it first, writes it with --yes
+    Add(AddArgs),
+    /// Set keys of a scope's manifest; prints how to undo it
+    Set(SetArgs),
+    /// Remove a scope; its store is never touched
+    Remove(RemoveArgs),
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct SetArgs {
+    /// The scope
+    pub name: String,
+    /// `unreviewed=approved`, `visibility=private`, `paths=~/src/api,~/src/web`, `paths+=.` (this
+    /// project), `projects+=web`, `description=` (removes it)
+    #[arg(value_name = "KEY=VALUE", required = true)]
+    pub assignments: Vec<String>,
+    /// Show the change without writing it
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct RemoveArgs {
+    /// The scope
+    pub name: String,
+    /// Do not ask
+    #[arg(long, short = 'y')]
+    pub yes: bool,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+pub struct AddArgs {
+    /// Name of the new scope
+    pub name: String,
+    /// The database or folder of notes, opened in place
+    #[arg(long, value_name = "PATH")]
+    pub store: PathBuf,
+    /// What the scope is about
+    #[arg(long)]
+    pub description: Option<String>,
+    /// A project that belongs here (repeatable)
+    #[arg(long = "belongs", value_name = "PROJECT")]
+    pub projects: Vec<String>,
+    /// A project folder that belongs here (repeatable)
+    #[arg(long = "path", value_name = "DIR")]
+    pub paths: Vec<String>,
+    /// A git remote that belongs here (repeatable)
+    #[arg(long = "remote", value_name = "URL")]
+    pub remotes: Vec<String>,
+    /// Search it only if it is current or named
+    #[arg(long)]
+    pub private: bool,
+    /// Status of rows in a store without a review status
+    #[arg(long, value_parser = unreviewed, value_name = "staging|approved")]
+    pub unreviewed: Option<Unreviewed>,
+    /// For a folder in a git repository: the branch or tag whose notes count as approved
+    #[arg(long = "ref", value_name = "NAME")]
+    pub reference: Option<String>,
+    /// Do not make or update the vector table
+    #[arg(long)]
+    pub no_index: bool,
+    /// Write it
+    #[arg(long, short = 'y')]
+    pub yes: bool,
+}
+
+pub(super) fn unreviewed(word: &str) -> Result<Unreviewed, String> {
+    match word {
+        "staging" => Ok(Unreviewed::Staging),
+        "approved" => Ok(Unreviewed::Approved),
+        other => Err(format!("`{other}` is not allowed; use staging or approved")),
+    }
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct PublishArgs {
+    /// The scope
+    pub scope: String,
+    /// Folder to write to, such as one in a git repository; created if missing
+    #[arg(long, value_name = "DIR", required_unless_present = "to", conflicts_with = "to")]
+    pub to_folder: Option<PathBuf>,
+    /// Bucket to publish to, such as s3://acme-memory/platform; needs the full build
+    #[arg(long, value_name = "ADDRESS")]
+    pub to: Option<String>,
+    /// Publish only memories with the status `promoted`
+    #[arg(long)]
+    pub only_promoted: bool,
+    /// Leave out memories whose text must not be published, instead of failing
+    #[arg(long)]
+    pub skip_held: bool,
+    /// Also replace files that were edited in the folder
+    #[arg(long, conflicts_with = "to")]
+    pub overwrite: bool,
+    /// Show what would be done, without doing it
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Write without asking
+    #[arg(long, short = 'y')]
+    pub yes: bool,
+    #[command(flatten)]
+    pub bucket: BucketArgs,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "With --to")]
+pub struct BucketArgs {
+    /// Withdraw this memory now and keep it withdrawn; nothing else changes
+    #[arg(long, value_name = "ID", requires = "to", conflicts_with = "to_folder")]
+    pub withdraw: Vec<String>,
+    /// Restore a memory that was withdrawn with --withdraw
+    #[arg(long, value_name = "ID", requires = "to", conflicts_with_all = ["to_folder", "withdraw"])]
+    pub restore: Vec<String>,
+    /// Roll readers back to this version
+    #[arg(long, value_name = "VERSION", requires = "to", conflicts_with_all = ["to_folder", "withdraw", "list", "prune"])]
+    pub rollback: Option<String>,
+    /// List the versions
+    #[arg(long, requires = "to", conflicts_with_all = ["to_folder", "withdraw", "prune"])]
+    pub list: bool,
+    /// Remove versions older than this, such as 30d
+    #[arg(long, value_name = "AGE", requires = "to", conflicts_with_all = ["to_folder", "withdraw"])]
+    pub prune: Option<String>,
+    /// Replace the memories that another scope published there: its name
+    #[arg(long, value_name = "NAME", requires = "to", conflicts_with_all = ["to_folder", "withdraw", "rollback", "list", "prune"])]
+    pub replace: Option<String>,
+    /// Rebuild the table and its indexes
+    #[arg(long, requires = "to", conflicts_with = "to_folder")]
+    pub reindex: bool,
+    /// The server, if it is not the cloud's own: https://, or http:// on this machine
+    #[arg(long, value_name = "URL", requires = "to", conflicts_with = "to_folder")]
+    pub endpoint: Option<String>,
+    /// The bucket's region
+    #[arg(long, value_name = "REGION", requires = "to", conflicts_with = "to_folder")]
+    pub region: Option<String>,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct CheckArgs {
+    /// Folder of notes, or one file [default: working directory]
+    pub path: Option<PathBuf>,
+    /// The output format
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub format: CheckFormat,
+    /// Treat warnings as errors
+    #[arg(long)]
+    pub strict: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum CheckFormat {
+    /// For people
+    #[default]
+    Text,
+    /// As annotations of GitHub Actions
+    Github,
 }

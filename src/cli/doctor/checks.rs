@@ -91,9 +91,8 @@ impl DoctorFinding {
 pub fn project(config: &Config, current: &Current) -> Option<DoctorFinding> {
     let scope = &current.scope.as_ref()?.name;
     let by = current.rule.as_ref().map_or_else(String::new, |rule| format!(", found by {rule}"));
-    let folder = with_tilde(&config.project.value, config.home.as_deref());
     let finding = DoctorFinding::new(Level::Note, "project", format!("scope {scope}{by}"));
-    Some(finding.at(folder))
+    Some(finding.at(with_tilde(&config.project.value, config.home.as_deref())))
 }
 
 pub fn default_scope(config: &Config, scopes: &[ScopeReport<'_>]) -> Option<DoctorFinding> {
@@ -108,8 +107,8 @@ pub fn default_scope(config: &Config, scopes: &[ScopeReport<'_>]) -> Option<Doct
     Some(DoctorFinding::new(Level::Warning, "config.toml", message).run("config edit"))
 }
 
-/// The tools if they are not the usual four, the upstream servers, and what is wrong with them; also
-/// as JSON. With `connect`, connects to the upstream servers.
+/// The tools if they are not the usual four, the upstream servers, and what is wrong with them;
+/// also as JSON. With `connect`, connects to the upstream servers.
 pub fn offer(config: &Config, connect: bool, offline: bool) -> (Vec<DoctorFinding>, Value) {
     let mut offer = match Offer::load(config, None, &|name| std::env::var_os(name)) {
         Ok(offer) => offer,
@@ -183,8 +182,7 @@ pub fn scopes(
         found.push(DoctorFinding::new(Level::Note, "agents", message));
     }
     for Skipped { scope, reason } in passed_over {
-        let message = format!("passed over: {reason}");
-        found.push(DoctorFinding::new(Level::Warning, scope, message));
+        found.push(DoctorFinding::new(Level::Warning, scope, format!("passed over: {reason}")));
     }
     if scopes.is_empty() {
         found.push(match ScopeError::no_scopes(config) {
@@ -321,9 +319,8 @@ fn remaining_text(scope: &Scope, decisions: &Decisions) -> Vec<DoctorFinding> {
             let edited = count(edited.len() as u64, "memory");
             let message = format!("{DECISION_LOG} keeps edits of {edited} that left the store");
             let finding = DoctorFinding::new(Level::Note, "", message)
-                .advise("to forget their text, delete the lines about them, and then")
-                .run(&format!("review --accept-log --scope {name}"));
-            found.push(finding);
+                .advise("to forget their text, delete the lines about them, and then");
+            found.push(finding.run(&format!("review --accept-log --scope {name}")));
         }
     }
     // A scope that is published keeps a copy of what its bucket has.
@@ -352,8 +349,8 @@ fn foreign_decisions(scope: &Scope, decisions: &Decisions) -> Option<DoctorFindi
     })
 }
 
-/// The lines of the decision log that cannot be read: for each message in the scope's health, advice
-/// that names the memories. Health does not name them, because agents see it.
+/// The lines of the decision log that cannot be read: for each message in the scope's health,
+/// advice that names the memories. Health does not name them, because agents see it.
 fn lost_decisions(decisions: &Decisions) -> HashMap<String, String> {
     let lines = decisions.damaged().iter().map(|damaged| {
         let ids: Vec<String> = damaged.ids.iter().map(|id| text::line(id, 80)).collect();

@@ -175,11 +175,10 @@ impl BucketRequest<'_> {
         let planned = publisher.roll_back(number, &by, restore, false)?;
         // A version that is damaged is a reason to go back.
         let changes = publisher.rollback_changes(number);
-        let is_certain = self.args.yes && !self.args.dry_run;
         let message = format!(
             "version {} {} version {number}: {}; {}\n",
             planned.version,
-            if is_certain { "restores" } else { "would restore" },
+            if self.args.yes && !self.args.dry_run { "restores" } else { "would restore" },
             render::count(planned.rows, "memory"),
             match &changes {
                 Ok(changes) => rollback_text(*changes),

@@ -62,10 +62,9 @@ mod tests {
 
     fn screen(zone: &str) -> Screen {
         Screen {
-            width: None,
-            height: None,
             now: "2026-03-15T01:30:00Z".parse().unwrap(),
             zone: jiff::tz::TimeZone::fixed(jiff::tz::offset(zone.parse().unwrap())),
+            ..Screen::of_width(None)
         }
     }
 

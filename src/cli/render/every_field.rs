@@ -118,18 +118,9 @@ fn check<A: JsonSchema + DeserializeOwned>(render: impl Fn(&A) -> String) -> Vec
     paths.iter().filter(silent).cloned().collect()
 }
 
-fn screen() -> Screen {
-    Screen {
-        width: None,
-        height: None,
-        now: jiff::Timestamp::UNIX_EPOCH,
-        zone: jiff::tz::TimeZone::UTC,
-    }
-}
-
 #[test]
 fn every_field_of_every_answer_is_shown_or_excused() {
-    let screen = screen();
+    let screen = Screen::of_width(None);
     let listings = [false, true].map(|long| Listing { long, ..Listing::plain(&screen) });
     let unshown = [
         (

@@ -219,12 +219,7 @@ mod tests {
 
     #[test]
     fn wrapping_and_highlighting_lose_nothing() {
-        let screen = Screen {
-            width: Some(24),
-            height: None,
-            now: jiff::Timestamp::UNIX_EPOCH,
-            zone: jiff::tz::TimeZone::UTC,
-        };
+        let screen = Screen::of_width(Some(24));
         let text = "sqlx wraps each migration in a transaction\n\n日本語のとても長い文章はどこでも改行されることがある";
         let out =
             marked_block(&screen, text, ("- ", "  "), Style::new(), &QueryWords::of("migration"));

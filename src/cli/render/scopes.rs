@@ -22,8 +22,7 @@ pub fn scopes(answer: &ListScopesResponse, screen: &Screen) -> String {
     let (none, rest): (Vec<Note>, Vec<Note>) = answer.notes.iter().cloned().partition(is_answer);
     let mut out = match screen.width {
         _ if answer.scopes.is_empty() => {
-            let text = none.first().map_or("no scopes", |note| note.message.text());
-            line(text, screen)
+            line(none.first().map_or("no scopes", |note| note.message.text()), screen)
         }
         Some(width) if width < TABLE_WIDTH => {
             listed.iter().map(|scope| paragraph(&row(scope, current, screen), screen)).collect()
@@ -33,8 +32,7 @@ pub fn scopes(answer: &ListScopesResponse, screen: &Screen) -> String {
     out += &folded(answer.scopes.len() - listed.len(), "scopes | less");
     if let Some(scope) = &answer.current_scope {
         let rule = answer.detected_by.as_deref().unwrap_or("-");
-        let text = format!("* current: {scope}, found by {rule}");
-        out += &block(screen, &text, ("", "  "), DIM);
+        out += &block(screen, &format!("* current: {scope}, found by {rule}"), ("", "  "), DIM);
     }
     for (problem, names) in problems(&answer.scopes) {
         out += &line(&format!("{}: {problem}", first_of(&names, MAX_NAMED)), screen);

@@ -70,8 +70,8 @@ impl TrustedCounts {
 }
 
 /// Asks what to do with a store. Returns the answer, and whether it is also the answer about the
-/// stores that follow; `None` at the end of the input.
-pub fn ask(found: &FoundStore, home: Option<&Path>) -> Result<Option<(Answer, bool)>, CliError> {
+/// stores that follow.
+pub fn ask(found: &FoundStore, home: Option<&Path>) -> Result<(Answer, bool), CliError> {
     let mut store = format!("    {}", found.kind.title());
     // If the list goes elsewhere, the question names the store.
     if !std::io::stdout().is_terminal() {
@@ -80,8 +80,8 @@ pub fn ask(found: &FoundStore, home: Option<&Path>) -> Result<Option<(Answer, bo
     if found.approved.is_some() {
         let keys = [('a', "add"), ('s', "skip")];
         let key = prompt::choose(&format!("{store}: (a)dd, (s)kip"), &keys);
-        let answer = |key| if key == 's' { Answer::Skip } else { Answer::Review };
-        return Ok(key.map(|key| (answer(key), false)));
+        let answer = if key == Some('a') { Answer::Review } else { Answer::Skip };
+        return Ok((answer, false));
     }
     let counts = TrustedCounts::of(found)?;
     let mut trust = counts.phrases("trust", "hold back");
@@ -107,12 +107,12 @@ pub fn ask(found: &FoundStore, home: Option<&Path>) -> Result<Option<(Answer, bo
         write_err(&breakable(&block(&screen, &phrases, (&first, &rest), PLAIN)));
     }
     write_err("      T, R, S: the same for all stores that follow; Enter: t\n");
-    let asked = prompt::choose(&store, &ANSWERS).map(|key| match key {
-        't' | 'T' => (Answer::Trust, key == 'T'),
-        'r' | 'R' => (Answer::Review, key == 'R'),
-        _ => (Answer::Skip, key == 'S'),
-    });
-    Ok(asked)
+    Ok(match prompt::choose(&store, &ANSWERS) {
+        Some(key @ ('t' | 'T')) => (Answer::Trust, key == 'T'),
+        Some(key @ ('r' | 'R')) => (Answer::Review, key == 'R'),
+        // The end of the input skips this one.
+        key => (Answer::Skip, key == Some('S')),
+    })
 }
 
 /// What `scopes add` gets for an answer.

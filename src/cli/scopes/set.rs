@@ -87,8 +87,8 @@ pub fn find_scope(scopes: &[Arc<Scope>], name: &str) -> Result<Arc<Scope>, CliEr
     find(scopes, name).ok_or_else(|| CliError::no_scope(name, scopes))
 }
 
-/// The current project as a manifest names it: the main folder of its repository, or its folder, with
-/// `~` for the home folder, and with glob characters escaped.
+/// The current project as a manifest names it: the main folder of its repository, or its folder,
+/// with `~` for the home folder, and with glob characters escaped.
 fn this_project(config: &Config) -> String {
     let home = config.home.as_ref().and_then(|home| home.canonicalize().ok());
     let folder = &config.project.value;
@@ -115,8 +115,7 @@ fn plan(
         (Ok(_), SettingsError::Invalid { message, .. }) => {
             // Nothing is written yet, so the line means nothing.
             let message = message.split_once(": ").map_or(&*message, |(_, rest)| rest);
-            let message = format!("{shown_command} is not allowed: {message}");
-            CliError::usage("KEY=VALUE", message)
+            CliError::usage("KEY=VALUE", format!("{shown_command} is not allowed: {message}"))
         }
         (_, error) => error.into(),
     })
@@ -129,13 +128,10 @@ fn change(config: &Config, assignment: &str) -> Result<(String, KeyChange), CliE
         let hint = Hint::command("scopes set NAME KEY=", "removes the key");
         return Err(CliError::usage("KEY=VALUE", message).with_hint(hint));
     };
-    let (key, adds) = match key.strip_suffix('+') {
-        Some(key) => (key.trim(), true),
-        None => (key.trim(), false),
-    };
+    let adds = key.ends_with('+');
+    let key = key.strip_suffix('+').unwrap_or(key).trim();
     if key.is_empty() {
-        let message = format!("`{assignment}` has no key before `=`");
-        return Err(CliError::usage("KEY=VALUE", message));
+        return Err(CliError::usage("KEY=VALUE", format!("`{assignment}` has no key before `=`")));
     }
     let known = Manifest::keys();
     if !known.iter().any(|known| known == key) {

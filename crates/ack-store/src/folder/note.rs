@@ -29,8 +29,8 @@ impl NoteStatus {
                 Self::Withdrawn
             }
             "promoted" => Self::Promoted,
-            "accepted" | "active" | "approved" | "complete" | "completed" | "current"
-            | "done" | "final" | "published" | "resolved" | "reviewed" | "solved" | "stable"
+            "accepted" | "active" | "approved" | "complete" | "completed" | "current" | "done"
+            | "final" | "published" | "resolved" | "reviewed" | "solved" | "stable"
             | "verified" => Self::Plain,
             _ => return None,
         })
