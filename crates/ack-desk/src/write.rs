@@ -101,11 +101,8 @@ impl Desk {
         for id in self.compare_chosen() {
             outcome.changed.push(ChangedMemory { id, conflict: Conflict::HeldBack });
         }
-        let planned = self.planned_choices();
-        let scopes: Vec<&Arc<Scope>> = planned.values().map(|(scope, _)| scope).collect();
-        log::write_scopes(&scopes, &session.batch, |scope| {
-            let choices = planned.get(&scope.name).map(|(_, choices)| choices.as_slice());
-            self.write_scope(scope, choices.unwrap_or_default(), session, &mut outcome)
+        log::write_scopes(&self.planned_choices(), &session.batch, |scope, choices| {
+            self.write_scope(scope, choices, session, &mut outcome)
         })?;
         if !outcome.changed.is_empty() {
             // What was put back may belong to another heap now.
@@ -118,7 +115,7 @@ impl Desk {
     pub fn dry_run(&self, session: &ReviewSession) -> Result<ReviewOutcome, CurateError> {
         let mut outcome =
             ReviewOutcome { batch: session.batch.clone(), ..ReviewOutcome::default() };
-        for (scope, choices) in self.planned_choices().into_values() {
+        for (scope, choices) in self.planned_choices() {
             let decisions = decisions(&choices.iter().collect::<Vec<_>>(), session)?;
             outcome.side_effects.add(log::side_effects_of(&scope, &decisions, false)?);
             outcome.about.extend(about(&choices, &decisions));
@@ -180,7 +177,7 @@ impl Desk {
         self.add_items(items.collect());
     }
 
-    fn planned_choices(&self) -> BTreeMap<String, (Arc<Scope>, Vec<PlannedChoice>)> {
+    fn planned_choices(&self) -> Vec<(Arc<Scope>, Vec<PlannedChoice>)> {
         let mut by_scope = BTreeMap::new();
         for made in &self.choices {
             for pick in &made.picks {
@@ -188,7 +185,7 @@ impl Desk {
                     continue;
                 };
                 let scope = &item.candidate.scope;
-                let entry = by_scope.entry(scope.name.clone());
+                let entry = by_scope.entry(&scope.name);
                 let (_, choices) = entry.or_insert_with(|| (Arc::clone(scope), Vec::new()));
                 choices.push(PlannedChoice {
                     number: pick.number,
@@ -199,7 +196,7 @@ impl Desk {
                 });
             }
         }
-        by_scope
+        by_scope.into_values().collect()
     }
 
     /// Marks what was written and puts the rest back in its present state.
