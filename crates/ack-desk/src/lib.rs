@@ -491,9 +491,8 @@ impl Desk {
     }
 
     pub fn title(&self, number: usize) -> String {
-        self.items
-            .get(number)
-            .map_or_else(String::new, |item| text::line(&item.memory().title, 120))
+        let title = self.items.get(number).map(|item| text::line(&item.memory().title, 120));
+        title.unwrap_or_default()
     }
 
     fn is_approved(&self, number: usize) -> bool {

@@ -50,28 +50,24 @@ pub enum Conflict {
     HeldBack,
 }
 
+/// What happened to one memory, before `after you read it`, and to several.
+const CONFLICTS: [(Conflict, &str, &str); 4] = [
+    (Conflict::CameBack, "changed", "changed since you read them and came back"),
+    (Conflict::Decided, "was decided by somebody else", "decided by somebody else meanwhile"),
+    (Conflict::Gone, "was deleted", "deleted meanwhile"),
+    (Conflict::HeldBack, "was held back", "held back for contradicting an approved memory"),
+];
+
 impl Conflict {
-    /// What happened to one memory, before `after you read it`.
-    pub const fn of_one(self) -> &'static str {
-        match self {
-            Self::CameBack => "changed",
-            Self::Decided => "was decided by somebody else",
-            Self::Gone => "was deleted",
-            Self::HeldBack => "was held back",
-        }
+    pub fn of_one(self) -> &'static str {
+        CONFLICTS.iter().find(|(kind, ..)| *kind == self).map_or("", |(_, what, _)| *what)
     }
 }
 
 impl ReviewOutcome {
     /// What became of the memories whose decisions were not written, in one line. Empty if all were.
     pub fn conflict_text(&self) -> String {
-        let kinds = [
-            (Conflict::CameBack, "changed since you read them and came back"),
-            (Conflict::Decided, "decided by somebody else meanwhile"),
-            (Conflict::Gone, "deleted meanwhile"),
-            (Conflict::HeldBack, "held back for contradicting an approved memory"),
-        ];
-        let counted = kinds.iter().filter_map(|(kind, what)| {
+        let counted = CONFLICTS.iter().filter_map(|(kind, _, what)| {
             let count = self.changed.iter().filter(|it| it.conflict == *kind).count();
             (count > 0).then(|| format!("{count} {what}"))
         });
