@@ -46,11 +46,12 @@ pub fn decide(
     args: ChosenArgs,
 ) -> Result<(), CliError> {
     let by_filter = args.ids.is_empty();
-    let (decide, is_sure) = (args.decide.clone(), !by_filter || args.yes);
+    let DecideArgs { scope, because, dry_run } = args.decide.clone();
+    let is_sure = !by_filter || args.yes || dry_run;
     let include_flagged = !by_filter || args.include_flagged;
-    let scopes = caller.readable_scopes(decide.scope.as_deref())?;
+    let scopes = caller.readable_scopes(scope.as_deref())?;
     let chosen = chosen(caller, args, &scopes)?;
-    let session = prepare(caller, &decide)?;
+    let session = prepare(caller, dry_run, because.as_deref())?;
     let service = Service::new(caller.config.clone()).leak();
     let mut desk = Desk::with(chosen, &scopes, service, caller.now);
     if matches!(choice, Choice::Approve | Choice::Promote) {
@@ -74,13 +75,12 @@ pub fn decide(
     if numbers.is_empty() && !caller.json {
         return write_plain("nothing was decided\n");
     }
-    if !is_sure && !decide.dry_run && !confirm(&mut desk, command, &choice, (&numbers, &held_back))?
-    {
+    if !is_sure && !confirm(&mut desk, command, &choice, (&numbers, &held_back))? {
         write_err("nothing was decided\n");
         return Ok(());
     }
     desk.choose(&numbers, choice, None)?;
-    carry_out(caller, desk, &session, decide.dry_run)
+    carry_out(caller, desk, &session, dry_run)
 }
 
 fn chosen(
@@ -90,7 +90,13 @@ fn chosen(
 ) -> Result<Vec<Candidate>, CliError> {
     let only = args.decide.scope.as_deref();
     if !args.ids.is_empty() {
-        return progress::while_reading(|| named(caller, &args.ids, only, scopes));
+        let places = Places { caller, only, scopes };
+        let find = || args.ids.iter().map(|id| places.find(id)).collect::<Result<Vec<_>, _>>();
+        let mut found = progress::while_reading(find)?;
+        // The same memory under its id and a part of it is still one.
+        let mut known = BTreeSet::new();
+        found.retain(|it| known.insert((it.scope.name.clone(), it.memory().id.clone())));
+        return Ok(found);
     }
     let ChosenArgs { kind, project, tag, session, .. } = args;
     let filter = Filter { kind, project, tag, session, only: None };
@@ -115,25 +121,6 @@ fn chosen(
     let others = only.and_then(|_| caller.scopes(None).ok()).unwrap_or_default();
     let unmatched = progress::while_reading(|| unmatched(scopes, &others, &filter, caller.now));
     Err(CliError::NothingWaits(unmatched?))
-}
-
-fn named(
-    caller: Caller<'_>,
-    ids: &[String],
-    only: Option<&str>,
-    scopes: &[Arc<Scope>],
-) -> Result<Vec<Candidate>, CliError> {
-    let places = Places { caller, only, scopes };
-    let mut known = BTreeSet::new();
-    let mut found = Vec::new();
-    for id in ids {
-        let candidate = places.find(id)?;
-        // The same memory under its id and a part of it is still one.
-        if known.insert((candidate.scope.name.clone(), candidate.memory().id.clone())) {
-            found.push(candidate);
-        }
-    }
-    Ok(found)
 }
 
 /// Notes why memories may be out of date, so that whoever approves them keeps them despite that.
@@ -170,13 +157,14 @@ pub fn replace(caller: Caller<'_>, args: &ReplaceArgs) -> Result<(), CliError> {
     let (replaced, successor) =
         progress::while_reading(|| (places.find(&args.id), places.find(stays)));
     let (replaced, successor) = (replaced?, successor?);
-    let session = prepare(caller, &args.decide)?;
+    let DecideArgs { because, dry_run, .. } = &args.decide;
+    let session = prepare(caller, *dry_run, because.as_deref())?;
     check_successor(&replaced, &successor)?;
     let (old, new) = (replaced.memory().clone(), successor.memory());
     let id = new.id.clone();
     let merges = args.merge || args.into.is_some();
     let choice = if merges { Choice::Merge { into: id } } else { Choice::Replace { by: id } };
-    decide_alone(caller, replaced, &scopes, choice, &session, args.decide.dry_run)?;
+    decide_alone(caller, replaced, &scopes, choice, &session, *dry_run)?;
     if old.status.is_served() && new.status == Status::Staging {
         let (old, new) = (text::line(&old.id, 80), text::line(&new.id, 80));
         write_err(&format!("note: {old} is still served until {new} is approved\n"));
@@ -189,7 +177,8 @@ pub fn edit(caller: Caller<'_>, args: &EditArgs) -> Result<(), CliError> {
     let scopes = caller.readable_scopes(only)?;
     let places = Places { caller, only, scopes: &scopes };
     let candidate = progress::while_reading(|| places.find(&args.id))?;
-    let session = prepare(caller, &args.decide)?;
+    let DecideArgs { because, dry_run, .. } = &args.decide;
+    let session = prepare(caller, *dry_run, because.as_deref())?;
     let again = || prompt::confirm("Edit again, with what you wrote?");
     let Some(edit) = edited(&candidate, again)? else {
         return write_plain("nothing was changed\n");
@@ -206,7 +195,7 @@ pub fn edit(caller: Caller<'_>, args: &EditArgs) -> Result<(), CliError> {
         return write_plain("nothing was changed\n");
     }
     let choice = Choice::Edit { edit: Box::new(edit) };
-    decide_alone(caller, candidate, &scopes, choice, &session, args.decide.dry_run)
+    decide_alone(caller, candidate, &scopes, choice, &session, *dry_run)
 }
 
 fn decide_alone(
@@ -234,16 +223,17 @@ fn carry_out(
     report(caller, &outcome, dry_run)
 }
 
-fn prepare(caller: Caller<'_>, args: &DecideArgs) -> Result<ReviewSession, CliError> {
-    if args.dry_run {
-        return Ok(dry_run_session(caller, args.because.as_deref()));
+/// A session. One that writes nothing needs no permission.
+fn prepare(
+    caller: Caller<'_>,
+    dry_run: bool,
+    because: Option<&str>,
+) -> Result<ReviewSession, CliError> {
+    if dry_run {
+        let actor = "process:dry-run".to_owned();
+        return Ok(ReviewSession::begin(actor, reason(because), caller.now));
     }
-    caller.session(args.because.as_deref())
-}
-
-/// A session that writes nothing. It needs no permission.
-fn dry_run_session(caller: Caller<'_>, because: Option<&str>) -> ReviewSession {
-    ReviewSession::begin("process:dry-run".to_owned(), reason(because), caller.now)
+    caller.session(because)
 }
 
 pub fn report(caller: Caller<'_>, outcome: &ReviewOutcome, dry_run: bool) -> Result<(), CliError> {

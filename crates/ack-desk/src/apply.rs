@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use ack_api::decision::{Edit, Verdict};
-use ack_api::memory::Status;
+use ack_api::memory::{Memory, Status};
 use ack_api::text;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -89,28 +89,24 @@ impl ListedDecision {
     pub fn candidate(&self, scopes: &[Arc<Scope>]) -> Result<Candidate, String> {
         let id = &self.id;
         let candidate = by_whole_id(scopes, id).map_err(|error| error.to_string())?;
-        let Some(digest) = &self.digest else {
-            return Err(format!(
+        let Memory { title, status, .. } = candidate.memory();
+        Err(match (&self.digest, self.status) {
+            (None, _) => format!(
                 "`digest` is missing, so it is not known which text of {id} was read; take the \
                  entries from `review --list --json`"
-            ));
-        };
-        if *digest != candidate.curated.digest {
-            return Err(format!("{id} changed since it was listed"));
-        }
-        if (self.title.as_ref()).is_some_and(|title| *title != candidate.memory().title) {
-            return Err(format!(
+            ),
+            (Some(digest), _) if *digest != candidate.curated.digest => {
+                format!("{id} changed since it was listed")
+            }
+            _ if self.title.as_ref().is_some_and(|listed| listed != title) => format!(
                 "`title` is not the one of {id}; to change it, use the verdict `edit` with \
                  `edit: {{\"title\": …}}`"
-            ));
-        }
-        let status = candidate.memory().status;
-        match self.status {
-            Some(listed) if listed != status => Err(format!(
+            ),
+            (_, Some(listed)) if listed != *status => format!(
                 "{id} was decided about since it was listed: it was {listed} and is {status}"
-            )),
-            _ => Ok(candidate),
-        }
+            ),
+            _ => return Ok(candidate),
+        })
     }
 
     /// What the line decides: `approve`, `merge into obs-7`, with the reason.

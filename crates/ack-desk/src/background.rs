@@ -104,7 +104,8 @@ pub fn find_approved(desk: &Mutex<Desk>, changed: impl Fn()) {
     // If a store cannot be read, its memories cannot be decided about anyway.
     let mut items = search.approved().unwrap_or_default().into_iter().map(QueueItem::approved);
     while items.len() > 0 {
-        desk.lock().add_items(items.by_ref().take(MAX_ADDED).collect());
+        let some = items.by_ref().take(MAX_ADDED).collect();
+        desk.lock().add_items(some);
     }
     desk.lock().add_approved(Vec::new());
     changed();

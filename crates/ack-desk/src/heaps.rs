@@ -194,10 +194,8 @@ impl Desk {
     fn twins(&self) -> HashSet<usize> {
         let mut members: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (number, group) in &self.group_of {
-            let is_plain = self.items.get(*number).is_some_and(|item| {
-                HeapKind::of(item, true, self.now) == HeapKind::Alike && !item.is_flagged()
-            });
-            if is_plain {
+            let item = self.items.get(*number).filter(|item| !item.is_flagged());
+            if item.is_some_and(|it| HeapKind::of(it, true, self.now) == HeapKind::Alike) {
                 members.entry(*group).or_default().push(*number);
             }
         }

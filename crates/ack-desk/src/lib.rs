@@ -491,9 +491,8 @@ impl Desk {
     }
 
     pub fn title(&self, number: usize) -> String {
-        self.items
-            .get(number)
-            .map_or_else(String::new, |item| text::line(&item.memory().title, 120))
+        let title = self.items.get(number).map(|item| text::line(&item.memory().title, 120));
+        title.unwrap_or_default()
     }
 
     fn is_approved(&self, number: usize) -> bool {
@@ -514,8 +513,7 @@ impl Desk {
     /// How many served memories this one would replace, according to the store or a decision. Of
     /// several rows with an id, only the one that owns it counts.
     fn replaced_count(&self, candidate: &Candidate, decisions: &Decisions) -> usize {
-        let Candidate { scope, .. } = candidate;
-        let id = &candidate.memory().id;
+        let (scope, id) = (&candidate.scope, &candidate.memory().id);
         let stored = self.replaced.get(&(scope.name.clone(), id.clone()));
         let older = decisions.replaced_by(id).iter();
         let older: BTreeSet<&String> = older.chain(stored.into_iter().flatten()).collect();
@@ -525,10 +523,9 @@ impl Desk {
         let counted = scope.store.snapshot(|snapshot| {
             let mut hidden = 0;
             for older in &older {
-                let memory = snapshot.by_id(older)?;
-                hidden += usize::from(memory.is_some_and(|memory| {
-                    memory.status.is_served() && memory.superseded_by.as_ref() == Some(id)
-                }));
+                let memory = snapshot.by_id(older)?.filter(|it| it.status.is_served());
+                let is_hidden = memory.is_some_and(|it| it.superseded_by.as_ref() == Some(id));
+                hidden += usize::from(is_hidden);
             }
             Ok(hidden)
         });
@@ -558,16 +555,15 @@ impl Desk {
             return Ok(None);
         };
         let other = by_id(&[Arc::clone(&candidate.scope)], id)?;
-        let refuse = |reason: &str| CurateError::Successor {
-            id: candidate.memory().id.clone(),
-            into: other.memory().id.clone(),
-            reason: reason.to_owned(),
-        };
         let is_replaced_anyway = matches!(choice, Choice::Supersede { .. });
-        if let Some(reason) = self.removal(&other).filter(|_| !is_replaced_anyway) {
-            return Err(refuse(reason));
+        match self.removal(&other).filter(|_| !is_replaced_anyway) {
+            None => Ok(Some(other)),
+            Some(reason) => Err(CurateError::Successor {
+                id: candidate.memory().id.clone(),
+                into: other.memory().id.clone(),
+                reason: reason.to_owned(),
+            }),
         }
-        Ok(Some(other))
     }
 }
 

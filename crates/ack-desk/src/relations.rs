@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ack_api::memory::Memory;
 use ack_compare::groups::{ALIKE, alike};
 use ack_service::Service;
+use ack_service::scope::Scope;
 use ack_store::READ_TIMEOUT;
 
 use super::Desk;
@@ -33,21 +34,18 @@ impl Relations {
 
 /// Where a store cannot be read, nothing can be decided anyway.
 fn contradicted(service: &Service, waiting: &[Arc<Candidate>]) -> HashMap<usize, String> {
-    let mut by_scope: HashMap<&str, Vec<usize>> = HashMap::new();
-    for (number, candidate) in waiting.iter().enumerate() {
-        by_scope.entry(&candidate.scope.name).or_default().push(number);
+    let mut by_scope: HashMap<&str, (&Scope, Vec<usize>, Vec<&Memory>)> = HashMap::new();
+    for (number, Candidate { scope, curated }) in waiting.iter().map(|it| &**it).enumerate() {
+        let entry = by_scope.entry(&scope.name);
+        let (_, numbers, memories) = entry.or_insert_with(|| (scope, Vec::new(), Vec::new()));
+        numbers.push(number);
+        memories.push(&curated.memory);
     }
     let mut found = HashMap::new();
-    for (scope, numbers) in by_scope {
-        let of_scope = || numbers.iter().filter_map(|number| waiting.get(*number));
-        let counts = of_scope().next().map(|first| {
-            let store = &first.scope.store;
-            store.quick_scan(READ_TIMEOUT, |snapshot| snapshot.counts_by_id())
-        });
-        let counts = counts.and_then(Result::ok).unwrap_or_default();
-        if counts.approved + counts.promoted > 0 {
-            let memories: Vec<&Memory> = of_scope().map(|candidate| candidate.memory()).collect();
-            let others = service.contradicted_by(&memories, scope).unwrap_or_default();
+    for (scope, numbers, memories) in by_scope.into_values() {
+        let counts = scope.store.quick_scan(READ_TIMEOUT, |snapshot| snapshot.counts_by_id());
+        if counts.is_ok_and(|counts| counts.approved + counts.promoted > 0) {
+            let others = service.contradicted_by(&memories, &scope.name).unwrap_or_default();
             let others = numbers.into_iter().zip(others);
             found.extend(others.filter_map(|(number, other)| Some((number, other?))));
         }

@@ -50,28 +50,24 @@ pub enum Conflict {
     HeldBack,
 }
 
+/// What happened to one memory, before `after you read it`, and to several.
+const CONFLICTS: [(Conflict, &str, &str); 4] = [
+    (Conflict::CameBack, "changed", "changed since you read them and came back"),
+    (Conflict::Decided, "was decided by somebody else", "decided by somebody else meanwhile"),
+    (Conflict::Gone, "was deleted", "deleted meanwhile"),
+    (Conflict::HeldBack, "was held back", "held back for contradicting an approved memory"),
+];
+
 impl Conflict {
-    /// What happened to one memory, before `after you read it`.
-    pub const fn of_one(self) -> &'static str {
-        match self {
-            Self::CameBack => "changed",
-            Self::Decided => "was decided by somebody else",
-            Self::Gone => "was deleted",
-            Self::HeldBack => "was held back",
-        }
+    pub fn of_one(self) -> &'static str {
+        CONFLICTS.iter().find(|(kind, ..)| *kind == self).map_or("", |(_, what, _)| *what)
     }
 }
 
 impl ReviewOutcome {
     /// What became of the memories whose decisions were not written, in one line. Empty if all were.
     pub fn conflict_text(&self) -> String {
-        let kinds = [
-            (Conflict::CameBack, "changed since you read them and came back"),
-            (Conflict::Decided, "decided by somebody else meanwhile"),
-            (Conflict::Gone, "deleted meanwhile"),
-            (Conflict::HeldBack, "held back for contradicting an approved memory"),
-        ];
-        let counted = kinds.iter().filter_map(|(kind, what)| {
+        let counted = CONFLICTS.iter().filter_map(|(kind, _, what)| {
             let count = self.changed.iter().filter(|it| it.conflict == *kind).count();
             (count > 0).then(|| format!("{count} {what}"))
         });
@@ -101,11 +97,8 @@ impl Desk {
         for id in self.compare_chosen() {
             outcome.changed.push(ChangedMemory { id, conflict: Conflict::HeldBack });
         }
-        let planned = self.planned_choices();
-        let scopes: Vec<&Arc<Scope>> = planned.values().map(|(scope, _)| scope).collect();
-        log::write_scopes(&scopes, &session.batch, |scope| {
-            let choices = planned.get(&scope.name).map(|(_, choices)| choices.as_slice());
-            self.write_scope(scope, choices.unwrap_or_default(), session, &mut outcome)
+        log::write_scopes(&self.planned_choices(), &session.batch, |scope, choices| {
+            self.write_scope(scope, choices, session, &mut outcome)
         })?;
         if !outcome.changed.is_empty() {
             // What was put back may belong to another heap now.
@@ -118,7 +111,7 @@ impl Desk {
     pub fn dry_run(&self, session: &ReviewSession) -> Result<ReviewOutcome, CurateError> {
         let mut outcome =
             ReviewOutcome { batch: session.batch.clone(), ..ReviewOutcome::default() };
-        for (scope, choices) in self.planned_choices().into_values() {
+        for (scope, choices) in self.planned_choices() {
             let decisions = decisions(&choices.iter().collect::<Vec<_>>(), session)?;
             outcome.side_effects.add(log::side_effects_of(&scope, &decisions, false)?);
             outcome.about.extend(about(&choices, &decisions));
@@ -180,7 +173,7 @@ impl Desk {
         self.add_items(items.collect());
     }
 
-    fn planned_choices(&self) -> BTreeMap<String, (Arc<Scope>, Vec<PlannedChoice>)> {
+    fn planned_choices(&self) -> Vec<(Arc<Scope>, Vec<PlannedChoice>)> {
         let mut by_scope = BTreeMap::new();
         for made in &self.choices {
             for pick in &made.picks {
@@ -188,7 +181,7 @@ impl Desk {
                     continue;
                 };
                 let scope = &item.candidate.scope;
-                let entry = by_scope.entry(scope.name.clone());
+                let entry = by_scope.entry(&scope.name);
                 let (_, choices) = entry.or_insert_with(|| (Arc::clone(scope), Vec::new()));
                 choices.push(PlannedChoice {
                     number: pick.number,
@@ -199,7 +192,7 @@ impl Desk {
                 });
             }
         }
-        by_scope
+        by_scope.into_values().collect()
     }
 
     /// Marks what was written and puts the rest back in its present state.

@@ -33,16 +33,12 @@ pub fn run(
     let session = caller.session(None)?;
     let mut candidates: Vec<Candidate> = Vec::new();
     let mut lines: Vec<(usize, ListedDecision)> = Vec::new();
-    let mut raw: Vec<&str> = Vec::new();
     let readable = caller.readable_scopes(scope)?;
     let wrong = |number: usize, reason: &str| {
         CliError::Typed(format!("line {number}: {}", text::line(reason, 300)))
     };
-    for (number, line) in (1..).zip(text.lines()) {
-        if line.trim().is_empty() {
-            continue;
-        }
-        raw.push(line);
+    let raw = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
+    for (number, line) in raw.clone() {
         let line = ListedDecision::parse(line).map_err(|reason| wrong(number, &reason))?;
         let candidate = match line.scope.as_deref().or(scope) {
             Some(name) => line.candidate(&caller.scopes(Some(name))?),
@@ -82,8 +78,8 @@ pub fn run(
         return Ok(());
     }
     let outcome = desk.write(&session);
-    let left = raw.iter().zip(desk.items()).filter(|(_, item)| item.saved.is_none());
-    let rest: Vec<&str> = left.map(|(line, _)| *line).collect();
+    let left = raw.zip(desk.items()).filter(|(_, item)| item.saved.is_none());
+    let rest: Vec<&str> = left.map(|((_, line), _)| line).collect();
     let is_ours = unwritten::keep_rest(file, &rest).map_err(CliError::io("write", file))?;
     report(caller, &outcome?, false)?;
     if !rest.is_empty() && file.as_os_str() != "-" {

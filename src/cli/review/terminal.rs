@@ -10,7 +10,6 @@ mod plain;
 mod walk;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -88,8 +87,7 @@ fn on_screen(
         walk.complain(UNWRITTEN);
     }
     let helper = Helper::start(desk);
-    let interrupts = Interrupts::default();
-    interrupts.catch();
+    helper.catch_interrupt();
     let mut asked = None;
     let wish = loop {
         device.draw(|screen| draw::draw(&mut walk, screen));
@@ -98,14 +96,19 @@ fn on_screen(
         asked = asked.filter(|_| asked == wanted);
         let is_due = wanted.is_some() && asked.is_none();
         let mut wish = Wish::Nothing;
-        match next_event(&mut device, &helper, &interrupts, is_due) {
+        match next_event(&mut device, &helper, is_due) {
             Event::Pause => {
                 asked = wanted;
-                helper.search(wanted);
+                let _ = wanted.map(|it| helper.wanted.send((it, Arc::clone(&helper.is_busy))));
             }
             Event::Key(Key::Suspend) => device.suspend(),
             Event::Key(Key::Quit) => Device::quit(),
-            Event::Key(key) => wish = walk.press(&key),
+            Event::Key(key) => {
+                if key == Key::Interrupt {
+                    helper.catch_interrupt();
+                }
+                wish = walk.press(&key);
+            }
             Event::Found(found) => walk.learn(found),
             Event::Changed => walk.look_again(),
             Event::Resized => {}
@@ -116,7 +119,7 @@ fn on_screen(
                 device.lend(|| {
                     walk.edit(number, |memory| edit_in_editor(memory, &Input::start()));
                 });
-                interrupts.catch();
+                helper.catch_interrupt();
             }
             Wish::Nothing => {}
         }
@@ -141,19 +144,11 @@ enum Event {
     Resized,
 }
 
-fn next_event(
-    device: &mut Device,
-    helper: &Helper,
-    interrupts: &Interrupts,
-    is_pause_awaited: bool,
-) -> Event {
+fn next_event(device: &mut Device, helper: &Helper, is_pause_awaited: bool) -> Event {
     let began = Instant::now();
     loop {
         if let Ok(event) = helper.events.try_recv() {
             return event;
-        }
-        if interrupts.take() {
-            return Event::Key(Key::Interrupt);
         }
         if device.is_resized() {
             return Event::Resized;
@@ -169,29 +164,11 @@ fn next_event(
     }
 }
 
-/// Ctrl+C of a terminal that is not ours at that moment, and interrupts of other programs.
-#[derive(Debug, Default)]
-struct Interrupts(Arc<AtomicBool>);
-
-impl Interrupts {
-    fn catch(&self) {
-        let is_interrupted = Arc::clone(&self.0);
-        signals::on_interrupt(move || is_interrupted.store(true, Ordering::Relaxed));
-    }
-
-    fn take(&self) -> bool {
-        let is_interrupted = self.0.swap(false, Ordering::Relaxed);
-        if is_interrupted {
-            self.catch();
-        }
-        is_interrupted
-    }
-}
-
 /// Looks for what takes a while, on threads of its own.
 struct Helper {
     wanted: Sender<(Wanted, Arc<()>)>,
     events: Receiver<Event>,
+    sender: Sender<Event>,
     /// Held by whatever is looked for.
     is_busy: Arc<()>,
 }
@@ -213,7 +190,7 @@ impl Helper {
             }
             drop(busy);
         });
-        let desk = Arc::clone(desk);
+        let (desk, answers) = (Arc::clone(desk), sender.clone());
         std::thread::spawn(move || {
             while let Ok(mut latest) = wants.recv() {
                 // Only what is wanted last is still looked at.
@@ -222,18 +199,18 @@ impl Helper {
                 }
                 let (wanted, _busy) = latest;
                 let found = Found::search(&desk, wanted);
-                if found.is_some_and(|found| sender.send(Event::Found(found)).is_err()) {
+                if found.is_some_and(|found| answers.send(Event::Found(found)).is_err()) {
                     return;
                 }
             }
         });
-        Self { wanted, events, is_busy }
+        Self { wanted, events, sender, is_busy }
     }
 
-    fn search(&self, wanted: Option<Wanted>) {
-        if let Some(wanted) = wanted {
-            let _ = self.wanted.send((wanted, Arc::clone(&self.is_busy)));
-        }
+    /// The next Ctrl+C of a terminal that is not ours at that moment, or interrupt of another program.
+    fn catch_interrupt(&self) {
+        let sender = self.sender.clone();
+        signals::on_interrupt(move || drop(sender.send(Event::Key(Key::Interrupt))));
     }
 }
 

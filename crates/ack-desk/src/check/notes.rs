@@ -180,14 +180,13 @@ impl CheckState {
             if line.trim().is_empty() {
                 continue;
             }
-            let row = match import_line::parse(line, jiff::Timestamp::UNIX_EPOCH) {
-                Ok(row) => row,
+            let memory = match import_line::parse(line, jiff::Timestamp::UNIX_EPOCH) {
+                Ok(row) => memory_of_line(row.line),
                 Err(reason) => {
                     self.error("schema", (&file.shown_path, number), reason);
                     continue;
                 }
             };
-            let memory = memory_of_line(&row.line);
             self.evidence(file, number, &memory);
             self.read.push(CheckedMemory {
                 path: file.shown_path.clone(),
@@ -446,17 +445,17 @@ fn memory_of_note(note: &Note) -> Memory {
     }
 }
 
-fn memory_of_line(line: &ImportLine) -> Memory {
+fn memory_of_line(line: ImportLine) -> Memory {
     let rejected = line.status.as_deref() == Some("rejected");
     Memory {
-        id: line.id.clone().unwrap_or_default(),
-        project: line.project.clone(),
-        title: line.title.clone(),
-        subtitle: line.subtitle.clone(),
-        facts: line.facts.clone(),
-        concepts: line.concepts.clone(),
-        files: line.files.clone(),
-        narrative: line.narrative.clone(),
+        id: line.id.unwrap_or_default(),
+        project: line.project,
+        title: line.title,
+        subtitle: line.subtitle,
+        facts: line.facts,
+        concepts: line.concepts,
+        files: line.files,
+        narrative: line.narrative,
         status: if rejected { Status::Rejected } else { Status::Staging },
         ..Memory::default()
     }

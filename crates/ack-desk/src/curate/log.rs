@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ack_api::decision::{DECISION_LOG, Decision, Verdict};
 use ack_api::memory::Status;
@@ -27,25 +28,22 @@ pub struct WrittenDecisions {
 }
 
 /// Writes the decisions of several scopes. None is written unless each of them can be written.
-pub fn write_scopes<S: AsRef<Scope>>(
-    scopes: &[S],
+pub fn write_scopes<S>(
+    steps: &[(Arc<Scope>, S)],
     batch: &str,
-    mut write: impl FnMut(&S) -> Result<(), CurateError>,
+    mut write: impl FnMut(&Scope, &S) -> Result<(), CurateError>,
 ) -> Result<(), CurateError> {
-    for scope in scopes {
-        check(scope.as_ref())?;
+    for (scope, _) in steps {
+        check(scope)?;
     }
-    let mut written_scopes = Vec::new();
-    for scope in scopes {
-        match write(scope) {
-            Ok(()) => written_scopes.push(scope.as_ref().name.clone()),
-            Err(source) if written_scopes.is_empty() => return Err(source),
+    let mut written = Vec::new();
+    for (scope, step) in steps {
+        match write(scope, step) {
+            Ok(()) => written.push(scope.name.clone()),
+            Err(source) if written.is_empty() => return Err(source),
             Err(source) => {
-                return Err(CurateError::PartlyWritten {
-                    written: written_scopes,
-                    batch: batch.to_owned(),
-                    source: Box::new(source),
-                });
+                let (batch, source) = (batch.to_owned(), Box::new(source));
+                return Err(CurateError::PartlyWritten { written, batch, source });
             }
         }
     }

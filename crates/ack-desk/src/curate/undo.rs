@@ -17,29 +17,25 @@ pub struct Undo {
     pub batch: String,
     /// Who decided: `human:NAME` or `process:NAME`.
     pub actor: String,
-    pub steps: Vec<UndoStep>,
+    pub steps: Vec<(Arc<Scope>, Vec<Decision>)>,
 }
 
-#[derive(Debug)]
-pub struct UndoStep {
-    pub scope: Arc<Scope>,
-    pub decisions: Vec<Decision>,
-}
-
-impl AsRef<Scope> for UndoStep {
-    fn as_ref(&self) -> &Scope {
-        &self.scope
-    }
-}
-
-impl UndoStep {
-    pub fn write(&self) -> Result<SideEffects, CurateError> {
-        Ok(log::append(&self.scope, &[], true, |_| Ok(self.decisions.clone()))?.side_effects)
-    }
-
-    /// What [`UndoStep::write`] would do. Writes nothing.
-    pub fn dry_run(&self) -> Result<SideEffects, CurateError> {
-        log::side_effects_of(&self.scope, &self.decisions, true)
+impl Undo {
+    /// Undoes the batch, or only says what else would change.
+    pub fn run(&self, dry_run: bool) -> Result<SideEffects, CurateError> {
+        let mut side_effects = SideEffects::default();
+        if dry_run {
+            for (scope, decisions) in &self.steps {
+                side_effects.add(log::side_effects_of(scope, decisions, true)?);
+            }
+            return Ok(side_effects);
+        }
+        log::write_scopes(&self.steps, &self.batch, |scope, decisions| {
+            let written = log::append(scope, &[], true, |_| Ok(decisions.clone()))?;
+            side_effects.add(written.side_effects);
+            Ok(())
+        })?;
+        Ok(side_effects)
     }
 }
 
@@ -110,7 +106,7 @@ pub fn prepare(
         let mut restored: Vec<Decision> = restored.collect();
         restored.sort_by(|a, b| a.id.cmp(&b.id));
         if !restored.is_empty() {
-            undo.steps.push(UndoStep { scope: Arc::clone(scope), decisions: restored });
+            undo.steps.push((Arc::clone(scope), restored));
         }
     }
     Ok(undo)

@@ -174,7 +174,6 @@ function textNodes() {
   ];
 }
 
-/** How often the person's past prompts would have found it. */
 function showMissed() {
   const missed = state.shown?.missed;
   by("missed").hidden = !missed;
@@ -238,7 +237,6 @@ function showCard() {
   showMissed();
 }
 
-/** Other unreviewed ones that are alike. */
 function showGroup() {
   const { group } = state.shown;
   const alike = by("group");
@@ -258,7 +256,6 @@ function showGroup() {
   );
 }
 
-/** What the working tree says. */
 function showEvidence() {
   const { evidence: lines } = state;
   const place = by("evidence");

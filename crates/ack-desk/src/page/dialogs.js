@@ -82,7 +82,6 @@ function askReason(numbers = [state.shown.number], name = "Reject because…", a
   by("dialog").className = "sheet";
 }
 
-/** Until when it is snoozed. */
 function askDay() {
   const number = state.shown.number;
   const done = (until) => {

@@ -3,7 +3,6 @@
 const UNHURRIED = 150;
 const NO_SIMILAR = "No other unreviewed memory is much like it.";
 
-/** Shows a memory. */
 async function show(number, { keepMessage = false } = {}) {
   if (number === null || number === undefined) {
     showEnd();
@@ -118,7 +117,6 @@ async function select() {
   return showSelection();
 }
 
-/** Selects all that the view shows. */
 async function selectAll() {
   const { numbers } = await ask("matching", { view: state.view });
   state.selected = new Set(numbers);
@@ -171,15 +169,12 @@ function markNext(position = nextNear()) {
   }
 }
 
-/** Shows what is different about the marked one, or folds it again. */
 function unfoldNear() {
   if (state.near?.length > 0) {
     state.nearUnfolded = !state.nearUnfolded;
     showNear();
   }
 }
-
-const reject = (reason) => choose({ do: "reject" }, { reason });
 
 /** Does what a key does to the approved memory that is marked. */
 function nearAction(key) {
@@ -304,7 +299,6 @@ function goBack() {
 
 const isHeap = () => state.view.filter.startsWith("heap:");
 
-/** The keys of the screen that is shown. */
 function screenKeys() {
   return closing.isOpen ? CLOSING_KEYS : plan.isOpen ? PLAN_KEYS : {};
 }

@@ -8,7 +8,6 @@ const plan = { title: "", left: "", prompts: 0, heaps: [], at: 0, turn: 0, isOpe
 
 const heapAt = () => plan.heaps[plan.at];
 
-/** Shows the plan in place of a card. */
 async function openPlan({ keepMessage = false } = {}) {
   await loadPlan();
   if (plan.heaps.length === 0) {

@@ -84,11 +84,8 @@ pub fn plan(
 ) -> Result<(), PublishError> {
     let mut present = ExistingFiles::read(&scope.name, &plan.folder)?;
     if !memories.is_empty() && !present.names.contains(INDEX_NAME) {
-        plan.steps.push(Step {
-            path: INDEX_NAME.into(),
-            before: None,
-            after: Some(INDEX.to_owned()),
-        });
+        let after = Some(INDEX.to_owned());
+        plan.steps.push(Step { path: INDEX_NAME.into(), before: None, after });
     }
     let mut files = Vec::new();
     for memory in memories {

@@ -50,14 +50,12 @@ pub struct ChoiceRequest {
     /// What to do with them. Without one, the memory is kept, and those that are much alike become
     /// its duplicates.
     pub choice: Option<Choice>,
-    #[serde(default)]
     pub reason: Option<String>,
     #[serde(default)]
     pub view: QueueView,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Deserialize)]
 pub struct TakeBackRequest {
     /// Which choice, or the last one.
     pub key: Option<u64>,
@@ -77,7 +75,6 @@ pub struct PlanRequest {
 pub struct HeapRequest {
     pub name: String,
     /// Without one, one memory of each group is kept.
-    #[serde(default)]
     pub choice: Option<Choice>,
 }
 

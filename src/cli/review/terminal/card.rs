@@ -41,11 +41,11 @@ impl CardLines {
         lines.add_text(&text, columns);
         lines.add_details(shown, columns);
         lines.add_known(shown, columns);
-        match &shown.near {
+        match &shown.found {
             None => lines.foot.push(Line::styled("looking for approved ones …", DIM)),
-            Some(near) => lines.add_near(shown, near, columns, fold),
+            Some(found) => lines.add_near(shown, &found.near, columns, fold),
         }
-        if let Some(next) = &shown.next {
+        if let Some(next) = shown.found.as_ref().and_then(|found| found.next.as_ref()) {
             lines.add_next(next, columns, fold);
         }
         lines
@@ -55,9 +55,8 @@ impl CardLines {
     pub fn within(mut self, rows: usize) -> Vec<Line<'static>> {
         self.head.append(&mut self.body);
         if self.head.len() + self.foot.len() > rows {
-            let foot = self.foot.len().min(rows / 2);
-            let room = rows.saturating_sub(foot);
-            self.foot.truncate(foot);
+            self.foot.truncate(rows / 2);
+            let room = rows - self.foot.len();
             if self.head.len() > room {
                 self.head.truncate(room.saturating_sub(1));
                 self.head.push(Line::styled("… more: n", DIM));
@@ -113,7 +112,8 @@ impl CardLines {
         if let Some(alike) = &shown.alike {
             self.foot.extend(wrapped(alike, columns, "= ", NAME));
         }
-        for line in shown.known.iter().chain(&shown.evidence) {
+        let evidence = shown.found.iter().flat_map(|found| &found.evidence);
+        for line in shown.known.iter().chain(evidence) {
             self.foot.extend(wrapped(line, columns, "  ", PLAIN));
         }
         if self.foot.len() > 1 {
@@ -204,14 +204,13 @@ fn comparison(near: &Near, columns: usize) -> Vec<Line<'static>> {
 }
 
 fn diff_text(diff: &[DiffPart]) -> String {
-    let marked = diff.iter().map(|part| {
-        let words = part.text.trim();
-        let (before, after) = part.text.split_once(words).unwrap_or_default();
-        match part.side {
-            _ if words.is_empty() => part.text.clone(),
-            DiffSide::Older => format!("{before}[-{words}-]{after}"),
-            DiffSide::Newer => format!("{before}{{+{words}+}}{after}"),
-            DiffSide::Both => part.text.clone(),
+    let marked = diff.iter().map(|DiffPart { side, text }| {
+        let words = text.trim();
+        let (before, after) = text.split_once(words).unwrap_or_default();
+        match side {
+            DiffSide::Older if !words.is_empty() => format!("{before}[-{words}-]{after}"),
+            DiffSide::Newer if !words.is_empty() => format!("{before}{{+{words}+}}{after}"),
+            _ => text.clone(),
         }
     });
     marked.collect()

@@ -58,8 +58,7 @@ pub fn draw_body(walk: &mut Walk<'_>, screen: &mut Buffer, body: Rect) {
         }
     }
     if matches!(&walk.field, Some(field) if matches!(field.asked, Asked::Reason(_))) {
-        let reasons = (1_u8..).zip(REASONS);
-        let reasons = reasons.map(|(digit, why)| format!("{digit:<10}{why}"));
+        let reasons = (1_u8..).zip(REASONS).map(|(digit, why)| format!("{digit:<10}{why}"));
         let reasons: Vec<String> = reasons.collect();
         let mut lines = vec![heading("Reject: why?", "", body.width.into())];
         lines.extend(key_lines(reasons.iter().map(String::as_str), body.width));
@@ -100,17 +99,14 @@ fn key_lines<'a>(lines: impl Iterator<Item = &'a str>, columns: u16) -> Vec<Line
 }
 
 fn head(walk: &Walk<'_>, columns: usize) -> Line<'static> {
-    let (progress, approved) = {
-        let desk = walk.desk.lock();
-        (desk.progress(), desk.approved())
-    };
-    let is_approved = walk.view.queue == QueueKind::Approved;
-    let left = progress.left();
-    let is_cards = walk.place == Place::Cards;
+    let desk = walk.desk.lock();
+    let (progress, approved) = (desk.progress(), desk.approved());
+    drop(desk);
+    let is_shown = |queue| walk.place == Place::Cards && walk.view.queue == queue;
     let tabs = [
         (" Plan ".to_owned(), walk.place == Place::Plan),
-        (format!(" Cards {left} "), is_cards && !is_approved),
-        (format!(" Approved {approved} "), is_cards && is_approved),
+        (format!(" Cards {} ", progress.left()), is_shown(QueueKind::Waiting)),
+        (format!(" Approved {approved} "), is_shown(QueueKind::Approved)),
     ];
     let tabs = tabs.map(|(name, is_open)| Span::styled(name, if is_open { CHOSEN } else { DIM }));
     let mut line = Line::from(vec![Span::styled(" ack-memory ", BOLD)]);
@@ -249,31 +245,30 @@ fn list_head(walk: &Walk<'_>, columns: usize) -> Line<'static> {
 fn draw_list(walk: &Walk<'_>, screen: &mut Buffer, area: Rect) {
     let columns = usize::from(area.width);
     let mut lines = vec![list_head(walk, columns)];
-    let number = walk.shown.as_ref().map(|shown| shown.number);
-    let list = walk.list.iter();
-    let list = list.filter(|it| !walk.folded.contains(it) || Some(**it) == number);
-    let list: Vec<&usize> = list.collect();
-    let at = list.iter().position(|listed| Some(**listed) == number);
+    let number = walk.number();
+    let mut list = walk.list.clone();
+    list.retain(|listed| !walk.folded.contains(listed) || Some(*listed) == number);
+    let at = list.iter().position(|listed| Some(*listed) == number);
     let rows = usize::from(area.height.saturating_sub(1));
     let start = at.unwrap_or_default().saturating_sub(rows / 2);
     let start = start.min(list.len().saturating_sub(rows));
     let desk = walk.desk.lock();
     for listed in list.into_iter().skip(start).take(rows) {
-        let Some(item) = desk.items().get(*listed) else {
+        let Some(item) = desk.items().get(listed) else {
             continue;
         };
-        let missed = desk.missed_of(&[*listed]).filter(|missed| *missed > 0);
+        let missed = desk.missed_of(&[listed]).filter(|missed| *missed > 0);
         let need = missed.map_or_else(|| "·".to_owned(), |missed| format!("{missed}×"));
-        let (mark, style) = match desk.done(*listed) {
-            _ if walk.selected.contains(listed) => ("*", NAME),
+        let (mark, style) = match desk.done(listed) {
+            _ if walk.selected.contains(&listed) => ("*", NAME),
             Some(done) => mark(done),
             None if item.is_held_back() => ("⚑", WARN),
             None => (need.as_str(), PLAIN),
         };
-        let title = format!("{mark:<2} {}", item.candidate.memory().title);
-        let alike = desk.alike(*listed).map_or_else(String::new, |count| format!("{count} alike"));
+        let title = format!("{mark:<2} {}", item.memory().title);
+        let alike = desk.alike(listed).map_or_else(String::new, |count| format!("{count} alike"));
         let line = both_ends(&title, PLAIN, &alike, columns);
-        lines.push(line.patch_style(if Some(*listed) == number { CHOSEN } else { style }));
+        lines.push(line.patch_style(if Some(listed) == number { CHOSEN } else { style }));
     }
     put(screen, area, &lines);
 }
@@ -306,13 +301,9 @@ fn draw_card(walk: &mut Walk<'_>, screen: &mut Buffer, area: Rect) {
         };
         return put(screen, area, &wrapped(what, columns, "", BOLD));
     };
-    let fold = Fold {
-        is_whole: walk.is_whole,
-        is_near_open: walk.is_near_open,
-        is_low: screen.area.height < MIN_ROWS,
-    };
+    let fold = Fold { is_low: screen.area.height < MIN_ROWS, ..walk.fold };
     let lines = CardLines::of(shown, columns, fold);
-    if walk.is_whole || walk.is_near_open || walk.scroll > 0 {
+    if fold.is_whole || fold.is_near_open || walk.scroll > 0 {
         draw_from(walk, screen, area, &lines.all(fold));
     } else {
         put(screen, area, &lines.within(area.height.into()));

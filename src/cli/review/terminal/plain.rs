@@ -93,7 +93,7 @@ fn body(walk: &mut Walk<'_>) -> String {
     let screen = Screen::of_errors();
     let width = screen.width.unwrap_or(80).min(MAX_COLUMNS);
     let rows = match screen.height {
-        _ if walk.is_whole || walk.is_near_open => WHOLE,
+        _ if walk.fold.is_whole || walk.fold.is_near_open => WHOLE,
         rows => rows.unwrap_or(ROWS),
     };
     let side = |side| u16::try_from(side).unwrap_or(u16::MAX);

@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 pub use self::field::{Asked, Field};
 pub use self::plan::Plan;
 pub use self::shown::{Found, ShownCard, ShownNear, Wanted};
+use super::card::Fold;
 use super::keys::Key;
 use super::problem;
 use crate::cli::error::CliError;
@@ -76,8 +77,8 @@ pub struct Walk<'a> {
     pub shows_keys: bool,
     /// Whether a narrow screen shows the list in place of the card.
     pub shows_list: bool,
-    pub is_whole: bool,
-    pub is_near_open: bool,
+    /// How much of the card is shown.
+    pub fold: Fold,
     /// How many lines above the screen are left out.
     pub scroll: usize,
     was_closing_seen: bool,
@@ -105,8 +106,7 @@ impl<'a> Walk<'a> {
             said: Said::default(),
             shows_keys: false,
             shows_list: false,
-            is_whole: false,
-            is_near_open: false,
+            fold: Fold::default(),
             scroll: 0,
             was_closing_seen: false,
             answered: None,
@@ -159,7 +159,7 @@ impl<'a> Walk<'a> {
         if matches!(key, Key::Up | Key::PageUp) {
             self.scroll = self.scroll.saturating_sub(step);
         } else {
-            self.is_whole = true;
+            self.fold.is_whole = true;
             self.scroll += step;
         }
         true
@@ -231,10 +231,10 @@ impl<'a> Walk<'a> {
             }
             'o' => shown.mark_next(&self.desk.lock()),
             '>' => {
-                self.is_near_open = !self.is_near_open;
+                self.fold.is_near_open = !self.fold.is_near_open;
                 self.scroll = 0;
             }
-            'n' => self.is_whole = !self.is_whole,
+            'n' => self.fold.is_whole = !self.fold.is_whole,
             'x' => self.select(number),
             's' => self.skip(number),
             'j' => self.step(1)?,
@@ -513,8 +513,7 @@ impl<'a> Walk<'a> {
 
     fn show(&mut self, number: Option<usize>) {
         self.scroll = 0;
-        self.is_whole = false;
-        self.is_near_open = false;
+        self.fold = Fold::default();
         self.shown = number.and_then(|number| ShownCard::of(&self.desk.lock(), number));
     }
 
@@ -539,7 +538,7 @@ impl<'a> Walk<'a> {
         if self.place == Place::Closing {
             return self.answered.is_none().then_some(Wanted::Answered);
         }
-        let shown = self.shown.as_ref().filter(|shown| shown.near.is_none());
+        let shown = self.shown.as_ref().filter(|shown| shown.found.is_none());
         shown.map(|shown| Wanted::Card(shown.number))
     }
 

@@ -43,9 +43,9 @@ impl Found {
 #[derive(Debug)]
 pub struct CardFound {
     number: usize,
-    near: Vec<Near>,
-    evidence: Vec<String>,
-    next: Option<NextSession>,
+    pub near: Vec<ShownNear>,
+    pub evidence: Vec<String>,
+    pub next: Option<NextSession>,
 }
 
 impl CardFound {
@@ -55,12 +55,14 @@ impl CardFound {
             let candidate = Arc::clone(&desk.items().get(number)?.candidate);
             (Arc::clone(&candidate), desk.held(&candidate), desk.service(), desk.now())
         };
-        Some(Self {
-            number,
-            near: neighbours(service, &candidate, &held, now),
-            evidence: evidence(service, &candidate).unwrap_or_default(),
-            next: NextSession::of(service, &candidate, &held, session_text),
-        })
+        let near = neighbours(service, &candidate, &held, now).into_iter();
+        let evidence = evidence(service, &candidate).unwrap_or_default();
+        let next = NextSession::of(service, &candidate, &held, session_text);
+        let desk = desk.lock();
+        let near = near
+            .map(|near| ShownNear { short_id: desk.short_ids().shortest(&near.id), near })
+            .collect();
+        Some(Self { number, near, evidence, next })
     }
 }
 
@@ -82,9 +84,7 @@ pub struct ShownCard {
     /// What else was decided, what rejecting it would do, and the prompts that would have found it.
     pub known: Vec<String>,
     /// `None` while it is looked for.
-    pub near: Option<Vec<ShownNear>>,
-    pub evidence: Vec<String>,
-    pub next: Option<NextSession>,
+    pub found: Option<CardFound>,
     /// Which neighbour `m`, `d` and `=` are about.
     pub marked: usize,
     /// What these keys would do, or why they cannot.
@@ -119,9 +119,7 @@ impl ShownCard {
             reject: rejected.label.to_lowercase(),
             alike: alike(desk, number),
             known: known.chain(missed(desk, number)).collect(),
-            near: None,
-            evidence: Vec::new(),
-            next: None,
+            found: None,
             marked: 0,
             near_keys: Vec::new(),
         })
@@ -129,23 +127,20 @@ impl ShownCard {
 
     /// Takes over what was found, if it is about this memory.
     pub fn learn(&mut self, desk: &Desk, found: CardFound) {
-        if found.number != self.number {
-            return;
+        if found.number == self.number {
+            self.found = Some(found);
+            self.read_near_keys(desk);
         }
-        let short = desk.short_ids();
-        let near = found.near.into_iter();
-        let near = near.map(|near| ShownNear { short_id: short.shortest(&near.id), near });
-        self.near = Some(near.collect());
-        (self.evidence, self.next) = (found.evidence, found.next);
-        self.read_near_keys(desk);
+    }
+
+    fn near(&self) -> &[ShownNear] {
+        self.found.as_ref().map_or(&[], |found| &found.near)
     }
 
     /// The same card, as the desk knows it now.
     pub fn again(self, desk: &Desk) -> Option<Self> {
         Some(Self {
-            near: self.near,
-            evidence: self.evidence,
-            next: self.next,
+            found: self.found,
             marked: self.marked,
             near_keys: self.near_keys,
             ..Self::of(desk, self.number)?
@@ -153,22 +148,22 @@ impl ShownCard {
     }
 
     pub fn mark_next(&mut self, desk: &Desk) {
-        self.marked = (self.marked + 1) % self.near.as_ref().map_or(0, Vec::len).max(1);
+        self.marked = (self.marked + 1) % self.near().len().max(1);
         self.read_near_keys(desk);
     }
 
     fn read_near_keys(&mut self, desk: &Desk) {
-        let near = self.near.iter().flatten().nth(self.marked);
+        let near = self.near().get(self.marked);
         let actions = near.map(|near| desk.actions_with(self.number, &near.near.id).0);
         self.near_keys = actions.unwrap_or_default();
     }
 
     pub fn marked_id(&self) -> Result<String, String> {
-        let Some(near) = &self.near else {
-            return Err("the approved memories are still looked for".to_owned());
-        };
-        let marked = near.get(self.marked).map(|marked| marked.near.id.clone());
-        marked.ok_or_else(|| "no approved memory is near it".to_owned())
+        let marked = self.near().get(self.marked).map(|marked| marked.near.id.clone());
+        marked.ok_or_else(|| match self.found {
+            None => "the approved memories are still looked for".to_owned(),
+            Some(_) => "no approved memory is near it".to_owned(),
+        })
     }
 
     pub fn hints(&self) -> Vec<String> {
