@@ -147,8 +147,7 @@ fn cut_text(
     hit.more_facts += (facts.len() - hit.facts.len()) as u64;
     let room = budget.saturating_sub(token_cost(hit) + FIELD_TOKENS);
     let text = narrative.filter(|_| room >= MIN_PASSAGE_TOKENS);
-    let room = Room { cost: &cost, max: room };
-    let part = text.and_then(|text| passage(text, room, question));
+    let part = text.and_then(|text| passage(text, Room { cost: &cost, max: room }, question));
     let Passage { text, shown } = part.unwrap_or_default();
     hit.narrative = Some(text).filter(|text| !text.is_empty());
     if token_cost(hit) >= budget {

@@ -240,8 +240,7 @@ impl Inputs {
 
 /// A path as people and clients write it: with `~`, as a `file://` address, or relative.
 pub fn absolute(path: &Path, folder: &Path, home: Option<&Path>) -> PathBuf {
-    let address = path.to_str().and_then(file_path);
-    folder.join(address.unwrap_or_else(|| expand_home(path, home)))
+    folder.join(path.to_str().and_then(file_path).unwrap_or_else(|| expand_home(path, home)))
 }
 
 #[derive(Debug, Clone)]
@@ -353,8 +352,7 @@ impl Config {
         let root = match inputs.root {
             Some(root) => absolute(root),
             None => {
-                let home = home.ok_or(SettingsError::NoHome)?;
-                Setting::of(home.join(".ack-mem"), Source::Default)
+                Setting::of(home.ok_or(SettingsError::NoHome)?.join(".ack-mem"), Source::Default)
             }
         };
         let project = inputs.project.map(absolute).unwrap_or_else(|| {

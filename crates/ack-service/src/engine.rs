@@ -120,8 +120,7 @@ impl Service {
 
     /// The folder of the current project: of several, the first that belongs to a scope.
     pub fn project_folder(&self) -> Option<String> {
-        let current = self.select(None, None).ok()?.current;
-        current.folder.to_str().map(str::to_owned)
+        self.select(None, None).ok()?.current.folder.to_str().map(str::to_owned)
     }
 
     pub fn select(&self, named: Option<&str>, folder: Option<&Path>) -> Result<Selection, Error> {

@@ -171,8 +171,7 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
     }
     let notes = &mut response.notes;
     if spec.withheld.is_some() {
-        let note = Note::new(NoteKind::HiddenByStatus, UNREVIEWED_WITHHELD);
-        notes.push(note.with(review_shows()));
+        notes.push(Note::new(NoteKind::HiddenByStatus, UNREVIEWED_WITHHELD).with(review_shows()));
     }
     notes.extend(same_id::note(&page.shared));
     notes.extend(lookup.failed.into_iter().map(|(_, note)| note));
@@ -319,8 +318,7 @@ impl<'a> Lookup<'a> {
             if self.has_failed(&scope.name) {
                 continue;
             }
-            let store = &scope.store;
-            match store.snapshot(|snapshot| self.look_in(snapshot, scope, index, id)) {
+            match scope.store.snapshot(|snapshot| self.look_in(snapshot, scope, index, id)) {
                 Ok(Some(Ok(mut found))) => {
                     found.others = same_id::others(&known, &scope.name);
                     if self.spec.related {
@@ -386,8 +384,7 @@ impl<'a> Lookup<'a> {
     }
 
     fn not_found(&self, id: &str) -> Error {
-        let read = self.opened.iter().map(OpenScope::name);
-        let read = read.filter(|name| !self.has_failed(name));
+        let read = self.opened.iter().map(OpenScope::name).filter(|name| !self.has_failed(name));
         let ids = self.indexed.iter().flat_map(|(_, index)| index.live_ids(self.spec.filter));
         Error::MemoryNotFound {
             id: text::id(id),
@@ -450,8 +447,7 @@ fn build_detail(
         }
     }
     if let Some((depth, kinds)) = &spec.links {
-        let query = LinkQuery { filter, depth: *depth, kinds };
-        let walk = snapshot.links(&memory.id, &query)?;
+        let walk = snapshot.links(&memory.id, &LinkQuery { filter, depth: *depth, kinds })?;
         note_links(&walk, &memory.id, *depth, &scope.name, &mut notes);
         detail.links = walk.links;
     }
@@ -476,8 +472,7 @@ fn note_links(walk: &LinkWalk, id: &str, depth: u32, scope: &str, notes: &mut Ve
     }
     if walk.has_deeper_links {
         let further = if i64::from(depth) < MAX_DEPTH {
-            let farthest = Given::value("depth", MAX_DEPTH);
-            Hint::pass([farthest], "to follow them as far as possible")
+            Hint::pass([Given::value("depth", MAX_DEPTH)], "to follow them as far as possible")
         } else {
             Hint::advice("to continue, ask for the last of them")
         };

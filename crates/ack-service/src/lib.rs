@@ -93,8 +93,7 @@ impl Service {
         let opened = OpenScopes::open(self, &mut selection, &mut Vec::new())?;
         let holders =
             |id: &str| opened.indexed().filter(|(_, index)| index.find(id).is_some()).count();
-        let shared = ids.iter().filter(|id| holders(id) > 1);
-        Ok(shared.map(|id| (*id).to_owned()).collect())
+        Ok(ids.iter().filter(|id| holders(id) > 1).map(|id| (*id).to_owned()).collect())
     }
 
     /// Repeats a request if the table of a large scope failed on the way. That table is not used

@@ -296,8 +296,7 @@ pub fn note_incomplete_reads<'a>(scopes: impl Iterator<Item = &'a Scope>, notes:
         if let Some(why) = report.unknown_reference {
             // No file is missing: it is not known which are approved.
             unread = unread.saturating_sub(1);
-            let message = format!("this scope's approved notes cannot be read: {why}");
-            note(message, "shows the details");
+            note(format!("this scope's approved notes cannot be read: {why}"), "shows the details");
         }
         if unread > 0 {
             let (files, are) = (count(unread, "file"), verb(unread, "is", "are"));

@@ -29,8 +29,7 @@ impl Service {
         let scopes = self.registry.discover().scopes;
         // A private scope is never claimed by the content of its memories.
         let current = current_by_manifests(&self.config, &scopes, None)?;
-        let visible = self.readable_by_default(&scopes, &current);
-        let listed = visible.map(|scope| ListedScope {
+        let listed = self.readable_by_default(&scopes, &current).map(|scope| ListedScope {
             name: scope.name.clone(),
             description: scope.manifest.description.as_ref().map(|text| text::line(text, 300)),
         });
@@ -61,8 +60,7 @@ impl Service {
             by_agent: true,
             ..ListScopesRequest::default()
         };
-        let response = self.list_scopes(&request)?;
-        let Some(scope) = response.scopes.into_iter().next() else {
+        let Some(scope) = self.list_scopes(&request)?.scopes.into_iter().next() else {
             let (known, projects) = (Vec::new(), Vec::new());
             return Err(ScopeError::NotFound { name: name.to_owned(), known, projects }.into());
         };

@@ -85,8 +85,7 @@ impl Service {
         if self.config.pinned.is_none() {
             let passed_over = discovery.passed_over.into_iter();
             let kind = NoteKind::ScopeUnavailable;
-            let notes = passed_over.map(|it| Note::about(kind, it.scope, it.reason));
-            response.notes.extend(notes);
+            response.notes.extend(passed_over.map(|it| Note::about(kind, it.scope, it.reason)));
         }
         if response.scopes.len() < scopes.len() {
             response.total = Some(scopes.len() as u64);
@@ -134,8 +133,7 @@ fn note_current(
     if all.is_empty() {
         let error = ScopeError::no_scopes(&service.config);
         let hints = if by_agent { without_scopes() } else { error.hints() };
-        let message = Message::new(error.to_string()).with_all(hints);
-        notes.push(Note::new(NoteKind::NoScopes, message));
+        notes.push(Note::new(NoteKind::NoScopes, Message::new(error.to_string()).with_all(hints)));
         return;
     }
     if current.scope.is_some() {
@@ -177,8 +175,7 @@ fn remove_operator_fields(info: &mut ScopeInfo, withholds: bool) {
 fn decode(cursor: &str) -> Result<String, Error> {
     let bytes = URL_SAFE_NO_PAD.decode(cursor.trim()).ok();
     let name = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
-    let invalid = InvalidCursor { reason: "it is not a cursor of a list of scopes" };
-    name.ok_or(invalid.into())
+    name.ok_or(InvalidCursor { reason: "it is not a cursor of a list of scopes" }.into())
 }
 
 const MAX_SHARED_IDS: usize = 3;

@@ -92,8 +92,7 @@ impl<'a> Search<'a> {
             let names = requested.iter().flat_map(|rows| rows.names.iter().cloned());
             search.project_names.extend(names);
             let own_rows = selection.current.rows_in(scope);
-            let named = search.named.project.as_ref();
-            let named = named.map(|name| selection.rows_of(name, scope));
+            let named = search.named.project.as_ref().map(|name| selection.rows_of(name, scope));
             let filters = ResolvedFilters::new(index, &spec.filters, requested.as_ref(), &own_rows)
                 .preferring(named.as_ref(), search.named.period.as_ref());
             search.names.push(scope.name.clone());
@@ -114,14 +113,12 @@ impl<'a> Search<'a> {
     }
 
     fn find_like(&mut self) -> Result<(), Error> {
-        let spec = self.spec;
-        let like = spec.like.as_ref();
+        let like = self.spec.like.as_ref();
         self.like = like.and_then(|like| self.first_holder(&like.id, like.scope.as_deref()));
         if let Some((scope, doc)) = self.like
             && let Some(view) = self.views.get_mut(scope)
         {
-            let fetched = view.fetch_remote_doc(doc);
-            fetched.map_err(|source| table_error(&self.names, scope, source))?;
+            view.fetch_remote_doc(doc).map_err(|source| table_error(&self.names, scope, source))?;
         }
         Ok(())
     }
@@ -169,8 +166,7 @@ impl<'a> Search<'a> {
             let fetched = view.fetch_remote_candidates(bm25, vector, filters);
             fetched.map_err(|source| table_error(&self.names, number, source))?;
         }
-        cancel::check()?;
-        Ok(())
+        Ok(cancel::check()?)
     }
 
     /// Whether this is a search, rather than a list.
@@ -239,8 +235,7 @@ impl<'a> Search<'a> {
 
     /// The scope and number of the memory that an id argument means, unless it is rejected.
     pub fn first_holder(&self, text: &str, scope: Option<&str>) -> Option<(usize, DocId)> {
-        let holders = self.holders(text, scope);
-        holders.iter().find_map(|holder| Some((holder.number, holder.doc?)))
+        self.holders(text, scope).iter().find_map(|holder| Some((holder.number, holder.doc?)))
     }
 
     pub fn name(&self, scope: usize) -> Option<&str> {
@@ -266,8 +261,7 @@ impl<'a> Search<'a> {
             truncate_to_nearest(&mut found.candidates);
         } else {
             // Words that only look like those of the query are no evidence.
-            let min_cosine = found.min_cosine;
-            found.candidates.retain(|it| it.cosine >= min_cosine || self.contains_words(it));
+            found.candidates.retain(|it| it.cosine >= found.min_cosine || self.contains_words(it));
         }
         found
     }
@@ -461,8 +455,7 @@ fn vector_of(text: &str, is_contextual: bool) -> Option<QueryVector> {
     let is_english = encoder.is_english(text);
     let has_context = is_english && text.split_whitespace().nth(MIN_WORDS - 1).is_some();
     let network = || Contextual::embedded()?.question(text);
-    let network = (is_english && is_contextual || has_context).then(network);
-    let network = network.flatten();
+    let network = (is_english && is_contextual || has_context).then(network).flatten();
     let with = |share: f32| {
         let vector = encoder.with_network(&plain, network.as_deref()?, share)?;
         QuantizedVector::quantize(&vector)

@@ -99,8 +99,7 @@ impl ShortIds {
         for id in ids.iter().map(AsRef::as_ref) {
             short.parts.push(own_part(id).to_ascii_lowercase());
             if let Some((code, number)) = code_and_number(id) {
-                let codes = short.codes.entry(number.to_owned()).or_default();
-                codes.push(code.to_ascii_lowercase());
+                short.codes.entry(number.to_owned()).or_default().push(code.to_ascii_lowercase());
             }
         }
         short.parts.sort_unstable();
@@ -123,8 +122,7 @@ impl ShortIds {
             }
         }
         // What follows `@`, as in `@edited`, would not be understood if it were cut.
-        let end = own.rfind('@').unwrap_or(own.len());
-        let end = end.min(own.len().saturating_sub(3));
+        let end = own.rfind('@').unwrap_or(own.len()).min(own.len().saturating_sub(3));
         // A form of digits could be the number of a result.
         let is_clear = |form: &&str| {
             form.ends_with(char::is_alphanumeric) && !form.bytes().all(|byte| byte.is_ascii_digit())

@@ -73,8 +73,7 @@ pub fn select(hit: &mut MemoryHit, memory: &Memory, reader: &mut Reader<'_>, by_
     let subtitle = memory.subtitle.as_deref().map(&mut weigh);
     let mut facts: Vec<(f32, &String)> = memory.facts.iter().map(|it| (weigh(it), it)).collect();
     facts.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-    let lines = facts.iter().map(|(weight, _)| *weight);
-    let best_line = lines.chain(subtitle).fold(0.0, f32::max);
+    let best_line = facts.iter().map(|(weight, _)| *weight).chain(subtitle).fold(0.0, f32::max);
     let mut best: Option<(f32, &str)> = None;
     for sentence in sentences_of(memory) {
         let weight = reader.weigh(sentence, &in_title);

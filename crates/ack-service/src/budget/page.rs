@@ -293,10 +293,8 @@ fn cost_on_page(hit: &MemoryHit) -> usize {
     words.for_each(|word| head.extend([", ", word]));
     let (doubts, also) = (hit.doubts(), hit.also.iter().map(|also| &also.id));
     let lines = hit.facts.iter().chain(&hit.subtitle).chain(&hit.excerpt);
-    let lines = lines.chain(&doubts).chain(also);
-    let lines = lines.map(|line| text::tokens(line) + LINE_TOKENS);
-    let as_text = token_cost(&head) + lines.sum::<usize>();
-    token_cost(hit).max(as_text + FEWER_AS_TEXT)
+    let lines = lines.chain(&doubts).chain(also).map(|line| text::tokens(line) + LINE_TOKENS);
+    token_cost(hit).max(token_cost(&head) + lines.sum::<usize>() + FEWER_AS_TEXT)
 }
 
 /// Keeps the subtitles and facts of a page that fit into a budget: one fact per result, then more

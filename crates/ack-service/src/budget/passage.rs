@@ -30,8 +30,7 @@ impl Question<'_> {
     }
 
     fn nearness(&self, text: &str) -> Option<f32> {
-        let vector = Encoder::embedded()?.query(text)?;
-        Some(QuantizedVector::quantize(&vector)?.nearness(self.vector?))
+        Some(QuantizedVector::quantize(&Encoder::embedded()?.query(text)?)?.nearness(self.vector?))
     }
 }
 
@@ -67,8 +66,7 @@ pub fn passage(text: &str, room: Room<'_>, question: &mut Question<'_>) -> Optio
     let max = room.max.checked_sub((room.cost)("…\n\n…"))?;
     let read = text.get(..text.floor_char_boundary(MAX_READ_BYTES))?;
     let units = units(read, Room { max, ..room });
-    let best = best_unit(&units, read, question);
-    let window = around(&units, best, max);
+    let window = around(&units, best_unit(&units, read, question), max);
     let start = units.get(window.start)?.range.start;
     let mut end = units.get(window.end.checked_sub(1)?)?.range.end;
     let mut used = (room.cost)(text.get(start..end)?);
@@ -184,8 +182,7 @@ fn around(units: &[Unit], best: usize, max: usize) -> Range<usize> {
         }
     }
     let begins = |unit: &usize| units.get(*unit).is_some_and(|unit| unit.begins);
-    let start = (start..=best).find(begins).unwrap_or(start);
-    start..end.min(units.len())
+    (start..=best).find(begins).unwrap_or(start)..end.min(units.len())
 }
 
 /// The length of the longest prefix of whole words that fits.

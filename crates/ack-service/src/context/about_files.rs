@@ -65,8 +65,7 @@ impl Service {
                     Ok(ScopeMatches { scope, own, has_status, outlines })
                 })
             })?;
-        let now = (self.config.clock)();
-        let staleness = Staleness::new(now, &selection.current, Bounds::ANSWER);
+        let staleness = Staleness::new((self.config.clock)(), &selection.current, Bounds::ANSWER);
         let mut brief = FilesBrief::default();
         let mut shown = Shown::default();
         let mut rest = request.max * READ_FACTOR;

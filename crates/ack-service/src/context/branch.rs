@@ -24,8 +24,7 @@ pub fn words(branch: &str) -> Vec<String> {
     if has_word(SHARED_BRANCHES, branch) {
         return Vec::new();
     }
-    let last = branch.trim_end_matches('/').rsplit('/').next();
-    let found = topic_words(last.unwrap_or_default());
+    let found = topic_words(branch.trim_end_matches('/').rsplit('/').next().unwrap_or_default());
     if found.is_empty() {
         return topic_words(branch);
     }

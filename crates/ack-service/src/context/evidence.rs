@@ -133,8 +133,7 @@ impl Terms {
         let names = LASTING_TYPES.into_iter().chain(project.as_deref()).chain(listed);
         let prose = branch.iter().map(|word| (word.as_str(), WordKind::Prose));
         let roots = ProjectRoots::of(current);
-        let files = signals.changes.files.iter();
-        let files = files.map(|path| (roots.file(path), file_names(path)));
+        let files = signals.changes.files.iter().map(|path| (roots.file(path), file_names(path)));
         let words = Words::new(prose.chain(names.map(|name| (name, WordKind::Name))))
             .with_files(files.collect());
         let set = |list: &[String]| words.set(list.iter().map(String::as_str));
@@ -280,16 +279,14 @@ impl<'a> Evidence<'a> {
     pub fn why(&self, outline: &Outline, reason: Reason, is_own: bool) -> String {
         let found = self.found(outline, reason, is_own);
         if reason == Reason::Lasting {
-            let labels = self.terms.words.list(found);
-            let label = labels.first().copied().unwrap_or_default();
+            let label = self.terms.words.list(found).first().copied().unwrap_or_default();
             return format!("{label} {}", reason.label());
         }
         if matches!(reason, Reason::NamesProject | Reason::Promoted | Reason::SharesTags) {
             return reason.label().to_owned();
         }
         let weighted = bits(found).filter(|number| self.weights.of(*number) > 0.0);
-        let weighted = weighted.fold(0, |set, number| set | 1 << number);
-        let mut words = self.terms.words.list(weighted);
+        let mut words = self.terms.words.list(weighted.fold(0, |set, number| set | 1 << number));
         words.truncate(4);
         format!("{}: {}", reason.label(), words.join(", "))
     }
@@ -307,8 +304,7 @@ impl Service {
         let outlines = memories.iter().map(|(memory, _)| Outline::of(memory, &*terms.words));
         let outlines: Vec<Outline> = outlines.collect();
         let is_own = |outline: &Outline, scope: &Scope| {
-            let rows = current.rows_in(scope);
-            rows.contain(&outline.project, &outline.alias)
+            current.rows_in(scope).contain(&outline.project, &outline.alias)
         };
         let with_scope = || outlines.iter().zip(memories.iter().map(|(_, scope)| *scope));
         let has_own = with_scope().any(|(outline, scope)| is_own(outline, scope));

@@ -116,8 +116,7 @@ impl Service {
         if !memory.files.is_empty() {
             selection = super::select(self, folder, &mut notes)?;
         }
-        let now = (self.config.clock)();
-        let staleness = Staleness::new(now, &selection.current, Bounds::ANSWER);
+        let staleness = Staleness::new((self.config.clock)(), &selection.current, Bounds::ANSWER);
         Ok(FailureBrief {
             unreviewed: serves_unreviewed(found.scope),
             memory: Some(staleness.hit(&memory, found.scope, others)),
@@ -288,8 +287,7 @@ impl ErrorCodes {
 
     /// Whether both have codes of one kind, and none in common.
     fn are_others(&self, others: &Self) -> bool {
-        let mut kinds = self.0.iter();
-        kinds.any(|(kind, ours)| others.0.get(kind).is_some_and(|it| ours.is_disjoint(it)))
+        self.0.iter().any(|(kind, ours)| others.0.get(kind).is_some_and(|it| ours.is_disjoint(it)))
     }
 }
 

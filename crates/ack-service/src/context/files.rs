@@ -112,8 +112,7 @@ pub fn inside(path: &str, roots: &[String], repository: &str) -> Option<usize> {
     // Another clone, or another person's.
     let elsewhere = || {
         let part = format!("/{repository}/");
-        let at = path.rfind(&part).filter(|_| part.len() > 2)?;
-        Some(at + part.len())
+        Some(path.rfind(&part).filter(|_| part.len() > 2)? + part.len())
     };
     below.map(|rest| path.len() - rest.len()).or_else(elsewhere)
 }
@@ -128,8 +127,7 @@ fn naming(path: &str, entry: &str) -> Option<Naming> {
     }
     let folder = entry.trim_end_matches('/');
     if path_below(path, folder).is_some() {
-        let is_specific = folder.split('/').any(|part| !is_generic_folder(part));
-        return is_specific.then_some(Naming::Folder);
+        return folder.split('/').any(|part| !is_generic_folder(part)).then_some(Naming::Folder);
     }
     let name = path.rsplit('/').next().unwrap_or(path);
     let is_named = !entry.ends_with('/') && ends_with_path(path, entry);
@@ -209,8 +207,7 @@ mod tests {
         let roots = ProjectRoots { roots: Vec::new(), name: String::new(), inner: String::new() };
         assert_eq!(roots.file("src/pay/mod.rs").named_by("src/"), None);
         assert_eq!(roots.file("src/pay/mod.rs").named_by("mod.rs"), None);
-        let folder = roots.file("src/pay/mod.rs").named_by("src/pay/");
-        assert_eq!(folder, Some(Naming::Folder));
+        assert_eq!(roots.file("src/pay/mod.rs").named_by("src/pay/"), Some(Naming::Folder));
         assert_eq!(roots.file("src/a.rs").named_by("/other/src/a.rs"), Some(Naming::FileName));
     }
 }

@@ -145,8 +145,7 @@ fn php(folder: &Path) -> Option<Vec<String>> {
 fn ruby(folder: &Path) -> Option<Vec<String>> {
     let text = text_file(&folder.join("Gemfile"))?;
     let gems = text.lines().filter_map(|line| line.trim().strip_prefix("gem "));
-    let names = gems.filter_map(|line| line.split(['"', '\'']).nth(1));
-    Some(names.map(str::to_owned).collect())
+    Some(gems.filter_map(|line| line.split(['"', '\'']).nth(1)).map(str::to_owned).collect())
 }
 
 fn keys(table: Option<&Value>) -> Vec<String> {

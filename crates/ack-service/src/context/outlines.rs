@@ -240,15 +240,13 @@ pub fn recent_sessions(read: &[ScopeOutline], timeout: Duration) -> Vec<(&str, R
         if !outline.is_kept || found.sessions.is_empty() {
             return found.sessions.clone();
         }
-        let store = &outline.scope.store;
-        let again = store.snapshot_with_timeout(timeout, |snapshot| {
+        let again = outline.scope.store.snapshot_with_timeout(timeout, |snapshot| {
             snapshot.recent_sessions(session_query(&outline.own), |_| Ok(found.members.clone()))
         });
         again.unwrap_or_default()
     };
     let sessions = read.iter().flat_map(|outline| {
-        let name = outline.scope.name.as_str();
-        of_scope(outline).into_iter().map(move |session| (name, session))
+        of_scope(outline).into_iter().map(move |session| (outline.scope.name.as_str(), session))
     });
     sessions.collect()
 }

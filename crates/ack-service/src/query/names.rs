@@ -64,10 +64,8 @@ impl<'a> NameSet<'a> {
     /// what memories with such a name do.
     pub fn unknown(&self, has: &str, wanted: &str) -> Option<String> {
         let folded = fold_name(wanted);
-        let holds = |names: &BTreeSet<&str>| {
-            let mut names = cancel::guarded(names);
-            names.any(|name| fold_name(name) == folded)
-        };
+        let holds =
+            |names: &BTreeSet<&str>| cancel::guarded(names).any(|name| fold_name(name) == folded);
         let quoted = format!("\"{}\"", text::line(wanted, 80));
         if holds(&self.visible) {
             return None;

@@ -61,8 +61,7 @@ pub fn detect(
     place: &mut Place,
     with_stores: bool,
 ) -> Option<Detection> {
-    let claimed = by_path(config, scopes, place).or_else(|| by_remote(scopes, place));
-    if let Some(mut found) = claimed {
+    if let Some(mut found) = by_path(config, scopes, place).or_else(|| by_remote(scopes, place)) {
         if let Claim::Path { folder, .. } = &mut found.claim
             && with_stores
         {
@@ -139,8 +138,7 @@ fn by_remote(scopes: &[Arc<Scope>], place: &Place) -> Option<Detection> {
     for remote in place.remotes() {
         for scope in scopes {
             if let Some(spelled) = place.remote(remote, &scope.manifest.remotes) {
-                let rule = format!("remotes `{spelled}`");
-                return Some(Detection::new(scope, rule, Claim::Remote));
+                return Some(Detection::new(scope, format!("remotes `{spelled}`"), Claim::Remote));
             }
         }
     }
@@ -245,8 +243,7 @@ fn identity_of_listed(scope: &Scope, project: &Project, names: &[String]) -> Ide
     let id = project.names().first().cloned().unwrap_or_default();
     let mut rows = scope.rows_of(&id, &[]);
     let listed = &scope.manifest.projects;
-    let free = names.iter().filter(|name| listed.find(name).is_none());
-    rows.names.extend(free.cloned());
+    rows.names.extend(names.iter().filter(|name| listed.find(name).is_none()).cloned());
     Identity { name: project.name.clone(), rows }
 }
 
@@ -277,8 +274,7 @@ fn listed_project<'a>(
     if let Some((found, project)) = named {
         return Some((project, place.is_named_after(&found.folder)));
     }
-    let remotes = place.remotes().iter().map(|remote| last_part(remote));
-    let names = remotes.chain(place.name.as_deref());
+    let names = place.remotes().iter().map(|remote| last_part(remote)).chain(place.name.as_deref());
     if let Some(project) = names.map(fold_name).find_map(|name| listed.find(&name)) {
         return Some((project, true));
     }

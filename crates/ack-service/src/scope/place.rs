@@ -78,8 +78,7 @@ impl Place {
 
     /// Whether its name says nothing about the project inside it.
     pub fn is_general(&self) -> bool {
-        let name = self.name.as_deref().map(fold_name).unwrap_or_default();
-        text::has_word(GENERAL_NAMES, &name)
+        text::has_word(GENERAL_NAMES, &self.name.as_deref().map(fold_name).unwrap_or_default())
     }
 
     pub fn names(&self) -> Vec<String> {
@@ -137,8 +136,7 @@ pub fn last_part(path: &str) -> &str {
 }
 
 fn name_of(folder: &Path) -> Option<String> {
-    let name = folder.file_name()?;
-    Some(name.to_string_lossy().into_owned())
+    Some(folder.file_name()?.to_string_lossy().into_owned())
 }
 
 /// The real path of a folder, as far as it exists.

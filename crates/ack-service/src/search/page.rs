@@ -80,8 +80,7 @@ impl Hit {
         let until = std::mem::replace(&mut self.place, first);
         let mut folded: Vec<(usize, Also)> = Vec::new();
         for Self { hit, place, also_places, .. } in &hits {
-            let also = Also { id: hit.id.clone(), scope: hit.scope.clone() };
-            folded.push((*place, also));
+            folded.push((*place, Also { id: hit.id.clone(), scope: hit.scope.clone() }));
             folded.extend(also_places.iter().copied().zip(hit.also.iter().cloned()));
         }
         folded.sort_by_key(|(place, _)| *place);

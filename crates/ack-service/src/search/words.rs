@@ -161,8 +161,7 @@ impl Search<'_> {
     }
 
     pub fn no_words(&self, hits: &[Hit]) -> String {
-        let restricts = self.spec.filters.restricts();
-        let which = if restricts { " that passes the filters" } else { "" };
+        let which = if self.spec.filters.restricts() { " that passes the filters" } else { "" };
         let status = self.status_word();
         let words = format!("no {status}memory{which} contains a word of the query");
         if hits.is_empty() {

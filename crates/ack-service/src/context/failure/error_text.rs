@@ -94,13 +94,11 @@ pub fn lines(output: &str, is_known: bool) -> Vec<String> {
     let chosen: Vec<&str> = if named.is_empty() && !is_known {
         Vec::new()
     } else if named.is_empty() {
-        let skipped = all.len().saturating_sub(MAX_OTHER_LINES);
-        all.iter().skip(skipped).copied().collect()
+        all.iter().skip(all.len().saturating_sub(MAX_OTHER_LINES)).copied().collect()
     } else {
         let rest = named.get(MAX_FIRST_LINES..).unwrap_or_default();
         let last = rest.len().saturating_sub(MAX_LAST_LINES);
-        let first = named.iter().take(MAX_FIRST_LINES);
-        first.chain(rest.iter().skip(last)).copied().collect()
+        named.iter().take(MAX_FIRST_LINES).chain(rest.iter().skip(last)).copied().collect()
     };
     chosen.iter().map(|line| patterns.plain(line)).collect()
 }
