@@ -120,10 +120,6 @@ pub fn cut_hit(hit: &mut MemoryHit, budget: usize) {
     cut_text(hit, narrative.as_deref(), &facts, budget, &mut Question::default());
 }
 
-fn frame_cost(hit: &MemoryHit) -> usize {
-    token_cost(&MemoryHit { narrative: None, facts: Vec::new(), ..hit.clone() })
-}
-
 /// Cuts a result, with these facts and this long text, to a number of tokens: first what surrounds
 /// them, so that they fill what is left. Returns how many characters of the long text it shows.
 fn cut_text(

@@ -15,7 +15,6 @@ use serde_json::{Value, json};
 
 use crate::scope::ScopeError;
 
-/// What an agent does if there are no scopes.
 pub fn without_scopes() -> Vec<Hint> {
     vec![
         Hint::advice("go on without memories, unless the user asks about them"),
@@ -23,7 +22,6 @@ pub fn without_scopes() -> Vec<Hint> {
     ]
 }
 
-/// What an agent is told that asks for memories which nobody reviewed.
 pub const UNREVIEWED_WITHHELD: &str = "unreviewed memories are not shown to agents here";
 
 pub fn review_shows() -> Hint {
@@ -104,7 +102,6 @@ pub enum Error {
 }
 
 impl Error {
-    /// Adds the scopes that could not be read, according to the notes, to a not-found error.
     #[must_use]
     pub fn with_unread_scopes(mut self, notes: &[Note]) -> Self {
         if let Self::MemoryNotFound { unread, .. } = &mut self {
@@ -136,7 +133,6 @@ impl Error {
         self
     }
 
-    /// The stable code, as `docs/tools.md` lists it.
     pub fn code(&self) -> ErrorCode {
         Diagnostic::code(self)
     }
@@ -197,11 +193,6 @@ impl Diagnostic for Error {
 
     fn hints(&self) -> Vec<Hint> {
         match self {
-            Self::InvalidArgument { .. }
-            | Self::WrongType { .. }
-            | Self::EmptyRange { .. }
-            | Self::UnknownArgument { .. }
-            | Self::Stopped(Stopped::Cancelled) => Vec::new(),
             Self::InvalidCursor(_) => vec![Hint::omit(
                 "cursor",
                 "to start from the first page, and repeat the other arguments unchanged",
@@ -258,6 +249,7 @@ impl Diagnostic for Error {
                 ),
                 Hint::setting("`[limits] seconds` in config.toml", "allows more time"),
             ],
+            _ => Vec::new(),
         }
     }
 

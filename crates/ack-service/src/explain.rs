@@ -165,7 +165,6 @@ impl Search<'_> {
     }
 }
 
-/// A score with three decimals, as answers have it.
 pub fn rounded(score: f32) -> f64 {
     f64::from((score * 1000.0).round()) / 1000.0
 }

@@ -9,7 +9,7 @@ use super::answer;
 use super::budget::passage::Question;
 use super::budget::{cut_long_text, cut_note, shrink_detail, token_cost};
 use super::engine::Service;
-use super::open::{OpenScope, OpenScopes, overviews_withheld};
+use super::open::{OpenScopes, overviews_withheld};
 use super::same_id::{self, address, holders};
 use super::search::Search;
 use super::stale::Staleness;
@@ -120,7 +120,6 @@ struct FoundMemory {
     memory: Memory,
     detail: MemoryDetail,
     notes: Vec<Note>,
-    /// The other scopes that contain a memory with this id.
     others: Vec<(String, Status)>,
 }
 
@@ -384,11 +383,12 @@ impl<'a> Lookup<'a> {
     }
 
     fn not_found(&self, id: &str) -> Error {
-        let read = self.opened.iter().map(OpenScope::name).filter(|name| !self.has_failed(name));
+        let names = self.opened.iter().map(|open| &open.scope.name);
+        let read = names.filter(|name| !self.has_failed(name));
         let ids = self.indexed.iter().flat_map(|(_, index)| index.live_ids(self.spec.filter));
         Error::MemoryNotFound {
             id: text::id(id),
-            scopes: read.map(str::to_owned).collect(),
+            scopes: read.cloned().collect(),
             unread: self.failed.iter().map(|(name, _)| name.clone()).collect(),
             nearest: nearest(id, ids, 3),
         }

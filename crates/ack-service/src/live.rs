@@ -32,7 +32,6 @@ static CLOCK: AtomicU64 = AtomicU64::new(1);
 pub struct LiveIndexes {
     /// Vector tables with more rows are searched in place.
     resident: usize,
-    /// The indexes by scope name, each with the scope it was built for.
     indexes: Mutex<HashMap<String, ScopedIndex>>,
 }
 
@@ -59,17 +58,14 @@ struct IndexedScope {
     update_began: u64,
 }
 
-/// What happened to a scope's vector table when its index was built.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TableState {
     None,
-    /// It cannot be used. The index was built from the store alone.
     Unusable {
         reason: String,
         /// Whether its files may be damaged, rather than made for another program.
         may_be_damaged: bool,
     },
-    /// The index uses the rows that match the store.
     Used(TableInfo),
 }
 
@@ -205,7 +201,6 @@ impl LiveIndex {
         self.peek(|indexed| indexed.is_none()) == Some(true)
     }
 
-    /// The approximate size of the index in bytes; 0 if there is none, or if it is being built.
     pub fn bytes(&self) -> usize {
         self.peek(|indexed| indexed.map_or(0, |it| it.index.bytes())).unwrap_or(0)
     }
@@ -316,7 +311,6 @@ impl LiveIndex {
     }
 }
 
-/// The projects that the memories of an index name, except rejected memories.
 fn projects(index: &Index) -> RecordedProjects {
     let docs = index.live().filter(|(_, doc)| doc.status != Status::Rejected);
     let mut projects = RecordedProjects::default();
@@ -351,8 +345,7 @@ const fn load_table(_: &Scope, _: &Encoder, _: usize) -> LoadedTable {
     Err(TableState::None)
 }
 
-/// The rows of a store. If it is still in the state of the last build of the table, they are listed
-/// there.
+/// A store's rows, as the table lists them if the store is as at the table's last build.
 fn list(scope: &Scope, snapshot: &Snapshot<'_>) -> Result<Listing, StoreError> {
     #[cfg(feature = "table")]
     {

@@ -49,7 +49,6 @@ const MAX_TOGETHER: usize = 500;
 pub struct NearMemory {
     pub scope: String,
     pub memory: Memory,
-    /// How the unreviewed memory relates to it.
     pub relation: Relation,
 }
 
@@ -67,7 +66,6 @@ fn search(
     Ok(compare_proposed((scope, memory), &profile, proposed))
 }
 
-/// The approved memories that a search finds for a memory, each with the name of its scope.
 fn propose(
     opened: &OpenScopes,
     selection: &Selection,

@@ -37,10 +37,6 @@ pub struct OpenScope {
 }
 
 impl OpenScope {
-    pub fn name(&self) -> &str {
-        &self.scope.name
-    }
-
     fn index(&self) -> Option<&Index> {
         self.guard.get()
     }
@@ -61,8 +57,7 @@ pub struct RecordKey {
 
 #[derive(Default)]
 pub struct Records {
-    /// The records, by the position of their scope and their id. A record is missing if it is gone,
-    /// or if the filter does not allow its present status.
+    /// By the position of their scope and their id, those that the filter allows now.
     pub found: HashMap<(usize, String), Record>,
     pub failed: Vec<(usize, Error)>,
 }

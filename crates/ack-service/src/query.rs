@@ -76,8 +76,7 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
     Ok(budget::page::fit(request, &search, response, page))
 }
 
-/// The note about matches hidden by their status. It says how to see them if the request may ask
-/// for them.
+/// The note about matches hidden by their status, and how to see them if the request may.
 fn hidden_by_status(number: u64, spec: &QuerySpec) -> Note {
     let matching = count(number, "matching memory");
     let note = |message| Note::new(NoteKind::HiddenByStatus, message);

@@ -23,8 +23,7 @@ pub struct ListedScope {
 }
 
 impl Service {
-    /// The scopes that may be listed: shared ones and the current one; on a pinned server only its
-    /// own. Opens no store.
+    /// Shared scopes and the current one; on a pinned server only its own. Opens no store.
     pub fn listed_scopes(&self) -> Result<Vec<ListedScope>, Error> {
         let scopes = self.registry.discover().scopes;
         // A private scope is never claimed by the content of its memories.
@@ -51,8 +50,7 @@ impl Service {
         Ok(response)
     }
 
-    /// The resource of one scope, with its newest memories. The name works like the `scope` argument
-    /// of a tool.
+    /// The name works like the `scope` argument of a tool.
     pub fn scope_resource(&self, name: &str) -> Result<ScopeResource, Error> {
         let request = ListScopesRequest {
             scope: Some(name.to_owned()),

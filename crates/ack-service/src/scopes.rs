@@ -156,8 +156,7 @@ fn note_current(
     notes.push(note);
 }
 
-/// Removes what only an operator needs and `doctor` shows: files, formats, the table's encoder. If
-/// agents may not read waiting memories, only their number stays.
+/// Removes what `doctor` shows: files, formats, the encoder; and ids of withheld memories.
 fn remove_operator_fields(info: &mut ScopeInfo, withholds: bool) {
     (info.store, info.profile) = (None, None);
     if let Some(index) = &mut info.index {
@@ -180,22 +179,19 @@ fn decode(cursor: &str) -> Result<String, Error> {
 
 const MAX_SHARED_IDS: usize = 3;
 
-/// For whom a scope is described. Names of projects, ids and names of files are text that other
-/// programs wrote.
+/// Names of projects, ids and names of files are text that other programs wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audience {
     /// The owner learns all that helps to find a problem.
     Owner,
-    /// An agent learns how many problems there are, and the projects of memories that it may ask
-    /// for.
+    /// An agent learns how many problems there are, and projects that it may ask for.
     Agent {
         /// Whether it may not ask for memories that wait for review.
         withholds: bool,
     },
 }
 
-/// Describes a scope, with at most `max` tags, projects and pending ids. If its details are private,
-/// the result has only its name and the reason.
+/// With at most `max` tags, projects and pending ids; private details are left out.
 pub fn describe(
     service: &Service,
     scope: &Arc<Scope>,

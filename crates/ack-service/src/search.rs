@@ -64,8 +64,7 @@ pub struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// Prepares a search: resolves the filters for each scope, combines statistics over all of
-    /// them, and asks large scopes for candidates.
+    /// Resolves the filters of each scope, weighs the words over all, asks tables for candidates.
     pub fn new(
         opened: &'a OpenScopes,
         selection: &Selection,
@@ -138,7 +137,6 @@ impl<'a> Search<'a> {
         (terms, bm25)
     }
 
-    /// The vector of the query: that of the memory whose neighbours are requested, or of the text.
     fn encode(&self) -> Option<QueryVector> {
         if self.spec.mode == Mode::Lexical {
             return None;
@@ -201,7 +199,6 @@ impl<'a> Search<'a> {
         view.vector(doc).map_or(0.0, |vector| vector.nearness(query))
     }
 
-    /// The note about other scopes that also contain the memory of `like` or `expect`.
     pub fn note_same_id(&self) -> Option<Note> {
         let like = self.spec.like.iter().map(|like| (&like.id, like.scope.as_deref()));
         let expected = self.spec.expect.iter().map(|id| (id, None));
@@ -215,8 +212,7 @@ impl<'a> Search<'a> {
         same_id::note(&shared)
     }
 
-    /// The holders of an id argument, the one that is meant first. The argument is an id, or the
-    /// address of a memory.
+    /// The holders of an id or an address, the one that is meant first.
     fn holders(&self, text: &str, scope: Option<&str>) -> Vec<Holder<'_>> {
         let of = |id: &str, scope: Option<&str>| {
             let indexes = self.names.iter().map(String::as_str);
@@ -359,7 +355,8 @@ impl<'a> Search<'a> {
                     self.opened.staleness.mark(&mut hit, &memory, scope, contradictions);
                 }
                 let text = self.select_text(&mut hit, &memory, &mut reader);
-                page.add(Hit::new(hit, memory, text, number), &contained);
+                let hit = Hit { hit, memory, shown: text, place: number, ..Hit::default() };
+                page.add(hit, &contained);
                 if let Some(wording) = wording {
                     shown.add(wording, &contained);
                 }

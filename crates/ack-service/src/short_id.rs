@@ -59,7 +59,7 @@ impl Service {
             let memory = &records.found.get(&(wanted.scope, (*id).to_owned()))?.memory;
             Some(IdMatch {
                 id: memory.id.clone(),
-                scope: opened.get(wanted.scope)?.name().to_owned(),
+                scope: opened.get(wanted.scope)?.scope.name.clone(),
                 title: memory.title.clone(),
                 status: memory.status,
             })

@@ -16,13 +16,10 @@ use ack_api::{Detail, MAX_LIMIT, Mode, Order, QueryRequest, time};
 use ack_search::file_pattern::FilePattern;
 use ack_search::filter::Filters;
 
-/// Maximum results of an answer that only a token limit bounds.
 const FULL_PAGE: u32 = 20;
-/// Maximum results if a request has no `limit`.
 const DEFAULT_LIMIT: u32 = 10;
 
-/// Rejects texts that are too long. Texts from the command line and from prompts have not been
-/// checked against a schema.
+/// Texts from the command line and from prompts have not been checked against a schema.
 fn check_lengths(request: &QueryRequest) -> Result<(), Error> {
     let texts = [
         ("query", &request.query),

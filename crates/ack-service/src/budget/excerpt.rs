@@ -95,11 +95,10 @@ pub fn select(hit: &mut MemoryHit, memory: &Memory, reader: &mut Reader<'_>, by_
 /// A sentence in one line. The marks of emphasis go if the partner of one of them is cut off.
 fn cut(sentence: &str) -> String {
     let line = text::line(sentence, MAX_EXCERPT_CHARS);
-    if line.matches(EMPHASIS).count() % 2 == 0 { line } else { line.replace(EMPHASIS, "") }
+    if line.matches(EMPHASIS).count().is_multiple_of(2) { line } else { line.replace(EMPHASIS, "") }
 }
 
-/// The sentences of the long text that say something: not those that repeat the title, and not
-/// those that are little more than a link.
+/// Sentences that say something: they do not repeat the title, and are more than a link.
 fn sentences_of(memory: &Memory) -> impl Iterator<Item = &str> {
     let narrative = memory.narrative.as_deref().unwrap_or_default();
     let (read, _) = narrative.split_at(narrative.floor_char_boundary(MAX_READ_BYTES));
@@ -132,8 +131,7 @@ fn is_lone_link(sentence: &str) -> bool {
     (has_link || !addresses.is_empty()) && words.count() <= MAX_WORDS_OF_LINK
 }
 
-/// The paragraphs of a text and the entries of its lists, without their marks. A line that goes on
-/// in the next one is not the end of a paragraph.
+/// Paragraphs and entries of lists, without their marks. A wrapped line does not end one.
 fn paragraphs(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {

@@ -24,8 +24,7 @@ pub fn skip_once(searched: &mut Searched, notes: &[Note]) {
     });
 }
 
-/// If nothing was skipped, removes what an agent already knows or does not need: the names of the
-/// searched scopes, and which one is current.
+/// If nothing was skipped, removes the searched scopes and the current one, known already.
 pub fn drop_default_fields(searched: &mut Searched) {
     if searched.skipped.is_empty() && searched.more_skipped == 0 && !searched.scopes.is_empty() {
         *searched = Searched { status: searched.status, ..Searched::default() };

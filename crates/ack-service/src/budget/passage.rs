@@ -48,7 +48,6 @@ pub struct Room<'a> {
     pub max: usize,
 }
 
-/// A sentence, or a part of a very long one.
 struct Unit {
     range: Range<usize>,
     cost: usize,
@@ -133,8 +132,7 @@ fn units(text: &str, room: Room<'_>) -> Vec<Unit> {
     units
 }
 
-/// The length of the first piece of a text: about so many bytes, and whole words if they are not
-/// much longer.
+/// The length of the first piece: about so many bytes, and whole words if hardly longer.
 fn piece_length(text: &str, bytes: usize) -> usize {
     let end = text.ceil_char_boundary(bytes);
     let near = text.get(end..text.floor_char_boundary(end + 2 * bytes)).unwrap_or_default();
@@ -185,7 +183,6 @@ fn around(units: &[Unit], best: usize, max: usize) -> Range<usize> {
     (start..=best).find(begins).unwrap_or(start)..end.min(units.len())
 }
 
-/// The length of the longest prefix of whole words that fits.
 fn prefix_within(text: &str, max: usize, cost: &dyn Fn(&str) -> usize) -> usize {
     let read = text.get(..text.floor_char_boundary(max.saturating_mul(MAX_TOKEN_BYTES)));
     let ends = read.unwrap_or_default().match_indices(char::is_whitespace);

@@ -116,7 +116,6 @@ pub fn instead_of(file: &str, key: &str) -> Option<String> {
     keys.find(|(pattern, _)| is_key(pattern)).map(|(_, instead)| instead.clone())
 }
 
-/// Replaces the library's Rust terms with TOML terms.
 fn in_toml_terms(problem: &str) -> String {
     let mut plain = problem.to_owned();
     for (theirs, ours) in [

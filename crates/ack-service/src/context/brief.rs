@@ -28,7 +28,6 @@ pub struct BriefRequest {
 
 #[derive(Debug, Clone, Default)]
 pub struct Brief {
-    /// The memories, as in an answer of `get_context`.
     pub context: ContextResponse,
     /// Why there are none of other projects, if there could be.
     pub(super) no_others: Option<&'static str>,

@@ -358,7 +358,6 @@ impl<'a> Chooser<'a> {
         Ok(records)
     }
 
-    /// Takes candidates in order until there are enough.
     fn take(
         &mut self,
         candidates: &[Candidate<'_>],

@@ -26,12 +26,10 @@ use ack_store::outline::{Outline, WordMatches, tag_hash};
 /// [`MIN_COMMON_MEMORIES`] of them.
 const COMMON_SHARE: f64 = 0.2;
 const MIN_COMMON_MEMORIES: usize = 10;
-/// The weight factor of a word in the title or the tags.
 const PROMINENT_FACTOR: f64 = 2.0;
 const MIN_NAME_CHARS: usize = 3;
 
-/// Tags that name a kind of memory, besides [`LASTING_TYPES`]. Two memories that share one need not
-/// have a subject in common.
+/// Tags that name a kind of memory. Two that share one need not have a subject in common.
 const KIND_TAGS: &str = "\
     bugfix discovery how-it-works lesson pattern problem-solution trade-off what-changed \
     why-it-exists";
@@ -104,7 +102,6 @@ impl Reason {
     }
 }
 
-/// The words of a project, as searched for in the stores, and those of each reason.
 pub struct Terms {
     pub words: Arc<Words>,
     branch: u128,
@@ -151,7 +148,6 @@ impl Terms {
     }
 }
 
-/// The words of a project, with their weights in these stores.
 pub struct Evidence<'a> {
     terms: &'a Terms,
     weights: Weights,
@@ -192,8 +188,7 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// Weighs the tags of the project's own memories. A tag that many memories have, or that only
-    /// says what kind of memory it is, counts nothing.
+    /// A tag that many memories have, or that names a kind of memory, counts nothing.
     pub fn weigh_tags(&mut self, own: &[(usize, &Outline)], read: &[ScopeOutline]) {
         let tags = own.iter().flat_map(|(_, outline)| &outline.tags);
         let mut counts: HashMap<u64, usize> = tags.map(|tag| (*tag, 0)).collect();
@@ -366,8 +361,7 @@ fn bits(mut set: u128) -> impl Iterator<Item = u32> {
     })
 }
 
-/// The weight of a word or tag that some of the memories have: rare ones count more, common ones
-/// count nothing.
+/// Rare words and tags count more, common ones nothing.
 #[expect(clippy::cast_precision_loss, reason = "counts of memories")]
 pub fn weight(count: usize, memories: usize) -> f64 {
     let share = count as f64 / memories.max(1) as f64;

@@ -124,7 +124,6 @@ impl Service {
     }
 }
 
-/// The failed command as memories are compared with it.
 struct Failure<'a> {
     lines: Vec<Vec<(String, f64)>>,
     words: &'a Words,

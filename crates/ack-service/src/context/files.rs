@@ -9,7 +9,6 @@ use ack_search::file_pattern::{self, glob_matches, is_glob};
 /// Minimum letters of a specific glob. `*.rs` has too few.
 const MIN_GLOB_LETTERS: usize = 2;
 
-/// How a memory names a file, most exact first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Naming {
     Path,
@@ -61,7 +60,6 @@ impl ProjectRoots {
     }
 }
 
-/// A file of the project, as memories may name it. Ignores case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectFile {
     /// Its path from the top of the repository, and from the project's folder.

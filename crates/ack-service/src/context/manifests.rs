@@ -55,7 +55,6 @@ const SIGNS: [(&str, &str); 21] = [
     (".github/workflows", "github actions"),
 ];
 
-/// What the manifests in a folder and at the top of the repository declare.
 pub fn read(folder: &Path, top: &Path) -> ManifestNames {
     let mut declared = ManifestNames::default();
     for folder in std::iter::once(folder).chain((top != folder).then_some(top)) {

@@ -168,7 +168,7 @@ pub fn read(
         {
             return Ok(outline(own, found, true));
         }
-        let found = Arc::new(scan(scope, key, reading)?);
+        let found = Arc::new(scan(scope, &key, reading)?);
         if let Some(cache) = reading.cache.filter(|_| reading.sessions) {
             cache.keep(&scope.name, &found);
         }
@@ -189,7 +189,7 @@ pub fn read_scopes<T>(
     })
 }
 
-fn scan(scope: &Arc<Scope>, key: OutlineKey, reading: Reading<'_>) -> Result<Found, StoreError> {
+fn scan(scope: &Arc<Scope>, key: &OutlineKey, reading: Reading<'_>) -> Result<Found, StoreError> {
     scope.store.quick_scan(reading.timeout, |snapshot| {
         let read = |sessions: &HashSet<&str>| {
             snapshot.outlines(OutlineQuery {

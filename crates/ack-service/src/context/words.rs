@@ -14,7 +14,6 @@ use ack_store::outline::FindWords;
 
 const MAX_WORDS: usize = u128::BITS as usize;
 
-/// The origin of a word, which decides how to search for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WordKind {
     /// An ordinary word, which also matches its other forms.
@@ -223,7 +222,6 @@ impl Pairs {
         self.0.get(usize::from(pair / 64)).is_some_and(|bits| bits >> (pair % 64) & 1 == 1)
     }
 
-    /// Adds a pair in lower and upper case.
     fn add(&mut self, [first, second]: [u8; 2]) {
         for first in [first, first.to_ascii_uppercase()] {
             for second in [second, second.to_ascii_uppercase()] {

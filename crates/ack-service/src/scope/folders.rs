@@ -15,7 +15,6 @@ use ack_store::quick_state::QuickState;
 use ack_sys::disk::is_local;
 use ack_sys::files;
 
-/// The entries of the folder `scopes`, sorted by name.
 #[derive(Debug, Default)]
 pub struct ScopeFolders {
     state: Option<QuickState>,

@@ -106,8 +106,7 @@ impl Place {
         folders
     }
 
-    /// Whether a folder is the project's own or one with many projects, so that the place's names
-    /// are its names.
+    /// Whether a folder is the project's own or holds many, so that its names are the place's.
     pub fn is_named_after(&self, folder: &Path) -> bool {
         match &self.repository {
             Some(repository) => {

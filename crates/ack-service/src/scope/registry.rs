@@ -344,8 +344,7 @@ impl ScopeFinder {
         }
     }
 
-    /// The store of a scope with this manifest. Its decisions are to be signed if the manifest says
-    /// so; what is signed names the scope's folder.
+    /// Its decisions are to be signed if the manifest says so; that names the scope's folder.
     fn store(&self, path: PathBuf, named: NamedBy, folder: &Path, manifest: &Manifest) -> Store {
         let store = Store::new(path, manifest.unreviewed)
             .named_by(named)

@@ -69,15 +69,13 @@ pub struct Selection {
     pub current: Current,
     /// Says which scopes were meant, if `scope` is the name of a project.
     pub named_note: Option<Note>,
-    /// Whether a scope was named, or the process is pinned to one.
     pub is_narrowed: bool,
     /// The scopes whose manifests list other names of projects.
     naming_scopes: Vec<Arc<Scope>>,
 }
 
 impl Selection {
-    /// The rows of a scope that belong to the project with a folded name. Aliases from any scope's
-    /// manifest count in every scope.
+    /// Aliases from any scope's manifest count in every scope.
     pub fn rows_of(&self, project: &str, scope: &Scope) -> ProjectRows {
         let listed =
             self.naming_scopes.iter().filter_map(|scope| scope.manifest.projects.find(project));
@@ -122,8 +120,7 @@ pub fn current(
     find_current(config, scopes, folder, true)
 }
 
-/// As [`current`], but without reading any store. Does not find a scope that only its memories
-/// connect with the project.
+/// As [`current`], without reading a store: finds no scope that only memories connect.
 pub fn current_by_manifests(
     config: &Config,
     scopes: &[Arc<Scope>],
@@ -380,8 +377,7 @@ impl NamedScopes {
 
 pub const PRIVATE_REASON: &str = "private: searched only when it is current or named";
 
-/// Why a scope with a broken manifest is not searched. It is not clear who may read it, so the
-/// message reveals no more of its path than its name.
+/// It is not clear who may read the scope, so this says no more of its path than its name.
 pub fn unusable_manifest(scope: &Scope, problem: &SettingsError) -> String {
     let folder = scope.folder.file_name().unwrap_or_default().to_string_lossy();
     if matches!(problem, SettingsError::LightBuild { .. }) {

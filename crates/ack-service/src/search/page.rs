@@ -12,6 +12,7 @@ use ack_search::cursor::{Cursor, LastResult};
 use ack_search::ranking::Ranked;
 use ack_search::wording::Wording;
 
+#[derive(Default)]
 pub struct Hit {
     pub hit: MemoryHit,
     pub memory: Memory,
@@ -20,10 +21,10 @@ pub struct Hit {
     pub place: usize,
     pub also_places: Vec<usize>,
     /// The results that were at their places before, whose texts it contains.
-    contained: Option<Contained>,
+    pub contained: Option<Contained>,
 }
 
-struct Contained {
+pub struct Contained {
     hits: Vec<Hit>,
     /// The position of the place where the other one was found.
     until: usize,
@@ -58,15 +59,6 @@ pub struct Page {
 }
 
 impl Hit {
-    pub const fn new(
-        hit: MemoryHit,
-        memory: Memory,
-        shown: Option<ShownText>,
-        place: usize,
-    ) -> Self {
-        Self { hit, memory, shown, place, also_places: Vec::new(), contained: None }
-    }
-
     pub fn fold(&mut self, also: Also, place: usize) {
         self.hit.also.push(also);
         self.also_places.push(place);
@@ -117,8 +109,7 @@ impl Page {
         }
     }
 
-    /// Ends the page within the memories folded into the first result: keeps `max` of them, and the
-    /// others appear on the next page.
+    /// Keeps `max` of the memories folded into the first result; the others go to the next page.
     pub fn end_within_first(&mut self, max: usize) {
         let Some(first) = self.hits.first() else {
             return;

@@ -58,8 +58,7 @@ pub fn arguments<T: DeserializeOwned + JsonSchema>(
         .map_err(|error| Error::invalid("arguments", "an object", error.to_string()))
 }
 
-/// Rejects a text that is too long for an argument, because names are compared with every existing
-/// name.
+/// Names are compared with every existing name, so a text has a limit.
 pub fn check_length(argument: &str, text: &str) -> Result<(), Error> {
     let (max, advice) = match argument {
         "query" | "focus" => (MAX_QUERY_BYTES, "; give the words that matter"),
