@@ -60,7 +60,10 @@ pub enum Error {
         "`{address}` is the address of a memory in scope `{named}`, and the scope is given as `{scope}`"
     )]
     OtherScope { address: String, named: String, id: String, scope: String },
-    #[error("there is no memory `{id}` in {}{}", text::list(scopes), unread_scopes_text(unread))]
+    #[error("there is no memory `{id}` in {}{}", text::list(scopes), match unread.as_slice() {
+        [] => String::new(),
+        unread => format!("; {} could not be read", text::list(unread)),
+    })]
     MemoryNotFound {
         id: String,
         scopes: Vec<String>,
@@ -83,7 +86,10 @@ pub enum Error {
     /// The memory waits for review, and the owner does not show such memories to agents.
     #[error("memory `{id}` in scope `{scope}` waits for review")]
     MemoryWithheld { id: String, scope: String },
-    #[error("memory `{id}` in scope `{scope}` has {}", unknown_status(word.as_deref()))]
+    #[error("memory `{id}` in scope `{scope}` has {}", match word {
+        Some(word) => format!("the unknown status `{word}`"),
+        None => "an unknown status".to_owned(),
+    })]
     UnknownStatus {
         id: String,
         scope: String,
@@ -315,20 +321,6 @@ fn with_argument(message: &str, argument: &str, reader: &dyn Reader) -> String {
 fn with_tool(message: &str, operation: &str, reader: &dyn Reader) -> String {
     let name = Tool::from_name(operation).and_then(|tool| reader.tool(tool));
     message.replacen(operation, name.as_deref().unwrap_or(operation), 1)
-}
-
-fn unknown_status(word: Option<&str>) -> String {
-    match word {
-        Some(word) => format!("the unknown status `{word}`"),
-        None => "an unknown status".to_owned(),
-    }
-}
-
-fn unread_scopes_text(scopes: &[String]) -> String {
-    if scopes.is_empty() {
-        return String::new();
-    }
-    format!("; {} could not be read", text::list(scopes))
 }
 
 /// Example arguments with a valid value for this one, as JSON.

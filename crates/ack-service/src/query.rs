@@ -116,8 +116,7 @@ impl Search<'_> {
             return Err(Error::MemoryNotFound { id, scopes, unread, nearest: near });
         };
         let found = self.views.get(scope).and_then(|view| view.index.doc(doc));
-        let is_hidden = found.is_some_and(|found| !status.allows(found.status));
-        if self.spec.withholds && is_hidden {
+        if self.spec.withholds && found.is_some_and(|found| !status.allows(found.status)) {
             let scope = self.name(scope).unwrap_or_default().to_owned();
             return Err(Error::MemoryWithheld { id, scope });
         }

@@ -148,7 +148,9 @@ impl<'a> Search<'a> {
         let text = self.spec.meaning.as_deref().or(self.text())?;
         let is_contextual = self.views.iter().any(|view| view.index.is_contextual);
         if self.spec.is_proposal && !is_contextual {
-            return vector_without_context(text);
+            // Reading a whole memory in context takes long, and adds little to static vectors.
+            let plain = QuantizedVector::quantize(&Encoder::embedded()?.query(text)?)?;
+            return Some(QueryVector { contextual: None, plain });
         }
         match self.bm25() {
             Some(bm25) => vector_of(&bm25.corrected(text), is_contextual),
@@ -333,8 +335,7 @@ impl<'a> Search<'a> {
                     Some(wording) => page.overlap(&shown, wording, &memory),
                     None => Overlap::Contains(Vec::new()),
                 };
-                let is_more = overlap == Overlap::Contains(Vec::new());
-                if is_more && page.hits.len() >= limit {
+                if overlap == Overlap::Contains(Vec::new()) && page.hits.len() >= limit {
                     page.more = true;
                     break 'page;
                 }
@@ -462,11 +463,4 @@ fn vector_of(text: &str, is_contextual: bool) -> Option<QueryVector> {
         contextual: is_contextual.then(|| with(SHARE_FOR_CONTEXTUAL)).flatten(),
         plain: read.or_else(|| QuantizedVector::quantize(&plain))?,
     })
-}
-
-/// The same without reading the text in context, which takes long for a whole memory and adds
-/// little where it is compared with static vectors.
-fn vector_without_context(text: &str) -> Option<QueryVector> {
-    let plain = Encoder::embedded()?.query(text)?;
-    Some(QueryVector { contextual: None, plain: QuantizedVector::quantize(&plain)? })
 }

@@ -152,8 +152,7 @@ fn waiting(scopes: &[Arc<Scope>], today: Date) -> Option<u64> {
         let counts = scope
             .store
             .snapshot_with_timeout(LOCK_TIMEOUT, |snapshot| snapshot.review_counts(today));
-        let counts = counts.ok().filter(|counts| !counts.has_approved && !counts.is_partial)?;
-        waiting += counts.waiting;
+        waiting += counts.ok().filter(|counts| !counts.has_approved && !counts.is_partial)?.waiting;
     }
     (waiting > 0).then_some(waiting)
 }

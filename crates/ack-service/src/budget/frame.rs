@@ -78,12 +78,13 @@ pub fn limit_notes(notes: &mut Vec<Note>) {
             }
         }
     });
-    let rest = counts.into_iter().filter(|(_, count)| *count > MAX_SIMILAR);
-    notes.extend(rest.map(|(kind, count)| {
-        let more = ack_api::number::count((count - MAX_SIMILAR) as u64, "more scope");
-        Note::new(kind, format!("the same for {more}"))
-            .with(Hint::call(Tool::ListScopes, "shows the details"))
-    }));
+    notes.extend(counts.into_iter().filter(|(_, count)| *count > MAX_SIMILAR).map(
+        |(kind, count)| {
+            let more = ack_api::number::count((count - MAX_SIMILAR) as u64, "more scope");
+            Note::new(kind, format!("the same for {more}"))
+                .with(Hint::call(Tool::ListScopes, "shows the details"))
+        },
+    ));
 }
 
 pub fn shorten_notes(notes: &mut [Note]) {

@@ -93,8 +93,7 @@ fn explain(
     let short =
         problem.split_once(", expected").filter(|_| !nearest.is_empty() && !is_unknown_value);
     let problem = short.map_or(problem, |(unknown, _)| unknown);
-    let problem = in_toml_terms(problem);
-    message.push_str(&problem);
+    message.push_str(&in_toml_terms(problem));
     if !message.contains(bare) {
         let _ = write!(message, " (`{quoted}`)");
     }

@@ -171,13 +171,11 @@ mod tests {
 
     #[test]
     fn a_file_is_named_by_its_path_its_folder_or_a_glob() {
-        for entry in [
-            "services/pay/migrations/004_lock.sql",
-            "./migrations/004_lock.sql:10-20",
-            "migrations\\004_lock.sql#L3",
-            "/home/kim/ledger-api/services/pay/migrations/004_lock.sql",
-            "/Users/ann/src/ledger-api/migrations/004_lock.sql",
-        ] {
+        let paths = "services/pay/migrations/004_lock.sql ./migrations/004_lock.sql:10-20 \
+                     migrations\\004_lock.sql#L3 \
+                     /home/kim/ledger-api/services/pay/migrations/004_lock.sql \
+                     /Users/ann/src/ledger-api/migrations/004_lock.sql";
+        for entry in paths.split(' ') {
             check(entry, Some(Naming::Path));
         }
         check("004_lock.sql", Some(Naming::FileName));
