@@ -120,8 +120,7 @@ pub fn cut_hit(hit: &mut MemoryHit, budget: usize) {
     cut_text(hit, narrative.as_deref(), &facts, budget, &mut Question::default());
 }
 
-/// Cuts a result, with these facts and this long text, to a number of tokens: first what surrounds
-/// them, so that they fill what is left. Returns how many characters of the long text it shows.
+/// Cuts first what surrounds these facts and this text. Returns the characters that it shows.
 fn cut_text(
     hit: &mut MemoryHit,
     narrative: Option<&str>,

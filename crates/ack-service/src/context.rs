@@ -196,8 +196,7 @@ fn newest_sessions(
 /// Fewer tokens than this have no room for a memory, not even for an id and a title alone.
 const MIN_ENTRY_TOKENS: usize = 30;
 
-/// Leaves what fits into the token limit: own memories first, then those of other projects, then
-/// sessions.
+/// Leaves what fits: own memories first, then those of other projects, then sessions.
 fn fit(response: &mut ContextResponse, budget: usize) {
     let mut own = std::mem::take(&mut response.recent_memories);
     let mut others = std::mem::take(&mut response.cross_project_learnings);

@@ -349,8 +349,7 @@ impl<'a> Lookup<'a> {
         self.failed.iter().any(|(name, _)| name == scope)
     }
 
-    /// The memory in one scope, or the reason why it may not be shown. `None` if the scope does not
-    /// have it.
+    /// The memory in one scope, or why it may not be shown; `None` if the scope does not have it.
     fn look_in(
         &self,
         snapshot: &Snapshot<'_>,

@@ -109,8 +109,7 @@ impl LiveIndexes {
         live
     }
 
-    /// Drops the least recently used indexes until all together use at most `bytes`. Keeps those of
-    /// the `needed` scopes and those that a request is reading.
+    /// Drops the least recently used indexes, but none of a `needed` scope or that is being read.
     pub fn evict_to_fit(&self, bytes: usize, needed: &[Arc<Scope>]) {
         let mut known = self.indexes.lock();
         known.retain(|_, (scope, _)| scope.strong_count() > 0);
@@ -258,11 +257,8 @@ impl LiveIndex {
         Ok(())
     }
 
-    /// The index from the vector table, brought in line with the store; or why the table cannot be
-    /// used.
-    ///
-    /// Reads the table and lists the store's rows in parallel, because both take about the same
-    /// time.
+    /// Reads the table and lists the store's rows in parallel: both take about the same time.
+    /// Says why the table cannot be used.
     fn load(
         &self,
         scope: &Scope,

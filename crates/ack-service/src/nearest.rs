@@ -41,8 +41,7 @@ const MAX_TEXT_BYTES: usize = 4_000;
 /// How much content a memory that is held back shares with the one that it contradicts. See
 /// `tests/relations` for how this was chosen.
 const MIN_RESEMBLANCE: f64 = 0.4;
-/// How many memories are compared in one go. The memories that are proposed for them are kept until
-/// it is done.
+/// The memories that are proposed for so many are kept until all are compared.
 const MAX_TOGETHER: usize = 500;
 
 #[derive(Debug)]

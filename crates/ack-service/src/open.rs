@@ -68,8 +68,7 @@ pub struct Record {
 }
 
 impl Records {
-    /// Adds the records of a scope with these keys. The filter applies to the present status in its
-    /// store.
+    /// Adds the records with these keys. The filter applies to the present status in the store.
     pub fn read(
         &mut self,
         (number, scope): (usize, &Scope),
@@ -95,8 +94,7 @@ impl Records {
 }
 
 impl OpenScopes {
-    /// Opens the scopes of a selection with updated indexes. A scope that cannot be read is moved
-    /// from the selection to `skipped`, with a note. If every scope fails, the first failure is the
+    /// One that cannot be read is moved to `skipped`, with a note; if all fail, the first is the
     /// error. Every request locks scopes in name order, so that two requests never deadlock.
     pub fn open(
         service: &Service,
@@ -189,9 +187,8 @@ impl OpenScopes {
     }
 }
 
-/// The scopes of a selection that can be read. Adds notes about those that were meant and those with
-/// a broken manifest. Scopes in buckets are updated; those without a local copy are removed from the
-/// selection.
+/// Adds notes about those that were meant and those with a broken manifest. Scopes in buckets are
+/// updated; those without a local copy are removed from the selection.
 pub fn readable_scopes(
     selection: &mut Selection,
     wait_policy: WaitPolicy,
@@ -309,8 +306,7 @@ pub fn note_incomplete_reads<'a>(scopes: impl Iterator<Item = &'a Scope>, notes:
     }
 }
 
-/// Updates the indexes of many scopes on several threads, and returns the results by the names of
-/// the scopes. Does nothing if there is little to do: starting threads would take longer.
+/// On several threads, by the names of the scopes; nothing if there is too little to do.
 fn refresh(
     scopes: &[Arc<Scope>],
     indexes: &[Arc<LiveIndex>],

@@ -215,8 +215,7 @@ impl Search<'_> {
         messages
     }
 
-    /// What to try when nothing was found. If there are hidden matches, those matter most, so there
-    /// is nothing to say but which names are unknown.
+    /// What to try when nothing was found; only unknown names if there are hidden matches.
     fn suggestions(&self, request: &QueryRequest, has_hidden: bool) -> Vec<Message> {
         let mut suggestions = self.unknown_names(request);
         if has_hidden {

@@ -35,8 +35,7 @@ impl Service {
         Ok(listed.collect())
     }
 
-    /// The resource that lists the scopes: like [`Service::list_scopes`], but without private
-    /// scopes other than the current one.
+    /// Like [`Service::list_scopes`], without private scopes other than the current one.
     pub fn scopes_resource(&self) -> Result<ListScopesResponse, Error> {
         let mut response = self.list_scopes(&ListScopesRequest {
             max_tokens: Some(MAX_TOKENS),

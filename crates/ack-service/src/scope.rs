@@ -107,8 +107,7 @@ impl Scope {
         ProjectRows { names, unnamed: main }
     }
 
-    /// The projects that its memories name, read again if the store has changed. Empty if the store
-    /// cannot be read immediately.
+    /// The projects that its memories name now; empty if the store cannot be read immediately.
     pub fn recorded(&self) -> Arc<RecordedProjects> {
         let Ok(stamp) = self.store.file_state() else {
             return Arc::default();

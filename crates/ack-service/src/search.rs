@@ -38,9 +38,8 @@ use ack_search::semantic::{QuantizedVector, QueryVector};
 use ack_search::view::View;
 use ack_search::wording::Wording;
 
-/// How much the small transformer's vector of a question counts, relative to the static one, if the
-/// question is compared with static vectors. It reads the question in context, but it fits them
-/// less well.
+/// How much the small transformer's vector counts beside the static one, among static vectors:
+/// it reads the question in context, but it fits them less well.
 const SHARE_FOR_STATIC: f32 = 0.15;
 /// The same for contextual vectors, which are made in the same way.
 const SHARE_FOR_CONTEXTUAL: f32 = 1.0;
@@ -380,11 +379,8 @@ impl<'a> Search<'a> {
         self.terms.as_ref().map(|(_, bm25)| bm25)
     }
 
-    /// Reads the records of some places from their stores. The status filter applies to the present
-    /// status in SQLite.
-    ///
-    /// A scope that cannot be read now goes to `failed`, and its places are skipped. If it is the
-    /// only one, this is an error.
+    /// A scope that cannot be read goes to `failed`, and its places are skipped. If it is the only
+    /// one, this is an error.
     fn records(
         &self,
         ranked: &[Ranked],
@@ -444,8 +440,7 @@ fn table_error(names: &[String], scope: usize, source: RemoteError) -> Error {
     Error::Table { scope: names.get(scope).cloned().unwrap_or_default(), source }
 }
 
-/// The vector of a question, if the encoder knows any of its words. `is_contextual` is whether it
-/// is compared with memories that have contextual vectors.
+/// The vector of a question, for memories that have contextual vectors if `is_contextual`.
 fn vector_of(text: &str, is_contextual: bool) -> Option<QueryVector> {
     let encoder = Encoder::embedded()?;
     let plain = encoder.query(text)?;

@@ -22,8 +22,7 @@ const MAX_READ_BYTES: usize = 20_000;
 /// The same for all results of a page: about a millisecond.
 const MAX_PAGE_BYTES: usize = 120_000;
 
-/// Reads the texts of a page's results. How much it compares with the question is limited, so that
-/// a page of very long memories is not slow.
+/// How much it compares with the question is limited, so that a page of long memories is fast.
 pub struct Reader<'a> {
     pub matcher: Option<Matcher<'a>>,
     left: usize,

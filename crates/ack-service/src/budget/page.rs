@@ -110,8 +110,7 @@ fn limit_names(response: &mut QueryResponse, scopes: usize, skipped: usize) {
     frame::keep_skipped(&mut response.searched, skipped);
 }
 
-/// The last resort for an answer with one result that is too long: drops explanations before the
-/// result, and cuts that one.
+/// The last resort for one result that is too long: drops explanations, then cuts that one.
 fn cut_last_result(response: &mut QueryResponse, bound: usize) {
     let note = Note::new(NoteKind::Cut, format!("cut to {bound} tokens"));
     let note = note.with(Hint::call(Tool::GetMemory, "shows it in full"));

@@ -143,8 +143,7 @@ fn piece_length(text: &str, bytes: usize) -> usize {
     }
 }
 
-/// The unit that contains most of the question; if none contains a word of it, the nearest in
-/// meaning. Without a question, the first.
+/// The unit with most of the question, or the nearest in meaning; without a question, the first.
 fn best_unit(units: &[Unit], text: &str, question: &mut Question<'_>) -> usize {
     let mut best = (0, 0.0);
     let texts = || units.iter().filter_map(|unit| text.get(unit.range.clone()));

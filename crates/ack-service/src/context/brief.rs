@@ -37,8 +37,7 @@ pub struct Brief {
     pub waiting: u64,
     /// Since when the oldest of these waits.
     pub oldest_waiting: Option<jiff::Timestamp>,
-    /// How many memories recently entered and left the review queue of the project's scope, or all
-    /// if nothing waits there. If outlines are cached, it is as old as they are.
+    /// How many memories entered and left the review queue recently. As old as cached outlines are.
     pub flow: Flow,
     /// Whether some count as approved without review, because their store keeps no status.
     pub unreviewed: bool,

@@ -36,8 +36,7 @@ pub struct Limits<'a> {
     pub reading: Reading<'a>,
 }
 
-/// Chooses by the state of the project's files. A scope that cannot be read is removed from the
-/// selection, with a note.
+/// A scope that cannot be read is removed from the selection, with a note.
 pub fn choose(
     selection: &mut Selection,
     signals: Signals,
@@ -147,8 +146,7 @@ impl Waiting {
     }
 }
 
-/// What is chosen with some more memories of a scope as if they were approved: without the last of
-/// them, and with it.
+/// With more memories of a scope as if they were approved: without the last of them, and with it.
 pub fn choose_with(
     selection: &mut Selection,
     signals: Signals,

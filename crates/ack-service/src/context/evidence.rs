@@ -112,8 +112,7 @@ pub struct Terms {
     subject_words: u128,
     project: Option<String>,
     dependencies: u128,
-    /// Languages, and dependencies whose names are everyday words. Memories of other projects must
-    /// be tagged with them.
+    /// Languages, and dependencies named by everyday words: others' memories must be tagged so.
     labels: u128,
 }
 
@@ -288,8 +287,7 @@ impl<'a> Evidence<'a> {
 }
 
 impl Service {
-    /// How much each memory has to do with the current project's changed files, branch and
-    /// dependencies, from 4 to 0 for nothing. All 0 if there is no readable scope.
+    /// From 4 for changed files to 0 for nothing; all 0 if there is no readable scope.
     pub fn nearness_to_work(&self, memories: &[(&Memory, &Scope)]) -> Vec<u32> {
         let Ok(selection) = self.select(None, None) else {
             return vec![0; memories.len()];

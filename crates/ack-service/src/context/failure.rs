@@ -43,8 +43,7 @@ const TELLING_EXIT_CODES: [i64; 7] = [124, 126, 127, 134, 137, 139, 143];
 const RARITY_WEIGHT: f64 = 0.2;
 /// How much of the error the memory quotes in one piece.
 const QUOTE_WEIGHT: f64 = 0.3;
-/// How much of the error's known words the memory has, by weight. Those in its title and tags count
-/// twice.
+/// How much of the error's words the memory has; those in its title and tags count twice.
 const COVERAGE_WEIGHT: f64 = 0.9;
 const MIN_EVIDENCE: f64 = 1.205;
 /// Fewer words in common say nothing, however rare they are.
@@ -267,8 +266,7 @@ fn candidates<'a>(
     weights.best(similar, |row| row.words, MAX_CANDIDATES)
 }
 
-/// The codes of errors in a text, by their kind. Two codes of one kind share most of their words, and
-/// mean different errors.
+/// By their kind. Two codes of one kind share most of their words, and mean different errors.
 struct ErrorCodes(BTreeMap<String, BTreeSet<String>>);
 
 impl ErrorCodes {

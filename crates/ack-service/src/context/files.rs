@@ -103,8 +103,7 @@ fn folded(folder: &Path) -> String {
     file_pattern::folded(&folder.to_string_lossy()).trim_end_matches('/').to_owned()
 }
 
-/// Where the part of an absolute path begins that is inside a project: below one of its roots, or of
-/// a folder that is called like its repository.
+/// Where an absolute path enters a project: below a root, or a folder called like its repository.
 pub fn inside(path: &str, roots: &[String], repository: &str) -> Option<usize> {
     let below = roots.iter().find_map(|root| path_below(path, root));
     // Another clone, or another person's.

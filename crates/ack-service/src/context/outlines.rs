@@ -132,8 +132,7 @@ pub struct Reading<'a> {
     pub wait_policy: WaitPolicy,
     /// The present time, for the review queue.
     pub now: jiff::Timestamp,
-    /// In a process that may get further requests, what it found before. The queue's flow is then as
-    /// old as that.
+    /// What it found before, in a process that may get further requests.
     pub cache: Option<&'a OutlineCache>,
 }
 
@@ -232,8 +231,7 @@ pub const fn session_query(own_rows: &ProjectRows) -> SessionQuery<'_> {
     }
 }
 
-/// The recent sessions of some scopes, each with the name of its scope. Those that were read for an
-/// earlier request are read again; a scope that cannot be read now yields none.
+/// Those that were read for an earlier request are read again. A scope that fails yields none.
 pub fn recent_sessions(read: &[ScopeOutline], timeout: Duration) -> Vec<(&str, RecentSession)> {
     let of_scope = |outline: &ScopeOutline| {
         let found = &outline.found;

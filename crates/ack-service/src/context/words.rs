@@ -108,8 +108,7 @@ impl Words {
         Self { entries: list, beginnings, pairs, ..Self::default() }
     }
 
-    /// Makes a folder or glob in a memory's files count as the names of the first of these files
-    /// that it covers. Each file comes with its names.
+    /// A folder or glob counts as the names of the first of these files that it covers.
     pub fn with_files(mut self, files: Vec<(ProjectFile, Vec<String>)>) -> Self {
         let folders = files.iter().flat_map(|(file, _)| file.folders());
         let folders: BTreeSet<String> =

@@ -84,8 +84,7 @@ pub fn detect(
     Some(Detection::new(&scope, rule, Claim::Default))
 }
 
-/// The project of a place without a working tree that a scope claims, inside a folder: the nearest
-/// folder with the name of a project, or else that folder itself.
+/// Below a folder, the nearest one with the name of a project, or else the folder itself.
 fn project_below(
     config: &Config,
     scopes: &[Arc<Scope>],
@@ -167,9 +166,8 @@ fn by_name(scopes: &[Arc<Scope>], place: &Place) -> Option<Detection> {
     Some(Detection::new(scope, format!("scope name `{}`", scope.name), Claim::Name))
 }
 
-/// The shared scope with the most memories that name the repository as their project. The rule has
-/// the repository's name (folded), not a memory's spelling, because that memory may wait for
-/// review.
+/// The rule has the repository's name (folded), not a memory's spelling, because that memory may
+/// wait for review.
 fn by_record(scopes: &[Arc<Scope>], place: &Place) -> Option<Detection> {
     place.names().iter().find_map(|name| {
         let scope = scopes_recording(scopes, name).into_iter().next()?;

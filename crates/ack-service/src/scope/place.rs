@@ -14,8 +14,7 @@ use ack_worktree::repository::Repository;
 /// The folders that mark the top of a working tree, besides git's: Jujutsu, Mercurial, Sapling.
 const MARKERS: [&str; 3] = [".jj", ".hg", ".sl"];
 
-/// Names of folders that hold projects, or parts of one. As the name of a folder above, they say
-/// nothing.
+/// Names of folders that hold projects, or parts of one. They say nothing about the project.
 const GENERAL_NAMES: &str = "\
     app apps code dev docs git github lib packages projects repos src srv test tests tmp work \
     workspace";

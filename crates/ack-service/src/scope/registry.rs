@@ -308,8 +308,7 @@ impl ScopeFinder {
         }
     }
 
-    /// A single database as the only scope, with the manifest next to it if there is one. Its name
-    /// is the pin's if that is a valid scope name, else that of its file.
+    /// With the manifest next to it. Its name is the pin's if that is valid, else that of its file.
     fn single_scope(&self, path: &Path) -> Scope {
         let is_name = |name: &&str| {
             !name.is_empty()

@@ -36,8 +36,7 @@ pub struct Current {
 }
 
 impl Current {
-    /// Counts the rows of its scope without a project as its own: they belong to the scope, and so
-    /// to every project of it.
+    /// Its scope's rows without a project belong to the scope, and so to every project of it.
     pub fn add_common_rows(&mut self) {
         self.shares_rows = self.scope.is_some() && !self.own.unnamed;
         self.own.unnamed |= self.shares_rows;
@@ -165,8 +164,7 @@ fn find_current(
     })
 }
 
-/// The first folder that belongs to a scope, or else the first of all. If there are several, the
-/// rule names the folder.
+/// The first folder that belongs to a scope, or the first of all. Of several, the rule names it.
 fn detect_in(
     config: &Config,
     scopes: &[Arc<Scope>],
@@ -204,8 +202,7 @@ fn pinned(
     }
 }
 
-/// The scopes a request searches: the one it names, or the pinned one, or every shared scope and
-/// the current one, which `find` finds.
+/// The named or pinned scope, or every shared one and the current one, which `find` finds.
 pub fn select(
     config: &Config,
     registry: &Registry,

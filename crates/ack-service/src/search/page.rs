@@ -38,8 +38,7 @@ pub struct Place {
     pub tie: u64,
 }
 
-/// A page: its results, and the places of the ranking that they and the memories folded into them
-/// take.
+/// Its results, and the places of the ranking that they and what is folded into them take.
 #[derive(Default)]
 pub struct Page {
     pub hits: Vec<Hit>,
@@ -100,9 +99,8 @@ impl Page {
         self.hits.insert(at, hit);
     }
 
-    /// Ends the page before the result at this position. A memory after that place that was folded
-    /// into an earlier result appears again on the next page, so that nothing is lost or shown
-    /// twice.
+    /// A memory after that place that was folded into an earlier result appears again on the next
+    /// page, so that nothing is lost or shown twice.
     pub fn end_before(&mut self, number: usize) {
         if let Some(end) = self.hits.get(number).map(|hit| hit.place) {
             self.end_at(end);

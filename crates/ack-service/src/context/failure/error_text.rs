@@ -67,8 +67,7 @@ static PATTERNS: LazyLock<Option<Patterns>> = LazyLock::new(|| {
     })
 });
 
-/// The lines of an output that say what went wrong. If none does, its last lines if it is known that
-/// the command failed.
+/// The lines that say what went wrong; if none does, the last ones if the command surely failed.
 pub fn lines(output: &str, is_known: bool) -> Vec<String> {
     let Some(patterns) = &*PATTERNS else {
         return Vec::new();
