@@ -120,12 +120,7 @@ pub fn cut_hit(hit: &mut MemoryHit, budget: usize) {
     cut_text(hit, narrative.as_deref(), &facts, budget, &mut Question::default());
 }
 
-fn frame_cost(hit: &MemoryHit) -> usize {
-    token_cost(&MemoryHit { narrative: None, facts: Vec::new(), ..hit.clone() })
-}
-
-/// Cuts a result, with these facts and this long text, to a number of tokens: first what surrounds
-/// them, so that they fill what is left. Returns how many characters of the long text it shows.
+/// Cuts first what surrounds these facts and this text. Returns the characters that it shows.
 fn cut_text(
     hit: &mut MemoryHit,
     narrative: Option<&str>,
@@ -147,8 +142,7 @@ fn cut_text(
     hit.more_facts += (facts.len() - hit.facts.len()) as u64;
     let room = budget.saturating_sub(token_cost(hit) + FIELD_TOKENS);
     let text = narrative.filter(|_| room >= MIN_PASSAGE_TOKENS);
-    let room = Room { cost: &cost, max: room };
-    let part = text.and_then(|text| passage(text, room, question));
+    let part = text.and_then(|text| passage(text, Room { cost: &cost, max: room }, question));
     let Passage { text, shown } = part.unwrap_or_default();
     hit.narrative = Some(text).filter(|text| !text.is_empty());
     if token_cost(hit) >= budget {

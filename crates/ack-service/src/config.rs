@@ -32,7 +32,6 @@ pub const ENV_TOKEN: &str = "ACK_MEM_TOKEN";
 
 pub const ENV_LOG: &str = "ACK_MEM_LOG";
 
-/// The environment variables the program reads, with what they do.
 pub const ENVIRONMENT: [(&str, &str); 8] = [
     (ENV_ROOT, "the scope root (default `~/.ack-mem`)"),
     (ENV_SCOPE, "the current scope, whatever the project is; others can still be named"),
@@ -240,14 +239,12 @@ impl Inputs {
 
 /// A path as people and clients write it: with `~`, as a `file://` address, or relative.
 pub fn absolute(path: &Path, folder: &Path, home: Option<&Path>) -> PathBuf {
-    let address = path.to_str().and_then(file_path);
-    folder.join(address.unwrap_or_else(|| expand_home(path, home)))
+    folder.join(path.to_str().and_then(file_path).unwrap_or_else(|| expand_home(path, home)))
 }
 
 #[derive(Debug, Clone)]
 pub struct Config {
     pub root: Setting<PathBuf>,
-    /// A single database instead of the root.
     pub db: Option<Setting<PathBuf>>,
     /// How to treat rows of that database that have no status. Overrides the manifest next to it.
     pub unreviewed: Option<Unreviewed>,
@@ -260,8 +257,7 @@ pub struct Config {
     pub other_folders: Vec<PathBuf>,
     pub default_scope: Option<Setting<String>>,
     pub tokens: Setting<u32>,
-    /// Memory for the indexes of all scopes together. What a request needs is always available; the
-    /// least recently used indexes are dropped first.
+    /// What a request needs is always available; the least recently used are dropped first.
     pub index_bytes: usize,
     pub resident: Setting<u32>,
     pub seconds: Setting<u32>,
@@ -271,8 +267,7 @@ pub struct Config {
     /// Whether no connection may be opened.
     pub offline: bool,
     pub clock: fn() -> jiff::Timestamp,
-    /// The command line of this program for what comes after its name, with the flags with which
-    /// this process was started.
+    /// The command line of this program for what comes after its name, with this process's flags.
     pub command: fn(&str) -> String,
 }
 
@@ -353,8 +348,7 @@ impl Config {
         let root = match inputs.root {
             Some(root) => absolute(root),
             None => {
-                let home = home.ok_or(SettingsError::NoHome)?;
-                Setting::of(home.join(".ack-mem"), Source::Default)
+                Setting::of(home.ok_or(SettingsError::NoHome)?.join(".ack-mem"), Source::Default)
             }
         };
         let project = inputs.project.map(absolute).unwrap_or_else(|| {

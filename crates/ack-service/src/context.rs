@@ -63,8 +63,7 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
         note_unknown_changes(&signals.changes, &mut notes);
         choose(&mut selection, signals, limits, &mut notes)?
     } else {
-        let focus = text::line(focus, 2_000);
-        focus::choose(service, &mut selection, &focus, limits, &mut notes)?
+        focus::choose(service, &mut selection, &text::line(focus, 2_000), limits, &mut notes)?
     };
     if selection.current.scope.is_none() {
         let note = Note::new(NoteKind::NoCurrentScope, "no scope claims this project");
@@ -169,8 +168,7 @@ fn select_with(
     };
     let note = Note::new(NoteKind::NotAvailable, unknown);
     let name = Hint::pass([Given::any("project_path")], "to name the folder you work in");
-    let is_given = given.is_some() && top.parent().is_some();
-    notes.push(if is_given { note } else { note.with(name) });
+    notes.push(if given.is_some() && top.parent().is_some() { note } else { note.with(name) });
     Ok(selection)
 }
 
@@ -192,15 +190,13 @@ fn newest_sessions(
             notes.push(note);
         }
     }
-    let sessions = sessions.into_iter();
-    sessions.map(|(scope, session)| session.into_entry(|id| shown(scope, id))).collect()
+    sessions.into_iter().map(|(scope, session)| session.into_entry(|id| shown(scope, id))).collect()
 }
 
 /// Fewer tokens than this have no room for a memory, not even for an id and a title alone.
 const MIN_ENTRY_TOKENS: usize = 30;
 
-/// Leaves what fits into the token limit: own memories first, then those of other projects, then
-/// sessions.
+/// Leaves what fits: own memories first, then those of other projects, then sessions.
 fn fit(response: &mut ContextResponse, budget: usize) {
     let mut own = std::mem::take(&mut response.recent_memories);
     let mut others = std::mem::take(&mut response.cross_project_learnings);

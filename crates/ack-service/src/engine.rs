@@ -28,7 +28,6 @@ pub struct Service {
 const OUTLINES_SHARE: usize = 8;
 
 impl Service {
-    /// Creates a service. Opens and reads nothing until the first request.
     pub fn new(config: Config) -> Self {
         Self {
             registry: Registry::new(&config),
@@ -59,15 +58,13 @@ impl Service {
         limited
     }
 
-    /// The same service with other settings. Scopes, indexes and outlines are shared, so the number
-    /// of memories held in memory stays as it was.
+    /// The same service with other settings. What it holds is shared, and its limit stays.
     #[must_use]
     pub fn configured(&self, config: Config) -> Self {
         Self { config, ..self.clone() }
     }
 
-    /// A service that lives as long as the process. Freeing a large index at the end would only
-    /// delay the exit. [`Service::close`] removes the private copies of stores.
+    /// Freeing a large index at the end would only delay the exit; see [`Service::close`].
     pub fn leak(self) -> &'static Self {
         Box::leak(Box::new(self))
     }
@@ -76,7 +73,6 @@ impl Service {
         self.registry.close();
     }
 
-    /// The approximate size of a scope's index in memory, in bytes; 0 if there is none.
     pub fn index_bytes(&self, scope: &Arc<Scope>) -> usize {
         self.indexes.of(scope).bytes()
     }
@@ -98,8 +94,7 @@ impl Service {
         }
     }
 
-    /// Begins to ask the buckets of the scopes that are searched without being named, so that the
-    /// first question does not wait for them.
+    /// Begins to ask the buckets that are searched unnamed, so that the first question is fast.
     pub fn ask_buckets(&self) {
         if self.wait_policy == WaitPolicy::None {
             return;
@@ -110,8 +105,10 @@ impl Service {
                 Some(pinned) => scope.name == pinned,
                 None => scope.manifest.visibility == Visibility::Shared,
             };
-            let remote = scope.remote.as_ref().filter(|_| scope.problem.is_none());
-            if let Some(remote) = remote.filter(|_| is_searched) {
+            if let Some(remote) = &scope.remote
+                && scope.problem.is_none()
+                && is_searched
+            {
                 remote.set_resident(self.indexes.resident());
                 remote.begin();
             }
@@ -120,8 +117,7 @@ impl Service {
 
     /// The folder of the current project: of several, the first that belongs to a scope.
     pub fn project_folder(&self) -> Option<String> {
-        let current = self.select(None, None).ok()?.current;
-        current.folder.to_str().map(str::to_owned)
+        self.select(None, None).ok()?.current.folder.to_str().map(str::to_owned)
     }
 
     pub fn select(&self, named: Option<&str>, folder: Option<&Path>) -> Result<Selection, Error> {

@@ -15,7 +15,6 @@ use serde_json::{Value, json};
 
 use crate::scope::ScopeError;
 
-/// What an agent does if there are no scopes.
 pub fn without_scopes() -> Vec<Hint> {
     vec![
         Hint::advice("go on without memories, unless the user asks about them"),
@@ -23,7 +22,6 @@ pub fn without_scopes() -> Vec<Hint> {
     ]
 }
 
-/// What an agent is told that asks for memories which nobody reviewed.
 pub const UNREVIEWED_WITHHELD: &str = "unreviewed memories are not shown to agents here";
 
 pub fn review_shows() -> Hint {
@@ -62,7 +60,10 @@ pub enum Error {
         "`{address}` is the address of a memory in scope `{named}`, and the scope is given as `{scope}`"
     )]
     OtherScope { address: String, named: String, id: String, scope: String },
-    #[error("there is no memory `{id}` in {}{}", text::list(scopes), unread_scopes_text(unread))]
+    #[error("there is no memory `{id}` in {}{}", text::list(scopes), match unread.as_slice() {
+        [] => String::new(),
+        unread => format!("; {} could not be read", text::list(unread)),
+    })]
     MemoryNotFound {
         id: String,
         scopes: Vec<String>,
@@ -85,7 +86,10 @@ pub enum Error {
     /// The memory waits for review, and the owner does not show such memories to agents.
     #[error("memory `{id}` in scope `{scope}` waits for review")]
     MemoryWithheld { id: String, scope: String },
-    #[error("memory `{id}` in scope `{scope}` has {}", unknown_status(word.as_deref()))]
+    #[error("memory `{id}` in scope `{scope}` has {}", match word {
+        Some(word) => format!("the unknown status `{word}`"),
+        None => "an unknown status".to_owned(),
+    })]
     UnknownStatus {
         id: String,
         scope: String,
@@ -104,7 +108,6 @@ pub enum Error {
 }
 
 impl Error {
-    /// Adds the scopes that could not be read, according to the notes, to a not-found error.
     #[must_use]
     pub fn with_unread_scopes(mut self, notes: &[Note]) -> Self {
         if let Self::MemoryNotFound { unread, .. } = &mut self {
@@ -136,7 +139,6 @@ impl Error {
         self
     }
 
-    /// The stable code, as `docs/tools.md` lists it.
     pub fn code(&self) -> ErrorCode {
         Diagnostic::code(self)
     }
@@ -197,11 +199,6 @@ impl Diagnostic for Error {
 
     fn hints(&self) -> Vec<Hint> {
         match self {
-            Self::InvalidArgument { .. }
-            | Self::WrongType { .. }
-            | Self::EmptyRange { .. }
-            | Self::UnknownArgument { .. }
-            | Self::Stopped(Stopped::Cancelled) => Vec::new(),
             Self::InvalidCursor(_) => vec![Hint::omit(
                 "cursor",
                 "to start from the first page, and repeat the other arguments unchanged",
@@ -258,6 +255,7 @@ impl Diagnostic for Error {
                 ),
                 Hint::setting("`[limits] seconds` in config.toml", "allows more time"),
             ],
+            _ => Vec::new(),
         }
     }
 
@@ -323,20 +321,6 @@ fn with_argument(message: &str, argument: &str, reader: &dyn Reader) -> String {
 fn with_tool(message: &str, operation: &str, reader: &dyn Reader) -> String {
     let name = Tool::from_name(operation).and_then(|tool| reader.tool(tool));
     message.replacen(operation, name.as_deref().unwrap_or(operation), 1)
-}
-
-fn unknown_status(word: Option<&str>) -> String {
-    match word {
-        Some(word) => format!("the unknown status `{word}`"),
-        None => "an unknown status".to_owned(),
-    }
-}
-
-fn unread_scopes_text(scopes: &[String]) -> String {
-    if scopes.is_empty() {
-        return String::new();
-    }
-    format!("; {} could not be read", text::list(scopes))
 }
 
 /// Example arguments with a valid value for this one, as JSON.

@@ -91,8 +91,7 @@ impl WorkTree {
         top.is_dir().then_some(Self { repository, ..tree })
     }
 
-    /// The working tree at `top`. Memories may also name its files from the folder `main`, and from
-    /// the project's `folder` inside it.
+    /// Memories may also name its files from `main`, and from the project's `folder` inside it.
     pub fn new(top: &Path, main: &Path, folder: &Path, bounds: Bounds) -> Self {
         let inner = folder.strip_prefix(top).unwrap_or(Path::new(""));
         // Not composed: an entry is looked up as it is written.
@@ -129,7 +128,6 @@ impl WorkTree {
         lexical(entry.get(inside(&folded, &self.roots, &self.name)?..)?)
     }
 
-    /// What is at a path from the top. Does not follow links.
     fn path_state(&self, path: &str) -> FileState {
         let mut here = self.top.clone();
         let mut parts = path.split('/').filter(|part| !part.is_empty()).peekable();

@@ -7,7 +7,9 @@ use ack_api::{
 };
 use ack_search::certainty::coverage;
 use ack_search::postings::DocId;
-use ack_search::retrieve::{self, Candidate, CandidateSet, MAX_NEAREST, Query, explain_fusion};
+use ack_search::retrieve::{
+    Candidate, CandidateSet, MAX_NEAREST, Query, explain_fusion, score_norm,
+};
 use ack_search::view::View;
 
 impl Search<'_> {
@@ -46,7 +48,9 @@ impl Search<'_> {
         Explanation {
             rank: rank as u64,
             fusion: self.leg_query().map_or_else(String::new, |question| {
-                explain_fusion(question, scored, self.best_lexical(candidates))
+                let frozen = self.bm25().and_then(|bm25| bm25.frozen_norm);
+                let best = frozen.unwrap_or_else(|| score_norm(self.bm25(), candidates));
+                explain_fusion(question, scored, best)
             }),
             legs,
         }
@@ -158,14 +162,8 @@ impl Search<'_> {
             _ => format!("{MAX_NEAREST} memories are nearer in meaning (its cosine is {cosine})"),
         }
     }
-
-    fn best_lexical(&self, candidates: &[Candidate]) -> f32 {
-        let frozen = self.bm25().and_then(|bm25| bm25.frozen_norm);
-        frozen.unwrap_or_else(|| retrieve::score_norm(self.bm25(), candidates))
-    }
 }
 
-/// A score with three decimals, as answers have it.
 pub fn rounded(score: f32) -> f64 {
     f64::from((score * 1000.0).round()) / 1000.0
 }

@@ -9,7 +9,7 @@ use super::answer;
 use super::budget::passage::Question;
 use super::budget::{cut_long_text, cut_note, shrink_detail, token_cost};
 use super::engine::Service;
-use super::open::{OpenScope, OpenScopes, overviews_withheld};
+use super::open::{OpenScopes, overviews_withheld};
 use super::same_id::{self, address, holders};
 use super::search::Search;
 use super::stale::Staleness;
@@ -120,7 +120,6 @@ struct FoundMemory {
     memory: Memory,
     detail: MemoryDetail,
     notes: Vec<Note>,
-    /// The other scopes that contain a memory with this id.
     others: Vec<(String, Status)>,
 }
 
@@ -171,8 +170,7 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
     }
     let notes = &mut response.notes;
     if spec.withheld.is_some() {
-        let note = Note::new(NoteKind::HiddenByStatus, UNREVIEWED_WITHHELD);
-        notes.push(note.with(review_shows()));
+        notes.push(Note::new(NoteKind::HiddenByStatus, UNREVIEWED_WITHHELD).with(review_shows()));
     }
     notes.extend(same_id::note(&page.shared));
     notes.extend(lookup.failed.into_iter().map(|(_, note)| note));
@@ -319,8 +317,7 @@ impl<'a> Lookup<'a> {
             if self.has_failed(&scope.name) {
                 continue;
             }
-            let store = &scope.store;
-            match store.snapshot(|snapshot| self.look_in(snapshot, scope, index, id)) {
+            match scope.store.snapshot(|snapshot| self.look_in(snapshot, scope, index, id)) {
                 Ok(Some(Ok(mut found))) => {
                     found.others = same_id::others(&known, &scope.name);
                     if self.spec.related {
@@ -352,8 +349,7 @@ impl<'a> Lookup<'a> {
         self.failed.iter().any(|(name, _)| name == scope)
     }
 
-    /// The memory in one scope, or the reason why it may not be shown. `None` if the scope does not
-    /// have it.
+    /// The memory in one scope, or why it may not be shown; `None` if the scope does not have it.
     fn look_in(
         &self,
         snapshot: &Snapshot<'_>,
@@ -386,12 +382,12 @@ impl<'a> Lookup<'a> {
     }
 
     fn not_found(&self, id: &str) -> Error {
-        let read = self.opened.iter().map(OpenScope::name);
-        let read = read.filter(|name| !self.has_failed(name));
+        let names = self.opened.iter().map(|open| &open.scope.name);
+        let read = names.filter(|name| !self.has_failed(name));
         let ids = self.indexed.iter().flat_map(|(_, index)| index.live_ids(self.spec.filter));
         Error::MemoryNotFound {
             id: text::id(id),
-            scopes: read.map(str::to_owned).collect(),
+            scopes: read.cloned().collect(),
             unread: self.failed.iter().map(|(name, _)| name.clone()).collect(),
             nearest: nearest(id, ids, 3),
         }
@@ -450,8 +446,7 @@ fn build_detail(
         }
     }
     if let Some((depth, kinds)) = &spec.links {
-        let query = LinkQuery { filter, depth: *depth, kinds };
-        let walk = snapshot.links(&memory.id, &query)?;
+        let walk = snapshot.links(&memory.id, &LinkQuery { filter, depth: *depth, kinds })?;
         note_links(&walk, &memory.id, *depth, &scope.name, &mut notes);
         detail.links = walk.links;
     }
@@ -476,8 +471,7 @@ fn note_links(walk: &LinkWalk, id: &str, depth: u32, scope: &str, notes: &mut Ve
     }
     if walk.has_deeper_links {
         let further = if i64::from(depth) < MAX_DEPTH {
-            let farthest = Given::value("depth", MAX_DEPTH);
-            Hint::pass([farthest], "to follow them as far as possible")
+            Hint::pass([Given::value("depth", MAX_DEPTH)], "to follow them as far as possible")
         } else {
             Hint::advice("to continue, ask for the last of them")
         };

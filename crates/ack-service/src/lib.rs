@@ -77,8 +77,7 @@ impl Service {
         self.retry_without_table(|| nearest::run(self, memory, scope, more))
     }
 
-    /// For each memory of a scope, the id of an approved one there that it contradicts by what it
-    /// says, if there is one.
+    /// For each memory of a scope, the id of an approved one there that it contradicts, if any.
     pub fn contradicted_by(
         &self,
         memories: &[&Memory],
@@ -93,12 +92,10 @@ impl Service {
         let opened = OpenScopes::open(self, &mut selection, &mut Vec::new())?;
         let holders =
             |id: &str| opened.indexed().filter(|(_, index)| index.find(id).is_some()).count();
-        let shared = ids.iter().filter(|id| holders(id) > 1);
-        Ok(shared.map(|id| (*id).to_owned()).collect())
+        Ok(ids.iter().filter(|id| holders(id) > 1).map(|id| (*id).to_owned()).collect())
     }
 
-    /// Repeats a request if the table of a large scope failed on the way. That table is not used
-    /// again, so the next attempt reads the store.
+    /// Repeats a request if the table of a large scope failed, which is then not used again.
     fn retry_without_table<A>(&self, request: impl Fn() -> Result<A, Error>) -> Result<A, Error> {
         for _ in 0..MAX_TRIES {
             match request() {

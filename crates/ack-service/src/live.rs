@@ -32,7 +32,6 @@ static CLOCK: AtomicU64 = AtomicU64::new(1);
 pub struct LiveIndexes {
     /// Vector tables with more rows are searched in place.
     resident: usize,
-    /// The indexes by scope name, each with the scope it was built for.
     indexes: Mutex<HashMap<String, ScopedIndex>>,
 }
 
@@ -59,17 +58,14 @@ struct IndexedScope {
     update_began: u64,
 }
 
-/// What happened to a scope's vector table when its index was built.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TableState {
     None,
-    /// It cannot be used. The index was built from the store alone.
     Unusable {
         reason: String,
         /// Whether its files may be damaged, rather than made for another program.
         may_be_damaged: bool,
     },
-    /// The index uses the rows that match the store.
     Used(TableInfo),
 }
 
@@ -113,8 +109,7 @@ impl LiveIndexes {
         live
     }
 
-    /// Drops the least recently used indexes until all together use at most `bytes`. Keeps those of
-    /// the `needed` scopes and those that a request is reading.
+    /// Drops the least recently used indexes, but none of a `needed` scope or that is being read.
     pub fn evict_to_fit(&self, bytes: usize, needed: &[Arc<Scope>]) {
         let mut known = self.indexes.lock();
         known.retain(|_, (scope, _)| scope.strong_count() > 0);
@@ -145,8 +140,7 @@ impl LiveIndex {
     pub fn refuse_table(&self, reason: &str) {
         let mut slot = self.slot.write();
         if let Some(indexed) = slot.take_if(|indexed| indexed.index.remote().is_some()) {
-            let refused = (indexed.table_version, text::line(reason, 300));
-            *self.refused_table.lock() = Some(refused);
+            *self.refused_table.lock() = Some((indexed.table_version, text::line(reason, 300)));
         }
     }
 
@@ -206,7 +200,6 @@ impl LiveIndex {
         self.peek(|indexed| indexed.is_none()) == Some(true)
     }
 
-    /// The approximate size of the index in bytes; 0 if there is none, or if it is being built.
     pub fn bytes(&self) -> usize {
         self.peek(|indexed| indexed.map_or(0, |it| it.index.bytes())).unwrap_or(0)
     }
@@ -264,11 +257,8 @@ impl LiveIndex {
         Ok(())
     }
 
-    /// The index from the vector table, brought in line with the store; or why the table cannot be
-    /// used.
-    ///
-    /// Reads the table and lists the store's rows in parallel, because both take about the same
-    /// time.
+    /// Reads the table and lists the store's rows in parallel: both take about the same time.
+    /// Says why the table cannot be used.
     fn load(
         &self,
         scope: &Scope,
@@ -277,51 +267,46 @@ impl LiveIndex {
     ) -> Result<Result<(FileState, Index, TableState), TableState>, StoreError> {
         let mut read = None;
         let (stamp, changes) = scope.store.quick_scan(timeout, |snapshot| {
-            let (state, index, listing) = match read.take() {
-                Some((state, index)) => (state, index, list(scope, snapshot)?),
+            let (table, listing) = match read.take() {
+                Some(table) => (table, list(scope, snapshot)?),
                 None => std::thread::scope(|threads| {
                     let reading = threads.spawn(|| self.read_table(scope, table_version));
                     let listing = list(scope, snapshot);
-                    match reading.join() {
-                        Ok((state, index)) => Ok::<_, StoreError>((state, index, listing?)),
-                        Err(panic) => std::panic::resume_unwind(panic),
-                    }
+                    let table = reading.join();
+                    let table = table.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                    listing.map(|listing| (table, listing))
                 })?,
             };
-            let changes = index.as_ref().map(|index| index.changes_since(listing, snapshot));
-            let changes = changes.transpose()?;
+            let index = table.as_ref().ok().map(|(index, _)| index);
+            let changes = index.map(|index| index.changes_since(listing, snapshot)).transpose()?;
             // A disturbed snapshot is read again; the table is not.
-            let loaded = (snapshot.file_state.clone(), changes);
-            read = Some((state, index));
-            Ok(loaded)
+            read = Some(table);
+            Ok((snapshot.file_state.clone(), changes))
         })?;
-        let Some((state, index)) = read else {
-            return Ok(Err(TableState::None));
-        };
-        if let (Some(mut index), Some(changes)) = (index, changes)
-            && index.apply(changes)
-        {
-            return Ok(Ok((stamp, index, state)));
-        }
-        Ok(Err(state))
+        Ok(match (read, changes) {
+            (Some(Ok((mut index, info))), Some(changes)) => match index.apply(changes) {
+                true => Ok((stamp, index, TableState::Used(info))),
+                false => Err(TableState::Used(info)),
+            },
+            (Some(Err(table)), _) => Err(table),
+            _ => Err(TableState::None),
+        })
     }
 
-    fn read_table(&self, scope: &Scope, stamp: &TableVersion) -> (TableState, Option<Index>) {
+    fn read_table(&self, scope: &Scope, stamp: &TableVersion) -> LoadedTable {
+        let unusable =
+            |reason, may_be_damaged| Err(TableState::Unusable { reason, may_be_damaged });
         let Some(encoder) = Encoder::embedded() else {
-            let reason = "the encoder inside this binary is damaged".to_owned();
-            return (TableState::Unusable { reason, may_be_damaged: false }, None);
+            return unusable("the encoder inside this binary is damaged".to_owned(), false);
         };
-        let refused = self.refused_table.lock();
-        if let Some((_, reason)) = refused.as_ref().filter(|(refused, _)| refused == stamp) {
-            let reason = reason.clone();
-            return (TableState::Unusable { reason, may_be_damaged: true }, None);
+        match &*self.refused_table.lock() {
+            Some((refused, reason)) if refused == stamp => return unusable(reason.clone(), true),
+            _ => {}
         }
-        drop(refused);
         load_table(scope, encoder, self.resident)
     }
 }
 
-/// The projects that the memories of an index name, except rejected memories.
 fn projects(index: &Index) -> RecordedProjects {
     let docs = index.live().filter(|(_, doc)| doc.status != Status::Rejected);
     let mut projects = RecordedProjects::default();
@@ -331,8 +316,11 @@ fn projects(index: &Index) -> RecordedProjects {
     projects
 }
 
+/// The index in a vector table, or why that cannot be used.
+type LoadedTable = Result<(Index, TableInfo), TableState>;
+
 #[cfg(feature = "table")]
-fn load_table(scope: &Scope, encoder: &Encoder, resident: usize) -> (TableState, Option<Index>) {
+fn load_table(scope: &Scope, encoder: &Encoder, resident: usize) -> LoadedTable {
     let folder = scope.lance_folder();
     #[cfg(feature = "bucket")]
     let early = scope.remote.as_ref().and_then(|it| it.take_preloaded(&folder));
@@ -342,26 +330,18 @@ fn load_table(scope: &Scope, encoder: &Encoder, resident: usize) -> (TableState,
         Some(Ok(loaded)) => Ok(loaded),
         _ => ack_lance::load::load(&folder, encoder, resident),
     };
-    match loaded {
-        Ok((index, info)) => (TableState::Used(info), Some(index)),
-        Err(error) => {
-            let reason = text::line(&error.to_string(), 300);
-            (TableState::Unusable { reason, may_be_damaged: error.may_be_damage() }, None)
-        }
-    }
+    loaded.map_err(|error| TableState::Unusable {
+        reason: text::line(&error.to_string(), 300),
+        may_be_damaged: error.may_be_damage(),
+    })
 }
 
 #[cfg(not(feature = "table"))]
-const fn load_table(
-    _scope: &Scope,
-    _encoder: &Encoder,
-    _resident: usize,
-) -> (TableState, Option<Index>) {
-    (TableState::None, None)
+const fn load_table(_: &Scope, _: &Encoder, _: usize) -> LoadedTable {
+    Err(TableState::None)
 }
 
-/// The rows of a store. If it is still in the state of the last build of the table, they are listed
-/// there.
+/// A store's rows, as the table lists them if the store is as at the table's last build.
 fn list(scope: &Scope, snapshot: &Snapshot<'_>) -> Result<Listing, StoreError> {
     #[cfg(feature = "table")]
     {

@@ -41,15 +41,13 @@ const MAX_TEXT_BYTES: usize = 4_000;
 /// How much content a memory that is held back shares with the one that it contradicts. See
 /// `tests/relations` for how this was chosen.
 const MIN_RESEMBLANCE: f64 = 0.4;
-/// How many memories are compared in one go. The memories that are proposed for them are kept until
-/// it is done.
+/// The memories that are proposed for so many are kept until all are compared.
 const MAX_TOGETHER: usize = 500;
 
 #[derive(Debug)]
 pub struct NearMemory {
     pub scope: String,
     pub memory: Memory,
-    /// How the unreviewed memory relates to it.
     pub relation: Relation,
 }
 
@@ -67,7 +65,6 @@ fn search(
     Ok(compare_proposed((scope, memory), &profile, proposed))
 }
 
-/// The approved memories that a search finds for a memory, each with the name of its scope.
 fn propose(
     opened: &OpenScopes,
     selection: &Selection,

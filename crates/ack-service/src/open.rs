@@ -37,10 +37,6 @@ pub struct OpenScope {
 }
 
 impl OpenScope {
-    pub fn name(&self) -> &str {
-        &self.scope.name
-    }
-
     fn index(&self) -> Option<&Index> {
         self.guard.get()
     }
@@ -61,8 +57,7 @@ pub struct RecordKey {
 
 #[derive(Default)]
 pub struct Records {
-    /// The records, by the position of their scope and their id. A record is missing if it is gone,
-    /// or if the filter does not allow its present status.
+    /// By the position of their scope and their id, those that the filter allows now.
     pub found: HashMap<(usize, String), Record>,
     pub failed: Vec<(usize, Error)>,
 }
@@ -73,8 +68,7 @@ pub struct Record {
 }
 
 impl Records {
-    /// Adds the records of a scope with these keys. The filter applies to the present status in its
-    /// store.
+    /// Adds the records with these keys. The filter applies to the present status in the store.
     pub fn read(
         &mut self,
         (number, scope): (usize, &Scope),
@@ -100,8 +94,7 @@ impl Records {
 }
 
 impl OpenScopes {
-    /// Opens the scopes of a selection with updated indexes. A scope that cannot be read is moved
-    /// from the selection to `skipped`, with a note. If every scope fails, the first failure is the
+    /// One that cannot be read is moved to `skipped`, with a note; if all fail, the first is the
     /// error. Every request locks scopes in name order, so that two requests never deadlock.
     pub fn open(
         service: &Service,
@@ -194,9 +187,8 @@ impl OpenScopes {
     }
 }
 
-/// The scopes of a selection that can be read. Adds notes about those that were meant and those with
-/// a broken manifest. Scopes in buckets are updated; those without a local copy are removed from the
-/// selection.
+/// Adds notes about those that were meant and those with a broken manifest. Scopes in buckets are
+/// updated; those without a local copy are removed from the selection.
 pub fn readable_scopes(
     selection: &mut Selection,
     wait_policy: WaitPolicy,
@@ -296,8 +288,7 @@ pub fn note_incomplete_reads<'a>(scopes: impl Iterator<Item = &'a Scope>, notes:
         if let Some(why) = report.unknown_reference {
             // No file is missing: it is not known which are approved.
             unread = unread.saturating_sub(1);
-            let message = format!("this scope's approved notes cannot be read: {why}");
-            note(message, "shows the details");
+            note(format!("this scope's approved notes cannot be read: {why}"), "shows the details");
         }
         if unread > 0 {
             let (files, are) = (count(unread, "file"), verb(unread, "is", "are"));
@@ -315,8 +306,7 @@ pub fn note_incomplete_reads<'a>(scopes: impl Iterator<Item = &'a Scope>, notes:
     }
 }
 
-/// Updates the indexes of many scopes on several threads, and returns the results by the names of
-/// the scopes. Does nothing if there is little to do: starting threads would take longer.
+/// On several threads, by the names of the scopes; nothing if there is too little to do.
 fn refresh(
     scopes: &[Arc<Scope>],
     indexes: &[Arc<LiveIndex>],

@@ -76,8 +76,7 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
     Ok(budget::page::fit(request, &search, response, page))
 }
 
-/// The note about matches hidden by their status. It says how to see them if the request may ask
-/// for them.
+/// The note about matches hidden by their status, and how to see them if the request may.
 fn hidden_by_status(number: u64, spec: &QuerySpec) -> Note {
     let matching = count(number, "matching memory");
     let note = |message| Note::new(NoteKind::HiddenByStatus, message);
@@ -117,8 +116,7 @@ impl Search<'_> {
             return Err(Error::MemoryNotFound { id, scopes, unread, nearest: near });
         };
         let found = self.views.get(scope).and_then(|view| view.index.doc(doc));
-        let is_hidden = found.is_some_and(|found| !status.allows(found.status));
-        if self.spec.withholds && is_hidden {
+        if self.spec.withholds && found.is_some_and(|found| !status.allows(found.status)) {
             let scope = self.name(scope).unwrap_or_default().to_owned();
             return Err(Error::MemoryWithheld { id, scope });
         }
@@ -217,8 +215,7 @@ impl Search<'_> {
         messages
     }
 
-    /// What to try when nothing was found. If there are hidden matches, those matter most, so there
-    /// is nothing to say but which names are unknown.
+    /// What to try when nothing was found; only unknown names if there are hidden matches.
     fn suggestions(&self, request: &QueryRequest, has_hidden: bool) -> Vec<Message> {
         let mut suggestions = self.unknown_names(request);
         if has_hidden {

@@ -11,9 +11,8 @@ use crate::bucket::Remote;
 use crate::scope::resolve::Selection;
 use crate::scope::{Scope, ScopeError};
 
-/// Updates the scopes in buckets, as far as `wait_policy` allows, and adds notes about those that
-/// may be out of date. Scopes without a local copy are removed from the selection; the error is about
-/// the first of them.
+/// Adds notes about scopes in buckets that may be out of date. Those without a local copy are
+/// removed from the selection; the error is about the first of them.
 pub fn prepare(
     selection: &mut Selection,
     wait_policy: WaitPolicy,
@@ -100,8 +99,7 @@ pub fn damaged(scope: &Scope, error: &StoreError) -> Option<ScopeError> {
     })
 }
 
-/// The message about a vector table that is not used, with the reason. If it may be damaged, the
-/// copy of a bucket's version is checked, and damaged files are fetched again.
+/// If it may be damaged, the copy of a bucket's version is checked, and fetched again.
 pub fn unusable_table(scope: &Scope, reason: &str, may_be_damaged: bool) -> Message {
     let message =
         format!("its vector table is not used ({reason}); nothing is missing from answers");

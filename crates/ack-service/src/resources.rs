@@ -23,22 +23,19 @@ pub struct ListedScope {
 }
 
 impl Service {
-    /// The scopes that may be listed: shared ones and the current one; on a pinned server only its
-    /// own. Opens no store.
+    /// Shared scopes and the current one; on a pinned server only its own. Opens no store.
     pub fn listed_scopes(&self) -> Result<Vec<ListedScope>, Error> {
         let scopes = self.registry.discover().scopes;
         // A private scope is never claimed by the content of its memories.
         let current = current_by_manifests(&self.config, &scopes, None)?;
-        let visible = self.readable_by_default(&scopes, &current);
-        let listed = visible.map(|scope| ListedScope {
+        let listed = self.readable_by_default(&scopes, &current).map(|scope| ListedScope {
             name: scope.name.clone(),
             description: scope.manifest.description.as_ref().map(|text| text::line(text, 300)),
         });
         Ok(listed.collect())
     }
 
-    /// The resource that lists the scopes: like [`Service::list_scopes`], but without private
-    /// scopes other than the current one.
+    /// Like [`Service::list_scopes`], without private scopes other than the current one.
     pub fn scopes_resource(&self) -> Result<ListScopesResponse, Error> {
         let mut response = self.list_scopes(&ListScopesRequest {
             max_tokens: Some(MAX_TOKENS),
@@ -52,8 +49,7 @@ impl Service {
         Ok(response)
     }
 
-    /// The resource of one scope, with its newest memories. The name works like the `scope` argument
-    /// of a tool.
+    /// The name works like the `scope` argument of a tool.
     pub fn scope_resource(&self, name: &str) -> Result<ScopeResource, Error> {
         let request = ListScopesRequest {
             scope: Some(name.to_owned()),
@@ -61,8 +57,7 @@ impl Service {
             by_agent: true,
             ..ListScopesRequest::default()
         };
-        let response = self.list_scopes(&request)?;
-        let Some(scope) = response.scopes.into_iter().next() else {
+        let Some(scope) = self.list_scopes(&request)?.scopes.into_iter().next() else {
             let (known, projects) = (Vec::new(), Vec::new());
             return Err(ScopeError::NotFound { name: name.to_owned(), known, projects }.into());
         };

@@ -16,7 +16,6 @@ use crate::error::Error;
 use crate::scope::Scope;
 
 const MAX_NAMED: usize = 5;
-/// The longest address and name of a scope in an error, in characters.
 const MAX_SHOWN: usize = 200;
 
 #[derive(Debug, Clone, Copy)]
@@ -56,7 +55,6 @@ pub fn holders<'a>(
     holders
 }
 
-/// The scope and the id in an id argument, if it is the address of a memory.
 pub fn address(text: &str) -> Option<(String, String)> {
     match Address::parse(text)? {
         Address::Memory { scope, id } => Some((scope, id)),

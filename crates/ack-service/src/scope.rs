@@ -34,11 +34,9 @@ use crate::bucket::Remote;
 use crate::config::SettingsError;
 
 const PROJECTS_LOCK_TIMEOUT: Duration = Duration::from_millis(250);
-/// If reading the projects takes less time than this, they are read again after every change of the
-/// store.
+/// If reading the projects takes less, they are read again after every change of the store.
 const FAST_READ: Duration = Duration::from_millis(5);
-/// Otherwise, wait this many times the reading time before reading again, because a writer may
-/// commit all the time.
+/// Otherwise wait this many times the reading time: a writer may commit all the time.
 const REREAD_FACTOR: u32 = 20;
 
 pub const DATABASE_NAMES: [&str; 2] = ["memory.db", "claude-mem.db"];
@@ -48,8 +46,7 @@ pub struct Scope {
     pub name: String,
     pub folder: PathBuf,
     pub manifest: Manifest,
-    /// Why its manifest is invalid. Such a scope is never read, because it is not clear who may
-    /// read it.
+    /// Why its manifest is invalid. Such a scope is never read: who may read it is not clear.
     pub problem: Option<SettingsError>,
     pub store: Store,
     /// A database in its folder that is not read, because the manifest names neither of two.
@@ -110,8 +107,7 @@ impl Scope {
         ProjectRows { names, unnamed: main }
     }
 
-    /// The projects that its memories name, read again if the store has changed. Empty if the store
-    /// cannot be read immediately.
+    /// The projects that its memories name now; empty if the store cannot be read immediately.
     pub fn recorded(&self) -> Arc<RecordedProjects> {
         let Ok(stamp) = self.store.file_state() else {
             return Arc::default();

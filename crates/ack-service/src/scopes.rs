@@ -85,8 +85,7 @@ impl Service {
         if self.config.pinned.is_none() {
             let passed_over = discovery.passed_over.into_iter();
             let kind = NoteKind::ScopeUnavailable;
-            let notes = passed_over.map(|it| Note::about(kind, it.scope, it.reason));
-            response.notes.extend(notes);
+            response.notes.extend(passed_over.map(|it| Note::about(kind, it.scope, it.reason)));
         }
         if response.scopes.len() < scopes.len() {
             response.total = Some(scopes.len() as u64);
@@ -134,8 +133,7 @@ fn note_current(
     if all.is_empty() {
         let error = ScopeError::no_scopes(&service.config);
         let hints = if by_agent { without_scopes() } else { error.hints() };
-        let message = Message::new(error.to_string()).with_all(hints);
-        notes.push(Note::new(NoteKind::NoScopes, message));
+        notes.push(Note::new(NoteKind::NoScopes, Message::new(error.to_string()).with_all(hints)));
         return;
     }
     if current.scope.is_some() {
@@ -158,8 +156,7 @@ fn note_current(
     notes.push(note);
 }
 
-/// Removes what only an operator needs and `doctor` shows: files, formats, the table's encoder. If
-/// agents may not read waiting memories, only their number stays.
+/// Removes what `doctor` shows: files, formats, the encoder; and ids of withheld memories.
 fn remove_operator_fields(info: &mut ScopeInfo, withholds: bool) {
     (info.store, info.profile) = (None, None);
     if let Some(index) = &mut info.index {
@@ -177,28 +174,24 @@ fn remove_operator_fields(info: &mut ScopeInfo, withholds: bool) {
 fn decode(cursor: &str) -> Result<String, Error> {
     let bytes = URL_SAFE_NO_PAD.decode(cursor.trim()).ok();
     let name = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
-    let invalid = InvalidCursor { reason: "it is not a cursor of a list of scopes" };
-    name.ok_or(invalid.into())
+    name.ok_or(InvalidCursor { reason: "it is not a cursor of a list of scopes" }.into())
 }
 
 const MAX_SHARED_IDS: usize = 3;
 
-/// For whom a scope is described. Names of projects, ids and names of files are text that other
-/// programs wrote.
+/// Names of projects, ids and names of files are text that other programs wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audience {
     /// The owner learns all that helps to find a problem.
     Owner,
-    /// An agent learns how many problems there are, and the projects of memories that it may ask
-    /// for.
+    /// An agent learns how many problems there are, and projects that it may ask for.
     Agent {
         /// Whether it may not ask for memories that wait for review.
         withholds: bool,
     },
 }
 
-/// Describes a scope, with at most `max` tags, projects and pending ids. If its details are private,
-/// the result has only its name and the reason.
+/// With at most `max` tags, projects and pending ids; private details are left out.
 pub fn describe(
     service: &Service,
     scope: &Arc<Scope>,

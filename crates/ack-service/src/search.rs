@@ -38,9 +38,8 @@ use ack_search::semantic::{QuantizedVector, QueryVector};
 use ack_search::view::View;
 use ack_search::wording::Wording;
 
-/// How much the small transformer's vector of a question counts, relative to the static one, if the
-/// question is compared with static vectors. It reads the question in context, but it fits them
-/// less well.
+/// How much the small transformer's vector counts beside the static one, among static vectors:
+/// it reads the question in context, but it fits them less well.
 const SHARE_FOR_STATIC: f32 = 0.15;
 /// The same for contextual vectors, which are made in the same way.
 const SHARE_FOR_CONTEXTUAL: f32 = 1.0;
@@ -64,8 +63,7 @@ pub struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// Prepares a search: resolves the filters for each scope, combines statistics over all of
-    /// them, and asks large scopes for candidates.
+    /// Resolves the filters of each scope, weighs the words over all, asks tables for candidates.
     pub fn new(
         opened: &'a OpenScopes,
         selection: &Selection,
@@ -92,8 +90,7 @@ impl<'a> Search<'a> {
             let names = requested.iter().flat_map(|rows| rows.names.iter().cloned());
             search.project_names.extend(names);
             let own_rows = selection.current.rows_in(scope);
-            let named = search.named.project.as_ref();
-            let named = named.map(|name| selection.rows_of(name, scope));
+            let named = search.named.project.as_ref().map(|name| selection.rows_of(name, scope));
             let filters = ResolvedFilters::new(index, &spec.filters, requested.as_ref(), &own_rows)
                 .preferring(named.as_ref(), search.named.period.as_ref());
             search.names.push(scope.name.clone());
@@ -114,14 +111,12 @@ impl<'a> Search<'a> {
     }
 
     fn find_like(&mut self) -> Result<(), Error> {
-        let spec = self.spec;
-        let like = spec.like.as_ref();
+        let like = self.spec.like.as_ref();
         self.like = like.and_then(|like| self.first_holder(&like.id, like.scope.as_deref()));
         if let Some((scope, doc)) = self.like
             && let Some(view) = self.views.get_mut(scope)
         {
-            let fetched = view.fetch_remote_doc(doc);
-            fetched.map_err(|source| table_error(&self.names, scope, source))?;
+            view.fetch_remote_doc(doc).map_err(|source| table_error(&self.names, scope, source))?;
         }
         Ok(())
     }
@@ -141,7 +136,6 @@ impl<'a> Search<'a> {
         (terms, bm25)
     }
 
-    /// The vector of the query: that of the memory whose neighbours are requested, or of the text.
     fn encode(&self) -> Option<QueryVector> {
         if self.spec.mode == Mode::Lexical {
             return None;
@@ -153,7 +147,9 @@ impl<'a> Search<'a> {
         let text = self.spec.meaning.as_deref().or(self.text())?;
         let is_contextual = self.views.iter().any(|view| view.index.is_contextual);
         if self.spec.is_proposal && !is_contextual {
-            return vector_without_context(text);
+            // Reading a whole memory in context takes long, and adds little to static vectors.
+            let plain = QuantizedVector::quantize(&Encoder::embedded()?.query(text)?)?;
+            return Some(QueryVector { contextual: None, plain });
         }
         match self.bm25() {
             Some(bm25) => vector_of(&bm25.corrected(text), is_contextual),
@@ -169,8 +165,7 @@ impl<'a> Search<'a> {
             let fetched = view.fetch_remote_candidates(bm25, vector);
             fetched.map_err(|source| table_error(&self.names, number, source))?;
         }
-        cancel::check()?;
-        Ok(())
+        Ok(cancel::check()?)
     }
 
     /// Whether this is a search, rather than a list.
@@ -205,7 +200,6 @@ impl<'a> Search<'a> {
         view.vector(doc).map_or(0.0, |vector| vector.nearness(query))
     }
 
-    /// The note about other scopes that also contain the memory of `like` or `expect`.
     pub fn note_same_id(&self) -> Option<Note> {
         let like = self.spec.like.iter().map(|like| (&like.id, like.scope.as_deref()));
         let expected = self.spec.expect.iter().map(|id| (id, None));
@@ -219,8 +213,7 @@ impl<'a> Search<'a> {
         same_id::note(&shared)
     }
 
-    /// The holders of an id argument, the one that is meant first. The argument is an id, or the
-    /// address of a memory.
+    /// The holders of an id or an address, the one that is meant first.
     fn holders(&self, text: &str, scope: Option<&str>) -> Vec<Holder<'_>> {
         let of = |id: &str, scope: Option<&str>| {
             let indexes = self.names.iter().map(String::as_str);
@@ -239,8 +232,7 @@ impl<'a> Search<'a> {
 
     /// The scope and number of the memory that an id argument means, unless it is rejected.
     pub fn first_holder(&self, text: &str, scope: Option<&str>) -> Option<(usize, DocId)> {
-        let holders = self.holders(text, scope);
-        holders.iter().find_map(|holder| Some((holder.number, holder.doc?)))
+        self.holders(text, scope).iter().find_map(|holder| Some((holder.number, holder.doc?)))
     }
 
     pub fn name(&self, scope: usize) -> Option<&str> {
@@ -266,8 +258,7 @@ impl<'a> Search<'a> {
             truncate_to_nearest(&mut found.candidates);
         } else {
             // Words that only look like those of the query are no evidence.
-            let min_cosine = found.min_cosine;
-            found.candidates.retain(|it| it.cosine >= min_cosine || self.contains_words(it));
+            found.candidates.retain(|it| it.cosine >= found.min_cosine || self.contains_words(it));
         }
         found
     }
@@ -343,8 +334,7 @@ impl<'a> Search<'a> {
                     Some(wording) => page.overlap(&shown, wording, &memory),
                     None => Overlap::Contains(Vec::new()),
                 };
-                let is_more = overlap == Overlap::Contains(Vec::new());
-                if is_more && page.hits.len() >= limit {
+                if overlap == Overlap::Contains(Vec::new()) && page.hits.len() >= limit {
                     page.more = true;
                     break 'page;
                 }
@@ -365,7 +355,8 @@ impl<'a> Search<'a> {
                     self.opened.staleness.mark(&mut hit, &memory, scope, contradictions);
                 }
                 let text = self.select_text(&mut hit, &memory, &mut reader);
-                page.add(Hit::new(hit, memory, text, number), &contained);
+                let hit = Hit { hit, memory, shown: text, place: number, ..Hit::default() };
+                page.add(hit, &contained);
                 if let Some(wording) = wording {
                     shown.add(wording, &contained);
                 }
@@ -388,11 +379,8 @@ impl<'a> Search<'a> {
         self.terms.as_ref().map(|(_, bm25)| bm25)
     }
 
-    /// Reads the records of some places from their stores. The status filter applies to the present
-    /// status in SQLite.
-    ///
-    /// A scope that cannot be read now goes to `failed`, and its places are skipped. If it is the
-    /// only one, this is an error.
+    /// A scope that cannot be read goes to `failed`, and its places are skipped. If it is the only
+    /// one, this is an error.
     fn records(
         &self,
         ranked: &[Ranked],
@@ -452,8 +440,7 @@ fn table_error(names: &[String], scope: usize, source: RemoteError) -> Error {
     Error::Table { scope: names.get(scope).cloned().unwrap_or_default(), source }
 }
 
-/// The vector of a question, if the encoder knows any of its words. `is_contextual` is whether it
-/// is compared with memories that have contextual vectors.
+/// The vector of a question, for memories that have contextual vectors if `is_contextual`.
 fn vector_of(text: &str, is_contextual: bool) -> Option<QueryVector> {
     let encoder = Encoder::embedded()?;
     let plain = encoder.query(text)?;
@@ -461,8 +448,7 @@ fn vector_of(text: &str, is_contextual: bool) -> Option<QueryVector> {
     let is_english = encoder.is_english(text);
     let has_context = is_english && text.split_whitespace().nth(MIN_WORDS - 1).is_some();
     let network = || Contextual::embedded()?.question(text);
-    let network = (is_english && is_contextual || has_context).then(network);
-    let network = network.flatten();
+    let network = (is_english && is_contextual || has_context).then(network).flatten();
     let with = |share: f32| {
         let vector = encoder.with_network(&plain, network.as_deref()?, share)?;
         QuantizedVector::quantize(&vector)
@@ -472,11 +458,4 @@ fn vector_of(text: &str, is_contextual: bool) -> Option<QueryVector> {
         contextual: is_contextual.then(|| with(SHARE_FOR_CONTEXTUAL)).flatten(),
         plain: read.or_else(|| QuantizedVector::quantize(&plain))?,
     })
-}
-
-/// The same without reading the text in context, which takes long for a whole memory and adds
-/// little where it is compared with static vectors.
-fn vector_without_context(text: &str) -> Option<QueryVector> {
-    let plain = Encoder::embedded()?.query(text)?;
-    Some(QueryVector { contextual: None, plain: QuantizedVector::quantize(&plain)? })
 }

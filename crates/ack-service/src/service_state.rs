@@ -47,7 +47,6 @@ pub struct ServiceState {
 pub struct CachedServiceState(Mutex<Option<(Instant, ServiceState)>>);
 
 impl CachedServiceState {
-    /// A recent result, or a new one within `budget`.
     pub fn get(&self, service: &'static Service, budget: Duration) -> ServiceState {
         let mut last = self.0.lock();
         last.take_if(|(at, _)| at.elapsed() >= MAX_AGE);
@@ -139,7 +138,6 @@ impl Service {
     }
 }
 
-/// Whether unreviewed notes count as approved in a scope.
 pub fn serves_unreviewed(scope: &Scope) -> bool {
     StatusFilter::Approved.allows(scope.store.unreviewed().status())
 }
@@ -154,8 +152,7 @@ fn waiting(scopes: &[Arc<Scope>], today: Date) -> Option<u64> {
         let counts = scope
             .store
             .snapshot_with_timeout(LOCK_TIMEOUT, |snapshot| snapshot.review_counts(today));
-        let counts = counts.ok().filter(|counts| !counts.has_approved && !counts.is_partial)?;
-        waiting += counts.waiting;
+        waiting += counts.ok().filter(|counts| !counts.has_approved && !counts.is_partial)?.waiting;
     }
     (waiting > 0).then_some(waiting)
 }

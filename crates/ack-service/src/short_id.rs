@@ -59,7 +59,7 @@ impl Service {
             let memory = &records.found.get(&(wanted.scope, (*id).to_owned()))?.memory;
             Some(IdMatch {
                 id: memory.id.clone(),
-                scope: opened.get(wanted.scope)?.name().to_owned(),
+                scope: opened.get(wanted.scope)?.scope.name.clone(),
                 title: memory.title.clone(),
                 status: memory.status,
             })
@@ -99,8 +99,7 @@ impl ShortIds {
         for id in ids.iter().map(AsRef::as_ref) {
             short.parts.push(own_part(id).to_ascii_lowercase());
             if let Some((code, number)) = code_and_number(id) {
-                let codes = short.codes.entry(number.to_owned()).or_default();
-                codes.push(code.to_ascii_lowercase());
+                short.codes.entry(number.to_owned()).or_default().push(code.to_ascii_lowercase());
             }
         }
         short.parts.sort_unstable();
@@ -123,8 +122,7 @@ impl ShortIds {
             }
         }
         // What follows `@`, as in `@edited`, would not be understood if it were cut.
-        let end = own.rfind('@').unwrap_or(own.len());
-        let end = end.min(own.len().saturating_sub(3));
+        let end = own.rfind('@').unwrap_or(own.len()).min(own.len().saturating_sub(3));
         // A form of digits could be the number of a result.
         let is_clear = |form: &&str| {
             form.ends_with(char::is_alphanumeric) && !form.bytes().all(|byte| byte.is_ascii_digit())
@@ -196,15 +194,14 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(ids: &[&str], short: &[&str]) {
+    fn check(ids: &str, short: &str) {
+        let ids: Vec<&str> = ids.split(' ').collect();
         let forms = ShortIds::of(ids.iter());
-        for (id, expected) in ids.iter().zip(short) {
+        for (id, expected) in ids.iter().zip(short.split(' ')) {
             let form = forms.shortest(id);
-            assert_eq!(&form, expected);
-            let matching: Vec<&&str> = ids
-                .iter()
-                .filter(|id| has_prefix(id, &form.to_lowercase()) || **id == form)
-                .collect();
+            assert_eq!(form, expected);
+            let means = |id: &&&str| has_prefix(id, &form.to_lowercase()) || **id == form;
+            let matching: Vec<&&str> = ids.iter().filter(means).collect();
             let exact = ids.contains(&form.as_str());
             assert!(exact || matching == [id], "{form} means {matching:?}");
         }
@@ -213,35 +210,25 @@ mod tests {
     #[test]
     fn a_short_form_means_one_memory() {
         check(
-            &[
-                "ack_7be29d_2026-02-09_001",
-                "ack_7be29d_2026-02-09_002",
-                "ack_7be1ff_2026-03-09_002",
-                "ack_7be100_2026-03-09_002",
-            ],
-            &["7be2-1", "7be2-2", "7be1f-2", "7be10-2"],
+            "ack_7be29d_2026-02-09_001 ack_7be29d_2026-02-09_002 ack_7be1ff_2026-03-09_002 \
+             ack_7be100_2026-03-09_002",
+            "7be2-1 7be2-2 7be1f-2 7be10-2",
         );
-        check(&["obs-1", "obs-12", "obs-123456789"], &["obs-1", "obs-12", "obs-123456789"]);
+        check("obs-1 obs-12 obs-123456789", "obs-1 obs-12 obs-123456789");
         check(
-            &[
-                "3f2a9c1e-0b1d-4a8e-9d57-6a8f0c2b7e11",
-                "3f2a9c1e-ffff-4a8e-9d57-6a8f0c2b7e11",
-                "12345678-aaaa-4a8e-9d57-6a8f0c2b7e11",
-            ],
-            &["3f2a9c1e-0", "3f2a9c1e-f", "12345678-a"],
+            "3f2a9c1e-0b1d-4a8e-9d57-6a8f0c2b7e11 3f2a9c1e-ffff-4a8e-9d57-6a8f0c2b7e11 \
+             12345678-aaaa-4a8e-9d57-6a8f0c2b7e11",
+            "3f2a9c1e-0 3f2a9c1e-f 12345678-a",
         );
         // The whole suffix, or none of it.
-        check(
-            &["n7", "n7@edited", "monday", "monday@2", "tuesday@edited"],
-            &["n7", "n7@edited", "monday", "monday@2", "tues"],
-        );
+        check("n7 n7@edited monday monday@2 tuesday@edited", "n7 n7@edited monday monday@2 tues");
         // The same code and number on two days.
         check(
-            &["ack_7be29d_2026-02-09_001", "ack_7be29d_2026-02-10_001"],
-            &["7be29d_2026-02-0", "7be29d_2026-02-1"],
+            "ack_7be29d_2026-02-09_001 ack_7be29d_2026-02-10_001",
+            "7be29d_2026-02-0 7be29d_2026-02-1",
         );
-        check(&["abc", "Abd", "überlang-und-eigen"], &["abc", "Abd", "übe"]);
-        check(&["obs-abcdefgh", "les-abcdefgh"], &["obs-abcdefgh", "les-abcdefgh"]);
+        check("abc Abd überlang-und-eigen", "abc Abd übe");
+        check("obs-abcdefgh les-abcdefgh", "obs-abcdefgh les-abcdefgh");
         let short = ShortIds::of(std::iter::once("known"));
         assert_eq!(short.shortest("unknown"), "unknown");
     }

@@ -25,10 +25,7 @@ impl Shown {
         first: usize,
         is_comparable: impl Fn(usize) -> bool,
     ) -> Overlap {
-        let comparable = || {
-            let known = self.0.iter().enumerate();
-            known.filter(|(at, _)| is_comparable(*at))
-        };
+        let comparable = || self.0.iter().enumerate().filter(|(at, _)| is_comparable(*at));
         if let Some((at, _)) = comparable().find(|(_, known)| known.contains(wording)) {
             return Overlap::Contained(at);
         }
@@ -66,6 +63,5 @@ fn put<T>(list: &mut Vec<T>, first: usize, entry: T, contained: &[usize]) {
     for at in contained.iter().rev() {
         list.remove(at - first);
     }
-    let place = contained.first().map_or(list.len(), |at| at - first);
-    list.insert(place, entry);
+    list.insert(contained.first().map_or(list.len(), |at| at - first), entry);
 }

@@ -60,8 +60,7 @@ impl Staleness {
         let counts = |mark: &String| !is_dismissed(memory, mark);
         let newer = contradictions.iter().filter(|other| other.is_newer()).map(contradiction_mark);
         let own = [self.expired(memory), withdrawn_mark(memory)].into_iter().flatten();
-        let mark = own.chain(newer).find(counts);
-        mark.or_else(|| self.missing_files(memory, scope).filter(counts))
+        own.chain(newer).find(counts).or_else(|| self.missing_files(memory, scope).filter(counts))
     }
 
     /// Adds the reasons to doubt a memory to a result: memories that contradict it, and why else it

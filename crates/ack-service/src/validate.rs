@@ -16,13 +16,10 @@ use ack_api::{Detail, MAX_LIMIT, Mode, Order, QueryRequest, time};
 use ack_search::file_pattern::FilePattern;
 use ack_search::filter::Filters;
 
-/// Maximum results of an answer that only a token limit bounds.
 const FULL_PAGE: u32 = 20;
-/// Maximum results if a request has no `limit`.
 const DEFAULT_LIMIT: u32 = 10;
 
-/// Rejects texts that are too long. Texts from the command line and from prompts have not been
-/// checked against a schema.
+/// Texts from the command line and from prompts have not been checked against a schema.
 fn check_lengths(request: &QueryRequest) -> Result<(), Error> {
     let texts = [
         ("query", &request.query),
@@ -38,8 +35,7 @@ fn check_lengths(request: &QueryRequest) -> Result<(), Error> {
         check_length(name, text.as_deref().unwrap_or_default())?;
     }
     for (name, list) in [("tags", &request.tags), ("files", &request.files)] {
-        let mut entries = list.iter().flatten();
-        entries.try_for_each(|entry| check_length(name, entry))?;
+        list.iter().flatten().try_for_each(|entry| check_length(name, entry))?;
     }
     Ok(())
 }
@@ -116,8 +112,7 @@ impl QuerySpec {
                 Error::invalid("files", pattern, format!("a path or a glob: {reason}"))
             })
         };
-        let files = strings(request.files.as_deref());
-        let files = files.iter().map(file).collect::<Result<_, _>>()?;
+        let files = strings(request.files.as_deref()).iter().map(file).collect::<Result<_, _>>()?;
         let requested_status = request.status.unwrap_or_default();
         let allowed = config.max_status.value.allowed(request.by_agent, requested_status);
         let mut unique_tags = HashSet::new();
@@ -207,8 +202,7 @@ pub fn number(
     let allowed = value.clamp(min, max);
     if allowed != value {
         let error = Error::invalid(argument, value.to_string(), format!("{min} to {max}"));
-        let example = json!({ argument: allowed });
-        return Err(error.corrected(vec![allowed.to_string()], Some(example)));
+        return Err(error.corrected(vec![allowed.to_string()], Some(json!({ argument: allowed }))));
     }
     Ok(usize::try_from(allowed).unwrap_or(default as usize))
 }

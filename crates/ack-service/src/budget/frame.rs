@@ -24,8 +24,7 @@ pub fn skip_once(searched: &mut Searched, notes: &[Note]) {
     });
 }
 
-/// If nothing was skipped, removes what an agent already knows or does not need: the names of the
-/// searched scopes, and which one is current.
+/// If nothing was skipped, removes the searched scopes and the current one, known already.
 pub fn drop_default_fields(searched: &mut Searched) {
     if searched.skipped.is_empty() && searched.more_skipped == 0 && !searched.scopes.is_empty() {
         *searched = Searched { status: searched.status, ..Searched::default() };
@@ -79,12 +78,13 @@ pub fn limit_notes(notes: &mut Vec<Note>) {
             }
         }
     });
-    let rest = counts.into_iter().filter(|(_, count)| *count > MAX_SIMILAR);
-    notes.extend(rest.map(|(kind, count)| {
-        let more = ack_api::number::count((count - MAX_SIMILAR) as u64, "more scope");
-        Note::new(kind, format!("the same for {more}"))
-            .with(Hint::call(Tool::ListScopes, "shows the details"))
-    }));
+    notes.extend(counts.into_iter().filter(|(_, count)| *count > MAX_SIMILAR).map(
+        |(kind, count)| {
+            let more = ack_api::number::count((count - MAX_SIMILAR) as u64, "more scope");
+            Note::new(kind, format!("the same for {more}"))
+                .with(Hint::call(Tool::ListScopes, "shows the details"))
+        },
+    ));
 }
 
 pub fn shorten_notes(notes: &mut [Note]) {

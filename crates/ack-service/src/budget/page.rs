@@ -1,7 +1,7 @@
 //! The page of a search: how many results it holds, and how much it shows of each.
 
 use super::passage::Question;
-use super::{cut_hit, cut_memory, frame, frame_cost, limit_also, shrink, token_cost};
+use super::{cut_hit, cut_memory, frame, limit_also, shrink, token_cost};
 use crate::search::{Page, Search};
 use ack_api::number::count;
 use ack_api::{Detail, Hint, MemoryHit, Note, NoteKind, QueryRequest, QueryResponse, Tool, text};
@@ -10,11 +10,8 @@ use ack_api::{Detail, Hint, MemoryHit, Note, NoteKind, QueryRequest, QueryRespon
 pub const RESULT_TOKENS: usize = 132;
 /// How many fewer it may take as text. An agent sees one of them, which depends on its client.
 const FEWER_AS_TEXT: usize = 30;
-/// What the layout of a line costs in tokens.
 const LINE_TOKENS: usize = 3;
-/// Tokens of such a page, not counting its results.
 const PAGE_FRAME_TOKENS: usize = 30;
-/// Tokens of a comma and of the field `more_facts`.
 const MORE_TOKENS: usize = 7;
 const CURSOR_TOKENS: usize = 60;
 /// What a result with a part of its text must have room for, besides its other fields.
@@ -113,8 +110,7 @@ fn limit_names(response: &mut QueryResponse, scopes: usize, skipped: usize) {
     frame::keep_skipped(&mut response.searched, skipped);
 }
 
-/// The last resort for an answer with one result that is too long: drops explanations before the
-/// result, and cuts that one.
+/// The last resort for one result that is too long: drops explanations, then cuts that one.
 fn cut_last_result(response: &mut QueryResponse, bound: usize) {
     let note = Note::new(NoteKind::Cut, format!("cut to {bound} tokens"));
     let note = note.with(Hint::call(Tool::GetMemory, "shows it in full"));
@@ -168,7 +164,6 @@ fn strip(hit: &mut MemoryHit, title: usize) {
 struct Fitting<'a> {
     request: &'a QueryRequest,
     search: &'a Search<'a>,
-    /// The number of results before any were left out.
     wanted: usize,
 }
 
@@ -204,7 +199,8 @@ impl Fitting<'_> {
         // The memories folded into a result are not cut, but continued on the next page.
         let max_frame_cost =
             if original.also.is_empty() { room.saturating_sub(MIN_TEXT_TOKENS) } else { room / 2 };
-        if spec.detail != Detail::Full || !has_text || frame_cost(&original) > max_frame_cost {
+        let bare = MemoryHit { narrative: None, facts: Vec::new(), ..original.clone() };
+        if spec.detail != Detail::Full || !has_text || token_cost(&bare) > max_frame_cost {
             return None;
         }
         page.end_before(whole + 1);
@@ -264,7 +260,6 @@ struct Tightness {
     tags: usize,
 }
 
-/// A result with one line, and what else a page may show of it.
 struct OneLine<'a> {
     hit: &'a mut MemoryHit,
     subtitle: Option<String>,
@@ -293,10 +288,8 @@ fn cost_on_page(hit: &MemoryHit) -> usize {
     words.for_each(|word| head.extend([", ", word]));
     let (doubts, also) = (hit.doubts(), hit.also.iter().map(|also| &also.id));
     let lines = hit.facts.iter().chain(&hit.subtitle).chain(&hit.excerpt);
-    let lines = lines.chain(&doubts).chain(also);
-    let lines = lines.map(|line| text::tokens(line) + LINE_TOKENS);
-    let as_text = token_cost(&head) + lines.sum::<usize>();
-    token_cost(hit).max(as_text + FEWER_AS_TEXT)
+    let lines = lines.chain(&doubts).chain(also).map(|line| text::tokens(line) + LINE_TOKENS);
+    token_cost(hit).max(token_cost(&head) + lines.sum::<usize>() + FEWER_AS_TEXT)
 }
 
 /// Keeps the subtitles and facts of a page that fit into a budget: one fact per result, then more

@@ -30,8 +30,7 @@ impl Question<'_> {
     }
 
     fn nearness(&self, text: &str) -> Option<f32> {
-        let vector = Encoder::embedded()?.query(text)?;
-        Some(QuantizedVector::quantize(&vector)?.nearness(self.vector?))
+        Some(QuantizedVector::quantize(&Encoder::embedded()?.query(text)?)?.nearness(self.vector?))
     }
 }
 
@@ -49,7 +48,6 @@ pub struct Room<'a> {
     pub max: usize,
 }
 
-/// A sentence, or a part of a very long one.
 struct Unit {
     range: Range<usize>,
     cost: usize,
@@ -67,8 +65,7 @@ pub fn passage(text: &str, room: Room<'_>, question: &mut Question<'_>) -> Optio
     let max = room.max.checked_sub((room.cost)("…\n\n…"))?;
     let read = text.get(..text.floor_char_boundary(MAX_READ_BYTES))?;
     let units = units(read, Room { max, ..room });
-    let best = best_unit(&units, read, question);
-    let window = around(&units, best, max);
+    let window = around(&units, best_unit(&units, read, question), max);
     let start = units.get(window.start)?.range.start;
     let mut end = units.get(window.end.checked_sub(1)?)?.range.end;
     let mut used = (room.cost)(text.get(start..end)?);
@@ -135,8 +132,7 @@ fn units(text: &str, room: Room<'_>) -> Vec<Unit> {
     units
 }
 
-/// The length of the first piece of a text: about so many bytes, and whole words if they are not
-/// much longer.
+/// The length of the first piece: about so many bytes, and whole words if hardly longer.
 fn piece_length(text: &str, bytes: usize) -> usize {
     let end = text.ceil_char_boundary(bytes);
     let near = text.get(end..text.floor_char_boundary(end + 2 * bytes)).unwrap_or_default();
@@ -147,8 +143,7 @@ fn piece_length(text: &str, bytes: usize) -> usize {
     }
 }
 
-/// The unit that contains most of the question; if none contains a word of it, the nearest in
-/// meaning. Without a question, the first.
+/// The unit with most of the question, or the nearest in meaning; without a question, the first.
 fn best_unit(units: &[Unit], text: &str, question: &mut Question<'_>) -> usize {
     let mut best = (0, 0.0);
     let texts = || units.iter().filter_map(|unit| text.get(unit.range.clone()));
@@ -184,11 +179,9 @@ fn around(units: &[Unit], best: usize, max: usize) -> Range<usize> {
         }
     }
     let begins = |unit: &usize| units.get(*unit).is_some_and(|unit| unit.begins);
-    let start = (start..=best).find(begins).unwrap_or(start);
-    start..end.min(units.len())
+    (start..=best).find(begins).unwrap_or(start)..end.min(units.len())
 }
 
-/// The length of the longest prefix of whole words that fits.
 fn prefix_within(text: &str, max: usize, cost: &dyn Fn(&str) -> usize) -> usize {
     let read = text.get(..text.floor_char_boundary(max.saturating_mul(MAX_TOKEN_BYTES)));
     let ends = read.unwrap_or_default().match_indices(char::is_whitespace);

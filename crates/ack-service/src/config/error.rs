@@ -5,10 +5,8 @@ use std::path::{Path, PathBuf};
 use ack_api::{Diagnostic, ErrorBody, ErrorCode, Hint, text};
 use ack_store::hint::io_hint;
 
-/// Why the light build cannot read a scope in a bucket.
 pub const LIGHT_BUILD: &str = "its memories are in a bucket, which the light build cannot read; \
     the full build can";
-/// How to get the build that reads buckets.
 pub const FULL_BUILD: &str =
     "install the full build: `cargo install --path .` without `--no-default-features`";
 

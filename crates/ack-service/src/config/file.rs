@@ -31,8 +31,7 @@ pub fn parse_toml<T: serde::de::DeserializeOwned>(
     path: &Path,
     keys: fn() -> Vec<String>,
 ) -> Result<T, SettingsError> {
-    let parsed = toml::Deserializer::parse(text).map_err(|error| (None, error));
-    let read = parsed.and_then(|input| {
+    let read = toml::Deserializer::parse(text).map_err(|error| (None, error)).and_then(|input| {
         serde_path_to_error::deserialize(input)
             .map_err(|error| (Some(error.path().to_string()), error.into_inner()))
     });
@@ -83,8 +82,7 @@ fn explain(
         // `unknown variant `x`, expected `a` or `b``
         nearest(bare, problem.split('`').skip(3).step_by(2), 1)
     } else {
-        let candidates = known.iter().map(String::as_str).filter(|_| is_unknown);
-        nearest(last, candidates, 1)
+        nearest(last, known.iter().map(String::as_str).filter(|_| is_unknown), 1)
     };
     // Some of the library's messages name the key or the value already.
     let mut message = format!("line {line}: ");
@@ -95,8 +93,7 @@ fn explain(
     let short =
         problem.split_once(", expected").filter(|_| !nearest.is_empty() && !is_unknown_value);
     let problem = short.map_or(problem, |(unknown, _)| unknown);
-    let problem = in_toml_terms(problem);
-    message.push_str(&problem);
+    message.push_str(&in_toml_terms(problem));
     if !message.contains(bare) {
         let _ = write!(message, " (`{quoted}`)");
     }
@@ -118,7 +115,6 @@ pub fn instead_of(file: &str, key: &str) -> Option<String> {
     keys.find(|(pattern, _)| is_key(pattern)).map(|(_, instead)| instead.clone())
 }
 
-/// Replaces the library's Rust terms with TOML terms.
 fn in_toml_terms(problem: &str) -> String {
     let mut plain = problem.to_owned();
     for (theirs, ours) in [
@@ -132,8 +128,7 @@ fn in_toml_terms(problem: &str) -> String {
         plain = plain.replacen(theirs, ours, 1);
     }
     for number in ["i64", "u64", "u32", "u16", "usize"] {
-        let theirs = format!("expected {number}");
-        plain = plain.replacen(&theirs, "expected a whole number", 1);
+        plain = plain.replacen(&format!("expected {number}"), "expected a whole number", 1);
     }
     plain
 }

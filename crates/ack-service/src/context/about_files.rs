@@ -65,8 +65,7 @@ impl Service {
                     Ok(ScopeMatches { scope, own, has_status, outlines })
                 })
             })?;
-        let now = (self.config.clock)();
-        let staleness = Staleness::new(now, &selection.current, Bounds::ANSWER);
+        let staleness = Staleness::new((self.config.clock)(), &selection.current, Bounds::ANSWER);
         let mut brief = FilesBrief::default();
         let mut shown = Shown::default();
         let mut rest = request.max * READ_FACTOR;
@@ -106,8 +105,7 @@ struct ScopeMatches {
     outlines: Vec<Outline>,
 }
 
-/// The memories that name one of the files, sorted by how exactly they name it, then lasting ones
-/// first, then newest first.
+/// The memories that name one of the files: the most exact, then lasting ones, then the newest.
 fn rank_matches(read: &[ScopeMatches]) -> Vec<(Naming, &ScopeMatches, &Outline)> {
     let mut found = Vec::new();
     for scope in read {
@@ -146,7 +144,6 @@ pub(super) fn record(
 
 /// How a list may name a file, each with a bit at its place here.
 const NAMINGS: [Naming; 4] = [Naming::Path, Naming::FileName, Naming::Folder, Naming::Glob];
-/// Whether the type or a tag is one of [`LASTING_TYPES`].
 const IS_LASTING: u128 = 1 << 4;
 
 struct FileFinder {

@@ -11,7 +11,6 @@ const SHARED_BRANCHES: &str = "main master develop trunk dev";
 const CHANGE_KINDS: &str = "\
     bug bugfix build chore ci deps doc docs draft enhancement experiment feat feature features fix \
     fixes hotfix issue maint patch perf poc refactor release revert spike style task test tests wip";
-/// Verbs, anywhere in a name.
 const VERBS: &str = "\
     add allow bugfix change cleanup enable feat fix hotfix implement improve make refactor remove \
     support update wip";
@@ -24,8 +23,7 @@ pub fn words(branch: &str) -> Vec<String> {
     if has_word(SHARED_BRANCHES, branch) {
         return Vec::new();
     }
-    let last = branch.trim_end_matches('/').rsplit('/').next();
-    let found = topic_words(last.unwrap_or_default());
+    let found = topic_words(branch.trim_end_matches('/').rsplit('/').next().unwrap_or_default());
     if found.is_empty() {
         return topic_words(branch);
     }
@@ -59,8 +57,7 @@ fn is_noise(part: &str) -> bool {
     is_number || is_digest || part.chars().count() < 2
 }
 
-/// Whether a part and the next one form a ticket: `PAY-1234`, `issue-7`, and at the start of a name
-/// also `pay-1234`.
+/// Whether a part and the next one form a ticket: `PAY-1234`, `issue-7`, at first `pay-1234`.
 fn is_ticket(part: &str, next: &str, begins: bool) -> bool {
     let is_number = next.bytes().all(|byte| byte.is_ascii_digit());
     let is_key = part.len() >= 2

@@ -28,7 +28,6 @@ pub struct BriefRequest {
 
 #[derive(Debug, Clone, Default)]
 pub struct Brief {
-    /// The memories, as in an answer of `get_context`.
     pub context: ContextResponse,
     /// Why there are none of other projects, if there could be.
     pub(super) no_others: Option<&'static str>,
@@ -38,8 +37,7 @@ pub struct Brief {
     pub waiting: u64,
     /// Since when the oldest of these waits.
     pub oldest_waiting: Option<jiff::Timestamp>,
-    /// How many memories recently entered and left the review queue of the project's scope, or all
-    /// if nothing waits there. If outlines are cached, it is as old as they are.
+    /// How many memories entered and left the review queue recently. As old as cached outlines are.
     pub flow: Flow,
     /// Whether some count as approved without review, because their store keeps no status.
     pub unreviewed: bool,

@@ -36,8 +36,7 @@ pub struct Limits<'a> {
     pub reading: Reading<'a>,
 }
 
-/// Chooses by the state of the project's files. A scope that cannot be read is removed from the
-/// selection, with a note.
+/// A scope that cannot be read is removed from the selection, with a note.
 pub fn choose(
     selection: &mut Selection,
     signals: Signals,
@@ -147,8 +146,7 @@ impl Waiting {
     }
 }
 
-/// What is chosen with some more memories of a scope as if they were approved: without the last of
-/// them, and with it.
+/// With more memories of a scope as if they were approved: without the last of them, and with it.
 pub fn choose_with(
     selection: &mut Selection,
     signals: Signals,
@@ -195,8 +193,7 @@ impl<'a> Extras<'a> {
         terms: &Terms,
     ) -> Option<Self> {
         let newer = memories.iter().map(|memory| memory.id.as_str()).collect();
-        let store = &read.get(scope)?.scope.store;
-        let older = store.snapshot(|snapshot| snapshot.replaced_by(&newer));
+        let older = read.get(scope)?.scope.store.snapshot(|snapshot| snapshot.replaced_by(&newer));
         let outline = |memory: &&'a Memory| (Outline::of(memory, &*terms.words), *memory);
         Some(Self {
             scope,
@@ -229,10 +226,10 @@ impl<'a> Chooser<'a> {
         Self {
             staleness: Staleness::new(limits.reading.now, &selection.current, Bounds::ANSWER),
             evidence: Evidence::new(terms, read),
-            common_scope: selection.current.common_scope().and_then(|common| {
-                let mut names = read.iter().map(|read| &read.scope.name);
-                names.position(|name| *name == common.name)
-            }),
+            common_scope: selection
+                .current
+                .common_scope()
+                .and_then(|common| read.iter().position(|read| read.scope.name == common.name)),
             read,
             extras,
             timeout: limits.reading.timeout,
@@ -262,14 +259,11 @@ impl<'a> Chooser<'a> {
             if enough == 0 {
                 continue;
             }
-            let mut found: Vec<(f64, usize, &Outline)> = memories
-                .iter()
-                .filter_map(|(scope, outline)| {
-                    let score = self.evidence.score(outline, reason, own)?;
-                    Some((score, *scope, *outline))
-                })
-                .filter(|(_, scope, outline)| !known.contains(&(*scope, outline.key)))
-                .collect();
+            let scored = memories.iter().filter_map(|&(scope, outline)| {
+                let score = self.evidence.score(outline, reason, own)?;
+                (!known.contains(&(scope, outline.key))).then_some((score, scope, outline))
+            });
+            let mut found: Vec<(f64, usize, &Outline)> = scored.collect();
             let best = found.iter().map(|found| found.0).fold(0.0, f64::max);
             found.retain(|(score, _, outline)| {
                 *score >= best * reason.min_share(own)
@@ -307,10 +301,8 @@ impl<'a> Chooser<'a> {
         for (number, read) in self.read.iter().enumerate() {
             let mut is_its_own = read.is_own();
             let extras = self.extras.filter(|extras| extras.scope == number);
-            let is_hidden = |outline: &&Outline| {
-                extras.is_some_and(|extras| extras.hides.contains(&outline.id))
-            };
-            let served = read.outlines().served.iter().filter(|outline| !is_hidden(outline));
+            let is_hidden = |id: &String| extras.is_some_and(|extras| extras.hides.contains(id));
+            let served = read.outlines().served.iter().filter(|outline| !is_hidden(&outline.id));
             let more = extras.into_iter().flat_map(|extras| &extras.memories);
             let all = served.chain(more.map(|(outline, _)| outline));
             let wanted = all.filter(|outline| is_its_own(outline) == is_own);
@@ -364,7 +356,6 @@ impl<'a> Chooser<'a> {
         Ok(records)
     }
 
-    /// Takes candidates in order until there are enough.
     fn take(
         &mut self,
         candidates: &[Candidate<'_>],

@@ -26,12 +26,10 @@ use ack_store::outline::{Outline, WordMatches, tag_hash};
 /// [`MIN_COMMON_MEMORIES`] of them.
 const COMMON_SHARE: f64 = 0.2;
 const MIN_COMMON_MEMORIES: usize = 10;
-/// The weight factor of a word in the title or the tags.
 const PROMINENT_FACTOR: f64 = 2.0;
 const MIN_NAME_CHARS: usize = 3;
 
-/// Tags that name a kind of memory, besides [`LASTING_TYPES`]. Two memories that share one need not
-/// have a subject in common.
+/// Tags that name a kind of memory. Two that share one need not have a subject in common.
 const KIND_TAGS: &str = "\
     bugfix discovery how-it-works lesson pattern problem-solution trade-off what-changed \
     why-it-exists";
@@ -104,7 +102,6 @@ impl Reason {
     }
 }
 
-/// The words of a project, as searched for in the stores, and those of each reason.
 pub struct Terms {
     pub words: Arc<Words>,
     branch: u128,
@@ -115,8 +112,7 @@ pub struct Terms {
     subject_words: u128,
     project: Option<String>,
     dependencies: u128,
-    /// Languages, and dependencies whose names are everyday words. Memories of other projects must
-    /// be tagged with them.
+    /// Languages, and dependencies named by everyday words: others' memories must be tagged so.
     labels: u128,
 }
 
@@ -133,8 +129,7 @@ impl Terms {
         let names = LASTING_TYPES.into_iter().chain(project.as_deref()).chain(listed);
         let prose = branch.iter().map(|word| (word.as_str(), WordKind::Prose));
         let roots = ProjectRoots::of(current);
-        let files = signals.changes.files.iter();
-        let files = files.map(|path| (roots.file(path), file_names(path)));
+        let files = signals.changes.files.iter().map(|path| (roots.file(path), file_names(path)));
         let words = Words::new(prose.chain(names.map(|name| (name, WordKind::Name))))
             .with_files(files.collect());
         let set = |list: &[String]| words.set(list.iter().map(String::as_str));
@@ -152,7 +147,6 @@ impl Terms {
     }
 }
 
-/// The words of a project, with their weights in these stores.
 pub struct Evidence<'a> {
     terms: &'a Terms,
     weights: Weights,
@@ -193,8 +187,7 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// Weighs the tags of the project's own memories. A tag that many memories have, or that only
-    /// says what kind of memory it is, counts nothing.
+    /// A tag that many memories have, or that names a kind of memory, counts nothing.
     pub fn weigh_tags(&mut self, own: &[(usize, &Outline)], read: &[ScopeOutline]) {
         let tags = own.iter().flat_map(|(_, outline)| &outline.tags);
         let mut counts: HashMap<u64, usize> = tags.map(|tag| (*tag, 0)).collect();
@@ -280,24 +273,21 @@ impl<'a> Evidence<'a> {
     pub fn why(&self, outline: &Outline, reason: Reason, is_own: bool) -> String {
         let found = self.found(outline, reason, is_own);
         if reason == Reason::Lasting {
-            let labels = self.terms.words.list(found);
-            let label = labels.first().copied().unwrap_or_default();
+            let label = self.terms.words.list(found).first().copied().unwrap_or_default();
             return format!("{label} {}", reason.label());
         }
         if matches!(reason, Reason::NamesProject | Reason::Promoted | Reason::SharesTags) {
             return reason.label().to_owned();
         }
         let weighted = bits(found).filter(|number| self.weights.of(*number) > 0.0);
-        let weighted = weighted.fold(0, |set, number| set | 1 << number);
-        let mut words = self.terms.words.list(weighted);
+        let mut words = self.terms.words.list(weighted.fold(0, |set, number| set | 1 << number));
         words.truncate(4);
         format!("{}: {}", reason.label(), words.join(", "))
     }
 }
 
 impl Service {
-    /// How much each memory has to do with the current project's changed files, branch and
-    /// dependencies, from 4 to 0 for nothing. All 0 if there is no readable scope.
+    /// From 4 for changed files to 0 for nothing; all 0 if there is no readable scope.
     pub fn nearness_to_work(&self, memories: &[(&Memory, &Scope)]) -> Vec<u32> {
         let Ok(selection) = self.select(None, None) else {
             return vec![0; memories.len()];
@@ -307,8 +297,7 @@ impl Service {
         let outlines = memories.iter().map(|(memory, _)| Outline::of(memory, &*terms.words));
         let outlines: Vec<Outline> = outlines.collect();
         let is_own = |outline: &Outline, scope: &Scope| {
-            let rows = current.rows_in(scope);
-            rows.contain(&outline.project, &outline.alias)
+            current.rows_in(scope).contain(&outline.project, &outline.alias)
         };
         let with_scope = || outlines.iter().zip(memories.iter().map(|(_, scope)| *scope));
         let has_own = with_scope().any(|(outline, scope)| is_own(outline, scope));
@@ -370,8 +359,7 @@ fn bits(mut set: u128) -> impl Iterator<Item = u32> {
     })
 }
 
-/// The weight of a word or tag that some of the memories have: rare ones count more, common ones
-/// count nothing.
+/// Rare words and tags count more, common ones nothing.
 #[expect(clippy::cast_precision_loss, reason = "counts of memories")]
 pub fn weight(count: usize, memories: usize) -> f64 {
     let share = count as f64 / memories.max(1) as f64;

@@ -43,8 +43,7 @@ const TELLING_EXIT_CODES: [i64; 7] = [124, 126, 127, 134, 137, 139, 143];
 const RARITY_WEIGHT: f64 = 0.2;
 /// How much of the error the memory quotes in one piece.
 const QUOTE_WEIGHT: f64 = 0.3;
-/// How much of the error's known words the memory has, by weight. Those in its title and tags count
-/// twice.
+/// How much of the error's words the memory has; those in its title and tags count twice.
 const COVERAGE_WEIGHT: f64 = 0.9;
 const MIN_EVIDENCE: f64 = 1.205;
 /// Fewer words in common say nothing, however rare they are.
@@ -116,8 +115,7 @@ impl Service {
         if !memory.files.is_empty() {
             selection = super::select(self, folder, &mut notes)?;
         }
-        let now = (self.config.clock)();
-        let staleness = Staleness::new(now, &selection.current, Bounds::ANSWER);
+        let staleness = Staleness::new((self.config.clock)(), &selection.current, Bounds::ANSWER);
         Ok(FailureBrief {
             unreviewed: serves_unreviewed(found.scope),
             memory: Some(staleness.hit(&memory, found.scope, others)),
@@ -125,7 +123,6 @@ impl Service {
     }
 }
 
-/// The failed command as memories are compared with it.
 struct Failure<'a> {
     lines: Vec<Vec<(String, f64)>>,
     words: &'a Words,
@@ -269,8 +266,7 @@ fn candidates<'a>(
     weights.best(similar, |row| row.words, MAX_CANDIDATES)
 }
 
-/// The codes of errors in a text, by their kind. Two codes of one kind share most of their words, and
-/// mean different errors.
+/// By their kind. Two codes of one kind share most of their words, and mean different errors.
 struct ErrorCodes(BTreeMap<String, BTreeSet<String>>);
 
 impl ErrorCodes {
@@ -288,8 +284,7 @@ impl ErrorCodes {
 
     /// Whether both have codes of one kind, and none in common.
     fn are_others(&self, others: &Self) -> bool {
-        let mut kinds = self.0.iter();
-        kinds.any(|(kind, ours)| others.0.get(kind).is_some_and(|it| ours.is_disjoint(it)))
+        self.0.iter().any(|(kind, ours)| others.0.get(kind).is_some_and(|it| ours.is_disjoint(it)))
     }
 }
 

@@ -9,7 +9,6 @@ use ack_search::file_pattern::{self, glob_matches, is_glob};
 /// Minimum letters of a specific glob. `*.rs` has too few.
 const MIN_GLOB_LETTERS: usize = 2;
 
-/// How a memory names a file, most exact first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Naming {
     Path,
@@ -61,7 +60,6 @@ impl ProjectRoots {
     }
 }
 
-/// A file of the project, as memories may name it. Ignores case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectFile {
     /// Its path from the top of the repository, and from the project's folder.
@@ -105,15 +103,13 @@ fn folded(folder: &Path) -> String {
     file_pattern::folded(&folder.to_string_lossy()).trim_end_matches('/').to_owned()
 }
 
-/// Where the part of an absolute path begins that is inside a project: below one of its roots, or of
-/// a folder that is called like its repository.
+/// Where an absolute path enters a project: below a root, or a folder called like its repository.
 pub fn inside(path: &str, roots: &[String], repository: &str) -> Option<usize> {
     let below = roots.iter().find_map(|root| path_below(path, root));
     // Another clone, or another person's.
     let elsewhere = || {
         let part = format!("/{repository}/");
-        let at = path.rfind(&part).filter(|_| part.len() > 2)?;
-        Some(at + part.len())
+        Some(path.rfind(&part).filter(|_| part.len() > 2)? + part.len())
     };
     below.map(|rest| path.len() - rest.len()).or_else(elsewhere)
 }
@@ -128,8 +124,7 @@ fn naming(path: &str, entry: &str) -> Option<Naming> {
     }
     let folder = entry.trim_end_matches('/');
     if path_below(path, folder).is_some() {
-        let is_specific = folder.split('/').any(|part| !is_generic_folder(part));
-        return is_specific.then_some(Naming::Folder);
+        return folder.split('/').any(|part| !is_generic_folder(part)).then_some(Naming::Folder);
     }
     let name = path.rsplit('/').next().unwrap_or(path);
     let is_named = !entry.ends_with('/') && ends_with_path(path, entry);
@@ -175,13 +170,11 @@ mod tests {
 
     #[test]
     fn a_file_is_named_by_its_path_its_folder_or_a_glob() {
-        for entry in [
-            "services/pay/migrations/004_lock.sql",
-            "./migrations/004_lock.sql:10-20",
-            "migrations\\004_lock.sql#L3",
-            "/home/kim/ledger-api/services/pay/migrations/004_lock.sql",
-            "/Users/ann/src/ledger-api/migrations/004_lock.sql",
-        ] {
+        let paths = "services/pay/migrations/004_lock.sql ./migrations/004_lock.sql:10-20 \
+                     migrations\\004_lock.sql#L3 \
+                     /home/kim/ledger-api/services/pay/migrations/004_lock.sql \
+                     /Users/ann/src/ledger-api/migrations/004_lock.sql";
+        for entry in paths.split(' ') {
             check(entry, Some(Naming::Path));
         }
         check("004_lock.sql", Some(Naming::FileName));
@@ -209,8 +202,7 @@ mod tests {
         let roots = ProjectRoots { roots: Vec::new(), name: String::new(), inner: String::new() };
         assert_eq!(roots.file("src/pay/mod.rs").named_by("src/"), None);
         assert_eq!(roots.file("src/pay/mod.rs").named_by("mod.rs"), None);
-        let folder = roots.file("src/pay/mod.rs").named_by("src/pay/");
-        assert_eq!(folder, Some(Naming::Folder));
+        assert_eq!(roots.file("src/pay/mod.rs").named_by("src/pay/"), Some(Naming::Folder));
         assert_eq!(roots.file("src/a.rs").named_by("/other/src/a.rs"), Some(Naming::FileName));
     }
 }

@@ -82,8 +82,7 @@ struct FocusSearch<'a> {
 }
 
 impl<'a> FocusSearch<'a> {
-    /// Searches the project's own memories or those of other projects, or lists the newest if there
-    /// is no text. Adds new ones until the list has `max` entries.
+    /// Adds new ones until the list has `max` entries: found by the text, or else the newest.
     fn take(
         &mut self,
         text: Option<&str>,

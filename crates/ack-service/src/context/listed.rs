@@ -50,8 +50,7 @@ impl Service {
         };
         places.sort_by_cached_key(|&(number, outline)| {
             let is_other = outline.status != Status::Promoted;
-            let is_foreign = is_foreign((number, outline));
-            (is_foreign, is_other, Reverse(outline.created), number, outline.key)
+            (is_foreign((number, outline)), is_other, Reverse(outline.created), number, outline.key)
         });
         places.truncate(MAX_LISTED);
         let mut listed: Vec<(usize, ListedMemory)> = Vec::new();

@@ -55,7 +55,6 @@ const SIGNS: [(&str, &str); 21] = [
     (".github/workflows", "github actions"),
 ];
 
-/// What the manifests in a folder and at the top of the repository declare.
 pub fn read(folder: &Path, top: &Path) -> ManifestNames {
     let mut declared = ManifestNames::default();
     for folder in std::iter::once(folder).chain((top != folder).then_some(top)) {
@@ -145,8 +144,7 @@ fn php(folder: &Path) -> Option<Vec<String>> {
 fn ruby(folder: &Path) -> Option<Vec<String>> {
     let text = text_file(&folder.join("Gemfile"))?;
     let gems = text.lines().filter_map(|line| line.trim().strip_prefix("gem "));
-    let names = gems.filter_map(|line| line.split(['"', '\'']).nth(1));
-    Some(names.map(str::to_owned).collect())
+    Some(gems.filter_map(|line| line.split(['"', '\'']).nth(1)).map(str::to_owned).collect())
 }
 
 fn keys(table: Option<&Value>) -> Vec<String> {

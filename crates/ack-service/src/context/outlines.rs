@@ -132,8 +132,7 @@ pub struct Reading<'a> {
     pub wait_policy: WaitPolicy,
     /// The present time, for the review queue.
     pub now: jiff::Timestamp,
-    /// In a process that may get further requests, what it found before. The queue's flow is then as
-    /// old as that.
+    /// What it found before, in a process that may get further requests.
     pub cache: Option<&'a OutlineCache>,
 }
 
@@ -168,7 +167,7 @@ pub fn read(
         {
             return Ok(outline(own, found, true));
         }
-        let found = Arc::new(scan(scope, key, reading)?);
+        let found = Arc::new(scan(scope, &key, reading)?);
         if let Some(cache) = reading.cache.filter(|_| reading.sessions) {
             cache.keep(&scope.name, &found);
         }
@@ -189,7 +188,7 @@ pub fn read_scopes<T>(
     })
 }
 
-fn scan(scope: &Arc<Scope>, key: OutlineKey, reading: Reading<'_>) -> Result<Found, StoreError> {
+fn scan(scope: &Arc<Scope>, key: &OutlineKey, reading: Reading<'_>) -> Result<Found, StoreError> {
     scope.store.quick_scan(reading.timeout, |snapshot| {
         let read = |sessions: &HashSet<&str>| {
             snapshot.outlines(OutlineQuery {
@@ -232,23 +231,20 @@ pub const fn session_query(own_rows: &ProjectRows) -> SessionQuery<'_> {
     }
 }
 
-/// The recent sessions of some scopes, each with the name of its scope. Those that were read for an
-/// earlier request are read again; a scope that cannot be read now yields none.
+/// Those that were read for an earlier request are read again. A scope that fails yields none.
 pub fn recent_sessions(read: &[ScopeOutline], timeout: Duration) -> Vec<(&str, RecentSession)> {
     let of_scope = |outline: &ScopeOutline| {
         let found = &outline.found;
         if !outline.is_kept || found.sessions.is_empty() {
             return found.sessions.clone();
         }
-        let store = &outline.scope.store;
-        let again = store.snapshot_with_timeout(timeout, |snapshot| {
+        let again = outline.scope.store.snapshot_with_timeout(timeout, |snapshot| {
             snapshot.recent_sessions(session_query(&outline.own), |_| Ok(found.members.clone()))
         });
         again.unwrap_or_default()
     };
     let sessions = read.iter().flat_map(|outline| {
-        let name = outline.scope.name.as_str();
-        of_scope(outline).into_iter().map(move |session| (name, session))
+        of_scope(outline).into_iter().map(move |session| (outline.scope.name.as_str(), session))
     });
     sessions.collect()
 }

@@ -14,7 +14,6 @@ use ack_store::outline::FindWords;
 
 const MAX_WORDS: usize = u128::BITS as usize;
 
-/// The origin of a word, which decides how to search for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WordKind {
     /// An ordinary word, which also matches its other forms.
@@ -109,8 +108,7 @@ impl Words {
         Self { entries: list, beginnings, pairs, ..Self::default() }
     }
 
-    /// Makes a folder or glob in a memory's files count as the names of the first of these files
-    /// that it covers. Each file comes with its names.
+    /// A folder or glob counts as the names of the first of these files that it covers.
     pub fn with_files(mut self, files: Vec<(ProjectFile, Vec<String>)>) -> Self {
         let folders = files.iter().flat_map(|(file, _)| file.folders());
         let folders: BTreeSet<String> =
@@ -223,7 +221,6 @@ impl Pairs {
         self.0.get(usize::from(pair / 64)).is_some_and(|bits| bits >> (pair % 64) & 1 == 1)
     }
 
-    /// Adds a pair in lower and upper case.
     fn add(&mut self, [first, second]: [u8; 2]) {
         for first in [first, first.to_ascii_uppercase()] {
             for second in [second, second.to_ascii_uppercase()] {

@@ -14,8 +14,7 @@ use ack_store::{Snapshot, StoreError};
 /// A memory of a timeline: when it was written, its id and its row.
 type Member<'a> = (i64, &'a str, RowKey);
 
-/// The neighbours in time, within the requested range. Without one: the session if it has others,
-/// else the project, else the scope.
+/// Without a range: the session if it has others, else the project, else the scope.
 pub fn timeline(
     snapshot: &Snapshot<'_>,
     scope: &Scope,

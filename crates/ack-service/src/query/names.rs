@@ -5,11 +5,12 @@ use std::collections::{BTreeSet, HashSet};
 use crate::search::Search;
 use ack_api::memory::{Status, fold_name, nearest};
 use ack_api::{cancel, text};
+use ack_search::interner::NameId;
+use ack_search::inverted::Index;
 
 const MAX_TYPES: usize = 12;
 const MAX_NEAR: usize = 3;
 
-/// The projects, tags and types of the memories of a search.
 #[derive(Default)]
 pub struct KnownNames<'a> {
     pub projects: NameSet<'a>,
@@ -41,33 +42,27 @@ impl<'a> KnownNames<'a> {
                     tags.extend(index.tags(number).iter().map(|tag| (is_shown, *tag)));
                 }
             }
-            let names_of_kind = |ids: HashSet<(bool, _)>| {
-                let names = ids.into_iter().map(|(is_visible, id)| (is_visible, index.name(id)));
-                names.filter(|(_, name)| !name.is_empty())
-            };
-            known.projects.extend(names_of_kind(projects));
-            known.tags.extend(names_of_kind(tags));
-            known.types.extend(names_of_kind(types));
+            known.projects.extend(index, projects);
+            known.tags.extend(index, tags);
+            known.types.extend(index, types);
         }
         known
     }
 }
 
 impl<'a> NameSet<'a> {
-    fn extend(&mut self, names: impl Iterator<Item = (bool, &'a str)>) {
-        for (is_shown, name) in names {
+    fn extend(&mut self, index: &'a Index, ids: HashSet<(bool, NameId)>) {
+        let names = ids.into_iter().map(|(is_shown, id)| (is_shown, index.name(id)));
+        for (is_shown, name) in names.filter(|(_, name)| !name.is_empty()) {
             if is_shown { &mut self.visible } else { &mut self.waiting }.insert(name);
         }
     }
 
-    /// The message about a name that no memory of the request has, with similar names. `has` says
-    /// what memories with such a name do.
+    /// `has` says what memories with such a name do.
     pub fn unknown(&self, has: &str, wanted: &str) -> Option<String> {
         let folded = fold_name(wanted);
-        let holds = |names: &BTreeSet<&str>| {
-            let mut names = cancel::guarded(names);
-            names.any(|name| fold_name(name) == folded)
-        };
+        let holds =
+            |names: &BTreeSet<&str>| cancel::guarded(names).any(|name| fold_name(name) == folded);
         let quoted = format!("\"{}\"", text::line(wanted, 80));
         if holds(&self.visible) {
             return None;
@@ -90,8 +85,7 @@ impl<'a> NameSet<'a> {
     }
 }
 
-/// The message about types that no memory has. There are few types, so it lists all of them if none
-/// is similar.
+/// There are few types, so all are listed if none is similar.
 pub fn unknown_types(wanted: Option<&str>, known: &NameSet<'_>) -> Vec<String> {
     let wanted = wanted.unwrap_or_default();
     if known.visible.iter().any(|name| fold_name(name) == fold_name(wanted)) {

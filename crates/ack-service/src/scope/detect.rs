@@ -61,8 +61,7 @@ pub fn detect(
     place: &mut Place,
     with_stores: bool,
 ) -> Option<Detection> {
-    let claimed = by_path(config, scopes, place).or_else(|| by_remote(scopes, place));
-    if let Some(mut found) = claimed {
+    if let Some(mut found) = by_path(config, scopes, place).or_else(|| by_remote(scopes, place)) {
         if let Claim::Path { folder, .. } = &mut found.claim
             && with_stores
         {
@@ -85,8 +84,7 @@ pub fn detect(
     Some(Detection::new(&scope, rule, Claim::Default))
 }
 
-/// The project of a place without a working tree that a scope claims, inside a folder: the nearest
-/// folder with the name of a project, or else that folder itself.
+/// Below a folder, the nearest one with the name of a project, or else the folder itself.
 fn project_below(
     config: &Config,
     scopes: &[Arc<Scope>],
@@ -139,8 +137,7 @@ fn by_remote(scopes: &[Arc<Scope>], place: &Place) -> Option<Detection> {
     for remote in place.remotes() {
         for scope in scopes {
             if let Some(spelled) = place.remote(remote, &scope.manifest.remotes) {
-                let rule = format!("remotes `{spelled}`");
-                return Some(Detection::new(scope, rule, Claim::Remote));
+                return Some(Detection::new(scope, format!("remotes `{spelled}`"), Claim::Remote));
             }
         }
     }
@@ -169,9 +166,8 @@ fn by_name(scopes: &[Arc<Scope>], place: &Place) -> Option<Detection> {
     Some(Detection::new(scope, format!("scope name `{}`", scope.name), Claim::Name))
 }
 
-/// The shared scope with the most memories that name the repository as their project. The rule has
-/// the repository's name (folded), not a memory's spelling, because that memory may wait for
-/// review.
+/// The rule has the repository's name (folded), not a memory's spelling, because that memory may
+/// wait for review.
 fn by_record(scopes: &[Arc<Scope>], place: &Place) -> Option<Detection> {
     place.names().iter().find_map(|name| {
         let scope = scopes_recording(scopes, name).into_iter().next()?;
@@ -245,8 +241,7 @@ fn identity_of_listed(scope: &Scope, project: &Project, names: &[String]) -> Ide
     let id = project.names().first().cloned().unwrap_or_default();
     let mut rows = scope.rows_of(&id, &[]);
     let listed = &scope.manifest.projects;
-    let free = names.iter().filter(|name| listed.find(name).is_none());
-    rows.names.extend(free.cloned());
+    rows.names.extend(names.iter().filter(|name| listed.find(name).is_none()).cloned());
     Identity { name: project.name.clone(), rows }
 }
 
@@ -277,8 +272,7 @@ fn listed_project<'a>(
     if let Some((found, project)) = named {
         return Some((project, place.is_named_after(&found.folder)));
     }
-    let remotes = place.remotes().iter().map(|remote| last_part(remote));
-    let names = remotes.chain(place.name.as_deref());
+    let names = place.remotes().iter().map(|remote| last_part(remote)).chain(place.name.as_deref());
     if let Some(project) = names.map(fold_name).find_map(|name| listed.find(&name)) {
         return Some((project, true));
     }

@@ -144,8 +144,7 @@ impl EditedManifest {
 
     /// Writes the file. Only the owner can read a new file.
     pub fn write(&self) -> std::io::Result<()> {
-        let now = files::read_text(&self.path, MAX_SETTINGS_BYTES).ok();
-        if now != self.before {
+        if files::read_text(&self.path, MAX_SETTINGS_BYTES).ok() != self.before {
             return Err(std::io::Error::other("another program changed it meanwhile"));
         }
         replace(&self.path, &self.after)

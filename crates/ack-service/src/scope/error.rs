@@ -19,14 +19,12 @@ pub enum ScopeError {
         /// The projects that these scopes list, which are also valid names.
         projects: Vec<String>,
     },
-    /// The scope that this server is pinned to does not exist. The error names no other scope,
-    /// because the client may not know of any.
+    /// It names no other scope, because the client may not know of any.
     #[error("there is no scope `{name}` ({by})")]
     PinNotFound { name: String, by: String },
     #[error("scope `{name}` is refused: this server is pinned to scope `{pinned}`")]
     Refused { name: String, pinned: String },
-    /// A scope with a broken manifest, which may say who is allowed to read it, or with one that
-    /// this build cannot follow.
+    /// Its manifest may say who is allowed to read it, or this build cannot follow it.
     #[error("scope `{name}` cannot be read: {reason}")]
     Unusable { name: String, reason: String },
     #[error("scope `{name}` cannot be searched yet: {reason}")]

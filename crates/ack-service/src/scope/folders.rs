@@ -15,7 +15,6 @@ use ack_store::quick_state::QuickState;
 use ack_sys::disk::is_local;
 use ack_sys::files;
 
-/// The entries of the folder `scopes`, sorted by name.
 #[derive(Debug, Default)]
 pub struct ScopeFolders {
     state: Option<QuickState>,
@@ -40,7 +39,13 @@ impl ScopeFolders {
             self.entries.clear();
             self.passed_over.clear();
             self.list(folder);
-            self.state = settled_state(before, folder);
+            // It is reliable for what was read after it was taken, if nothing changed meanwhile.
+            let now = SystemTime::now();
+            self.state = before.filter(|before| {
+                before.is_settled(now)
+                    && is_local(folder)
+                    && QuickState::read(folder, None).as_ref() == Some(before)
+            });
         }
         (&self.entries, &self.passed_over, is_new)
     }
@@ -99,16 +104,6 @@ impl Contents {
             has_manifest,
         }
     }
-}
-
-/// The state of a folder, if it is reliable for what was read after it was taken.
-fn settled_state(before: Option<QuickState>, folder: &Path) -> Option<QuickState> {
-    let now = SystemTime::now();
-    before.filter(|before| {
-        before.is_settled(now)
-            && is_local(folder)
-            && QuickState::read(folder, None).as_ref() == Some(before)
-    })
 }
 
 /// The database in a scope's folder, or its default name, and whether it is a symbolic link.

@@ -14,7 +14,6 @@ type FileId = (u64, u64);
 /// The scopes that exist, by name and by store. Each store is looked at once.
 #[derive(Debug, Default)]
 pub struct KnownScopes {
-    /// The name of each scope, by its folded form.
     names: HashMap<String, String>,
     by_path: HashMap<PathBuf, String>,
     by_file: HashMap<FileId, String>,

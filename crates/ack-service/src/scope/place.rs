@@ -14,8 +14,7 @@ use ack_worktree::repository::Repository;
 /// The folders that mark the top of a working tree, besides git's: Jujutsu, Mercurial, Sapling.
 const MARKERS: [&str; 3] = [".jj", ".hg", ".sl"];
 
-/// Names of folders that hold projects, or parts of one. As the name of a folder above, they say
-/// nothing.
+/// Names of folders that hold projects, or parts of one. They say nothing about the project.
 const GENERAL_NAMES: &str = "\
     app apps code dev docs git github lib packages projects repos src srv test tests tmp work \
     workspace";
@@ -78,8 +77,7 @@ impl Place {
 
     /// Whether its name says nothing about the project inside it.
     pub fn is_general(&self) -> bool {
-        let name = self.name.as_deref().map(fold_name).unwrap_or_default();
-        text::has_word(GENERAL_NAMES, &name)
+        text::has_word(GENERAL_NAMES, &self.name.as_deref().map(fold_name).unwrap_or_default())
     }
 
     pub fn names(&self) -> Vec<String> {
@@ -107,8 +105,7 @@ impl Place {
         folders
     }
 
-    /// Whether a folder is the project's own or one with many projects, so that the place's names
-    /// are its names.
+    /// Whether a folder is the project's own or holds many, so that its names are the place's.
     pub fn is_named_after(&self, folder: &Path) -> bool {
         match &self.repository {
             Some(repository) => {
@@ -137,8 +134,7 @@ pub fn last_part(path: &str) -> &str {
 }
 
 fn name_of(folder: &Path) -> Option<String> {
-    let name = folder.file_name()?;
-    Some(name.to_string_lossy().into_owned())
+    Some(folder.file_name()?.to_string_lossy().into_owned())
 }
 
 /// The real path of a folder, as far as it exists.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use ack_api::decision::DECISION_LOG;
-use ack_api::memory::{Unreviewed, Visibility, fold_name};
+use ack_api::memory::{Visibility, fold_name};
 use ack_api::remote::RemoteSettings;
 use ack_api::{Skipped, text};
 use ack_store::{NamedBy, Store};
@@ -19,7 +19,7 @@ use super::folders::{Contents, FolderEntry, ScopeFolders};
 use super::known::is_same;
 use super::manifest::Manifest;
 use crate::bucket::{self, Remote, is_bucket};
-use crate::config::{Config, SettingsError};
+use crate::config::{Config, Setting, SettingsError};
 
 /// A database at the scope root itself is also a scope.
 const DEFAULT_DATABASE: &str = "claude-mem.db";
@@ -36,12 +36,7 @@ pub struct Registry {
 
 #[derive(Debug)]
 struct ScopeFinder {
-    root: PathBuf,
-    single: Option<PathBuf>,
-    unreviewed: Option<Unreviewed>,
-    /// The name of the single database, if a pin names it.
-    single_name: Option<String>,
-    home: Option<PathBuf>,
+    config: Config,
     folders: Mutex<ScopeFolders>,
     known: Mutex<KnownScopes>,
 }
@@ -75,15 +70,8 @@ pub struct Discovery {
 
 impl Registry {
     pub fn new(config: &Config) -> Self {
-        let all = Arc::new(ScopeFinder {
-            root: config.root.value.clone(),
-            single: config.db.as_ref().map(|db| db.value.clone()),
-            unreviewed: config.unreviewed,
-            single_name: config.named_scope().map(|named| named.value.trim().to_owned()),
-            home: config.home.clone(),
-            folders: Mutex::default(),
-            known: Mutex::default(),
-        });
+        let (folders, known) = (Mutex::default(), Mutex::default());
+        let all = Arc::new(ScopeFinder { config: config.clone(), folders, known });
         Self { all, visible: None }
     }
 
@@ -134,7 +122,7 @@ impl Discovery {
 impl ScopeFinder {
     fn discover(&self) -> Discovery {
         let mut known = self.known.lock();
-        if let Some(path) = &self.single {
+        if let Some(Setting { value: path, .. }) = &self.config.db {
             let (_, scope) = known
                 .entry(path.clone())
                 .and_modify(|(_, scope)| scope.watch.begin())
@@ -143,7 +131,7 @@ impl ScopeFinder {
         }
         let mut before = std::mem::take(&mut *known);
         let mut folders = self.folders.lock();
-        let (entries, passed_over, is_new) = folders.read(&self.root.join("scopes"));
+        let (entries, passed_over, is_new) = folders.read(&self.config.root.value.join("scopes"));
         if is_new {
             // Another folder may be in the place of one that is watched.
             let stamps = before.values().map(|(stamp, _)| stamp);
@@ -154,7 +142,7 @@ impl ScopeFinder {
             let looked = self.look_into(entry, before.remove(&entry.path));
             found.add(&mut known, (&entry.path, &entry.name), looked);
         }
-        let database = self.root.join(DEFAULT_DATABASE);
+        let database = self.config.root.value.join(DEFAULT_DATABASE);
         if database.is_file() || files::is_special(&database) {
             let scope = self.default_scope(&database, &found.scopes, before.remove(&database));
             found.add(&mut known, (&database, DEFAULT_DATABASE), scope);
@@ -186,8 +174,7 @@ impl ScopeFinder {
             }
             None => (FolderStamp::default(), None),
         };
-        let watch = old_stamp.watch;
-        let watch = watch.unwrap_or_else(|| Arc::new(FolderWatch::new(path.clone())));
+        let watch = old_stamp.watch.unwrap_or_else(|| Arc::new(FolderWatch::new(path.clone())));
         let generation = watch.generation().filter(|_| !is_link);
         if !path.is_dir() {
             return Ok(None);
@@ -220,13 +207,13 @@ impl ScopeFinder {
     /// Whether a path is outside of the root once its links are followed.
     fn is_outside(&self, path: &Path) -> bool {
         let real = |path: &Path| path.canonicalize().ok();
-        let both = real(&self.root).zip(real(path));
+        let both = real(&self.config.root.value).zip(real(path));
         !both.is_some_and(|(root, path)| path.starts_with(root))
     }
 
     /// Uses the database at the root for its scope's folder, if the folder has none.
     fn or_default_database(&self, name: &str, mut contents: Contents) -> Contents {
-        let default = self.root.join(DEFAULT_DATABASE);
+        let default = self.config.root.value.join(DEFAULT_DATABASE);
         if name != DEFAULT_SCOPE || contents.database.is_file() || !default.is_file() {
             return contents;
         }
@@ -264,7 +251,7 @@ impl ScopeFinder {
                 scope
             }
             None => {
-                let folder = self.root.join("scopes").join(DEFAULT_SCOPE);
+                let folder = self.config.root.value.join("scopes").join(DEFAULT_SCOPE);
                 let contents = Contents { database: database.to_owned(), ..Contents::default() };
                 let watch = Arc::new(FolderWatch::new(folder.clone()));
                 Arc::new(self.load(&folder, DEFAULT_SCOPE, &contents, &watch))
@@ -280,9 +267,8 @@ impl ScopeFinder {
         contents: &Contents,
         watch: &Arc<FolderWatch>,
     ) -> Scope {
-        let file = folder.join("scope.toml");
-        let (mut manifest, mut problem) =
-            if contents.has_manifest { load(&file) } else { (Manifest::default(), None) };
+        let file = contents.has_manifest.then(|| folder.join("scope.toml"));
+        let (mut manifest, mut problem) = file.map(|file| load(&file)).unwrap_or_default();
         let remote = published_remote(folder, &manifest).unwrap_or_else(|wrong| {
             if !matches!(wrong, SettingsError::LightBuild { .. }) {
                 manifest.visibility = Visibility::Private;
@@ -293,7 +279,7 @@ impl ScopeFinder {
         let path = match (&remote, &manifest.store) {
             (Some(remote), _) => remote.database(),
             // An absolute path takes the place of the folder.
-            (None, Some(store)) => folder.join(expand_home(store, self.home.as_deref())),
+            (None, Some(store)) => folder.join(expand_home(store, self.config.home.as_deref())),
             (None, None) => contents.database.clone(),
         };
         let named = match &manifest.store {
@@ -308,7 +294,7 @@ impl ScopeFinder {
         }
         let is_unnamed = remote.is_none() && manifest.store.is_none();
         Scope {
-            home: self.home.clone(),
+            home: self.config.home.clone(),
             watch: Arc::clone(watch),
             without_table: Mutex::default(),
             name: name.to_owned(),
@@ -322,8 +308,7 @@ impl ScopeFinder {
         }
     }
 
-    /// A single database as the only scope, with the manifest next to it if there is one. Its name
-    /// is the pin's if that is a valid scope name, else that of its file.
+    /// With the manifest next to it. Its name is the pin's if that is valid, else that of its file.
     fn single_scope(&self, path: &Path) -> Scope {
         let is_name = |name: &&str| {
             !name.is_empty()
@@ -331,20 +316,20 @@ impl ScopeFinder {
                 && !name.contains('/')
                 && text::line(name, 100) == **name
         };
-        let name = match (self.single_name.as_deref().filter(is_name), path.file_stem()) {
+        let named = self.config.named_scope().map(|named| named.value.trim());
+        let name = match (named.filter(is_name), path.file_stem()) {
             (Some(name), _) => name.to_owned(),
             (None, Some(stem)) => text::line(&stem.to_string_lossy(), 100),
             (None, None) => "memory".to_owned(),
         };
         let folder = path.parent().map(Path::to_owned).unwrap_or_default();
-        let file = folder.join("scope.toml");
-        let (mut manifest, problem) =
-            if file.exists() { load(&file) } else { (Manifest::default(), None) };
+        let file = Some(folder.join("scope.toml")).filter(|file| file.exists());
+        let (mut manifest, problem) = file.map(|file| load(&file)).unwrap_or_default();
         // It is the only scope, and the user named it.
         manifest.visibility = Visibility::Shared;
-        manifest.unreviewed = self.unreviewed.unwrap_or(manifest.unreviewed);
+        manifest.unreviewed = self.config.unreviewed.unwrap_or(manifest.unreviewed);
         Scope {
-            home: self.home.clone(),
+            home: self.config.home.clone(),
             watch: Arc::new(FolderWatch::new(folder.clone())),
             without_table: Mutex::default(),
             name,
@@ -358,8 +343,7 @@ impl ScopeFinder {
         }
     }
 
-    /// The store of a scope with this manifest. Its decisions are to be signed if the manifest says
-    /// so; what is signed names the scope's folder.
+    /// Its decisions are to be signed if the manifest says so; that names the scope's folder.
     fn store(&self, path: PathBuf, named: NamedBy, folder: &Path, manifest: &Manifest) -> Store {
         let store = Store::new(path, manifest.unreviewed)
             .named_by(named)
@@ -370,8 +354,7 @@ impl ScopeFinder {
             return store;
         };
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
-        let signers = expand_home(signers, self.home.as_deref());
-        store.with_signers(folder.join(signers), &name)
+        store.with_signers(folder.join(expand_home(signers, self.config.home.as_deref())), &name)
     }
 }
 
@@ -402,8 +385,7 @@ fn published_remote(
         return checked.map(|()| None).map_err(|problem| invalid(problem.to_string()));
     };
     if manifest.store.is_some() || manifest.reference.is_some() {
-        let message = "`table` names a bucket, so leave out `store` and `ref`";
-        return Err(invalid(message.to_owned()));
+        return Err(invalid("`table` names a bucket, so leave out `store` and `ref`".to_owned()));
     }
     bucket::follow(folder, address, manifest.remote.as_ref()).map(Some)
 }
@@ -427,10 +409,8 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(root.path().join("scopes/team")).unwrap();
         let registry = Registry::new(&Config::at(root.path()).unwrap());
-        let is_watched = || {
-            let scopes = registry.discover().scopes;
-            scopes.iter().all(|scope| scope.watch.generation().is_some())
-        };
+        let is_watched =
+            || registry.discover().scopes.iter().all(|scope| scope.watch.generation().is_some());
         assert!(!is_watched(), "a command looks only once");
         assert!(is_watched());
     }

@@ -36,8 +36,7 @@ pub struct Current {
 }
 
 impl Current {
-    /// Counts the rows of its scope without a project as its own: they belong to the scope, and so
-    /// to every project of it.
+    /// Its scope's rows without a project belong to the scope, and so to every project of it.
     pub fn add_common_rows(&mut self) {
         self.shares_rows = self.scope.is_some() && !self.own.unnamed;
         self.own.unnamed |= self.shares_rows;
@@ -69,15 +68,13 @@ pub struct Selection {
     pub current: Current,
     /// Says which scopes were meant, if `scope` is the name of a project.
     pub named_note: Option<Note>,
-    /// Whether a scope was named, or the process is pinned to one.
     pub is_narrowed: bool,
     /// The scopes whose manifests list other names of projects.
     naming_scopes: Vec<Arc<Scope>>,
 }
 
 impl Selection {
-    /// The rows of a scope that belong to the project with a folded name. Aliases from any scope's
-    /// manifest count in every scope.
+    /// Aliases from any scope's manifest count in every scope.
     pub fn rows_of(&self, project: &str, scope: &Scope) -> ProjectRows {
         let listed =
             self.naming_scopes.iter().filter_map(|scope| scope.manifest.projects.find(project));
@@ -122,8 +119,7 @@ pub fn current(
     find_current(config, scopes, folder, true)
 }
 
-/// As [`current`], but without reading any store. Does not find a scope that only its memories
-/// connect with the project.
+/// As [`current`], without reading a store: finds no scope that only memories connect.
 pub fn current_by_manifests(
     config: &Config,
     scopes: &[Arc<Scope>],
@@ -168,8 +164,7 @@ fn find_current(
     })
 }
 
-/// The first folder that belongs to a scope, or else the first of all. If there are several, the
-/// rule names the folder.
+/// The first folder that belongs to a scope, or the first of all. Of several, the rule names it.
 fn detect_in(
     config: &Config,
     scopes: &[Arc<Scope>],
@@ -207,8 +202,7 @@ fn pinned(
     }
 }
 
-/// The scopes a request searches: the one it names, or the pinned one, or every shared scope and
-/// the current one, which `find` finds.
+/// The named or pinned scope, or every shared one and the current one, which `find` finds.
 pub fn select(
     config: &Config,
     registry: &Registry,
@@ -380,8 +374,7 @@ impl NamedScopes {
 
 pub const PRIVATE_REASON: &str = "private: searched only when it is current or named";
 
-/// Why a scope with a broken manifest is not searched. It is not clear who may read it, so the
-/// message reveals no more of its path than its name.
+/// It is not clear who may read the scope, so this says no more of its path than its name.
 pub fn unusable_manifest(scope: &Scope, problem: &SettingsError) -> String {
     let folder = scope.folder.file_name().unwrap_or_default().to_string_lossy();
     if matches!(problem, SettingsError::LightBuild { .. }) {

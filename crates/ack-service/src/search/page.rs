@@ -12,6 +12,7 @@ use ack_search::cursor::{Cursor, LastResult};
 use ack_search::ranking::Ranked;
 use ack_search::wording::Wording;
 
+#[derive(Default)]
 pub struct Hit {
     pub hit: MemoryHit,
     pub memory: Memory,
@@ -20,10 +21,10 @@ pub struct Hit {
     pub place: usize,
     pub also_places: Vec<usize>,
     /// The results that were at their places before, whose texts it contains.
-    contained: Option<Contained>,
+    pub contained: Option<Contained>,
 }
 
-struct Contained {
+pub struct Contained {
     hits: Vec<Hit>,
     /// The position of the place where the other one was found.
     until: usize,
@@ -37,8 +38,7 @@ pub struct Place {
     pub tie: u64,
 }
 
-/// A page: its results, and the places of the ranking that they and the memories folded into them
-/// take.
+/// Its results, and the places of the ranking that they and what is folded into them take.
 #[derive(Default)]
 pub struct Page {
     pub hits: Vec<Hit>,
@@ -58,15 +58,6 @@ pub struct Page {
 }
 
 impl Hit {
-    pub const fn new(
-        hit: MemoryHit,
-        memory: Memory,
-        shown: Option<ShownText>,
-        place: usize,
-    ) -> Self {
-        Self { hit, memory, shown, place, also_places: Vec::new(), contained: None }
-    }
-
     pub fn fold(&mut self, also: Also, place: usize) {
         self.hit.also.push(also);
         self.also_places.push(place);
@@ -80,8 +71,7 @@ impl Hit {
         let until = std::mem::replace(&mut self.place, first);
         let mut folded: Vec<(usize, Also)> = Vec::new();
         for Self { hit, place, also_places, .. } in &hits {
-            let also = Also { id: hit.id.clone(), scope: hit.scope.clone() };
-            folded.push((*place, also));
+            folded.push((*place, Also { id: hit.id.clone(), scope: hit.scope.clone() }));
             folded.extend(also_places.iter().copied().zip(hit.also.iter().cloned()));
         }
         folded.sort_by_key(|(place, _)| *place);
@@ -109,17 +99,15 @@ impl Page {
         self.hits.insert(at, hit);
     }
 
-    /// Ends the page before the result at this position. A memory after that place that was folded
-    /// into an earlier result appears again on the next page, so that nothing is lost or shown
-    /// twice.
+    /// A memory after that place that was folded into an earlier result appears again on the next
+    /// page, so that nothing is lost or shown twice.
     pub fn end_before(&mut self, number: usize) {
         if let Some(end) = self.hits.get(number).map(|hit| hit.place) {
             self.end_at(end);
         }
     }
 
-    /// Ends the page within the memories folded into the first result: keeps `max` of them, and the
-    /// others appear on the next page.
+    /// Keeps `max` of the memories folded into the first result; the others go to the next page.
     pub fn end_within_first(&mut self, max: usize) {
         let Some(first) = self.hits.first() else {
             return;

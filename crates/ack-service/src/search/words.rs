@@ -14,8 +14,7 @@ use ack_search::lexical::Matcher;
 use ack_search::query::QueryTerm;
 use ack_search::retrieve::{Candidate, CandidateSet, Query};
 
-/// How many memories to show if none contains a word of the query, or none certainly answers it:
-/// the nearest in meaning, or by similar words.
+/// How many to show if none contains a word of the query, or none certainly answers it.
 pub const MAX_NEAREST: usize = 3;
 
 const MAX_MISSING: usize = 3;
@@ -106,8 +105,7 @@ impl Search<'_> {
         candidate.lexical > 0.0 && (bm25.lookalikes.is_empty() || is_held())
     }
 
-    /// Whether neither a memory nor the encoder knows any word of the query. Its vector then
-    /// consists of parts of words, which are no evidence.
+    /// Whether neither a memory nor the encoder knows any word: its vector is then no evidence.
     pub fn is_gibberish(&self, found: &CandidateSet) -> bool {
         let (Some(terms), Some(encoder)) = (self.terms(), Encoder::embedded()) else {
             return false;
@@ -161,8 +159,7 @@ impl Search<'_> {
     }
 
     pub fn no_words(&self, hits: &[Hit]) -> String {
-        let restricts = self.spec.filters.restricts();
-        let which = if restricts { " that passes the filters" } else { "" };
+        let which = if self.spec.filters.restricts() { " that passes the filters" } else { "" };
         let status = self.status_word();
         let words = format!("no {status}memory{which} contains a word of the query");
         if hits.is_empty() {

@@ -58,8 +58,7 @@ pub fn arguments<T: DeserializeOwned + JsonSchema>(
         .map_err(|error| Error::invalid("arguments", "an object", error.to_string()))
 }
 
-/// Rejects a text that is too long for an argument, because names are compared with every existing
-/// name.
+/// Names are compared with every existing name, so a text has a limit.
 pub fn check_length(argument: &str, text: &str) -> Result<(), Error> {
     let (max, advice) = match argument {
         "query" | "focus" => (MAX_QUERY_BYTES, "; give the words that matter"),
@@ -129,8 +128,7 @@ impl Argument<'_> {
             return match value.as_str() {
                 Some(text) => check_length(self.name, text),
                 None if listed => {
-                    let allowed = "a list of strings".to_owned();
-                    Err(self.wrong(allowed, Vec::new(), &as_given(&shown())))
+                    Err(self.wrong("a list of strings".to_owned(), Vec::new(), &as_given(&shown())))
                 }
                 None => Err(self.wrong_type("a string", self.text_example())),
             };
@@ -141,8 +139,7 @@ impl Argument<'_> {
         }
         let words = self.words.iter().map(String::as_str);
         let near = nearest(ack_api::text::cut(&text, 100).0.as_ref(), words, 2);
-        let first = near.first().or(self.words.first());
-        let example = as_given(first.map_or("", String::as_str));
+        let example = as_given(near.first().or(self.words.first()).map_or("", String::as_str));
         Err(self.wrong(format!("one of {}", self.words.join(", ")), near, &example))
     }
 
@@ -216,8 +213,7 @@ fn words(schema: &Value, root: &Value) -> Vec<String> {
     let target = schema.get("$ref").and_then(Value::as_str);
     let target = target.and_then(|path| root.pointer(path.trim_start_matches('#')));
     let alternatives = ["anyOf", "oneOf", "allOf"].into_iter().filter_map(list);
-    let parts = alternatives.flatten().chain(schema.get("items"));
-    for part in parts.chain(target) {
+    for part in alternatives.flatten().chain(schema.get("items")).chain(target) {
         found.extend(words(part, root));
     }
     found

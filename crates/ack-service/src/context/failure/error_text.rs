@@ -67,8 +67,7 @@ static PATTERNS: LazyLock<Option<Patterns>> = LazyLock::new(|| {
     })
 });
 
-/// The lines of an output that say what went wrong. If none does, its last lines if it is known that
-/// the command failed.
+/// The lines that say what went wrong; if none does, the last ones if the command surely failed.
 pub fn lines(output: &str, is_known: bool) -> Vec<String> {
     let Some(patterns) = &*PATTERNS else {
         return Vec::new();
@@ -94,13 +93,11 @@ pub fn lines(output: &str, is_known: bool) -> Vec<String> {
     let chosen: Vec<&str> = if named.is_empty() && !is_known {
         Vec::new()
     } else if named.is_empty() {
-        let skipped = all.len().saturating_sub(MAX_OTHER_LINES);
-        all.iter().skip(skipped).copied().collect()
+        all.iter().skip(all.len().saturating_sub(MAX_OTHER_LINES)).copied().collect()
     } else {
         let rest = named.get(MAX_FIRST_LINES..).unwrap_or_default();
         let last = rest.len().saturating_sub(MAX_LAST_LINES);
-        let first = named.iter().take(MAX_FIRST_LINES);
-        first.chain(rest.iter().skip(last)).copied().collect()
+        named.iter().take(MAX_FIRST_LINES).chain(rest.iter().skip(last)).copied().collect()
     };
     chosen.iter().map(|line| patterns.plain(line)).collect()
 }
