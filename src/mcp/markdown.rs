@@ -409,6 +409,10 @@ mod tests {
         assert!(!markdown.contains("<system-reminder>"), "{markdown}");
     }
 
+    fn shown(memory: serde_json::Value) -> String {
+        get(&serde_json::from_value(memory).unwrap())
+    }
+
     #[test]
     fn a_session_is_shown_by_its_title_or_its_id() {
         for (title, expected) in [
@@ -419,7 +423,7 @@ mod tests {
                 "id": "a", "title": "t", "scope": "s", "status": "staging", "session_id": "s-1",
                 "session_context": { "title": title },
             });
-            let markdown = get(&serde_json::from_value(answer).unwrap());
+            let markdown = shown(answer);
             assert!(markdown.lines().any(|line| line == expected), "{markdown}");
         }
     }
@@ -431,7 +435,7 @@ mod tests {
             "id": "a", "title": code, "facts": [code], "files": ["src/<name>.rs"], "scope": "s",
             "status": "approved", "narrative": format!("<pre>\n{code}\n</pre>"),
         });
-        let markdown = get(&serde_json::from_value(answer).unwrap());
+        let markdown = shown(answer);
         assert_eq!(markdown.matches(code).count(), 3, "{markdown}");
         assert!(markdown.contains("src/<name>.rs") && markdown.contains("> </pre>"), "{markdown}");
     }
@@ -442,7 +446,7 @@ mod tests {
             "id": "a", "title": "t", "scope": "s", "status": "staging",
             "narrative": "one\n```\n# two\n\nthree",
         });
-        let markdown = get(&serde_json::from_value(answer).unwrap());
+        let markdown = shown(answer);
         assert_eq!(markdown, "**t** (a, s, staging)\n> one\n> ```\n> # two\n> \n> three");
     }
 }

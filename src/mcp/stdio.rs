@@ -23,9 +23,8 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader
 use tokio::sync::{Mutex, watch};
 use tokio::time::sleep;
 
-use super::message::{MAX_MESSAGE_BYTES, decode, failure, memory_size};
+use super::message::{MAX_MESSAGE_BYTES, TooLong, decode, failure, memory_size};
 use super::open_requests::OpenRequests;
-use super::too_long::TooLong;
 
 /// How often to check the other end of standard input while it is not being read.
 const CLOSED_CHECK_INTERVAL: Duration = Duration::from_millis(250);

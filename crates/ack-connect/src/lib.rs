@@ -21,7 +21,6 @@ pub mod recogniser;
 pub mod runner;
 pub mod status;
 pub mod switch;
-mod table;
 mod toml;
 pub mod unreviewed;
 mod yaml;

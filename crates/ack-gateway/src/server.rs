@@ -6,7 +6,6 @@
 //! its tools stay listed for a short time; a call then reports why there is no answer.
 
 mod bounded;
-mod guard;
 mod http;
 mod offered;
 mod process;
