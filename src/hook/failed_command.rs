@@ -27,6 +27,7 @@ pub struct FailedCommand {
     pub command: String,
     /// `None` if the host does not say.
     pub exit_code: Option<i64>,
+    /// Whether the host says that it failed.
     pub is_known: bool,
     pub output: String,
 }
@@ -60,19 +61,17 @@ impl FailedCommand {
 
 fn output(sent: &Map<String, Value>) -> Option<String> {
     let result = |name: &str, member: &str| sent.get(name)?.get(member);
-    let text = sent
-        .get("error")
-        .or_else(|| result("toolResult", "textResultForLlm"))
-        .or_else(|| result("tool_response", "llmContent"))
-        .or_else(|| sent.get("tool_response"))?;
-    text.as_str().map(str::to_owned)
+    let copilot = || result("toolResult", "textResultForLlm");
+    let gemini = || result("tool_response", "llmContent");
+    let text = sent.get("error").or_else(copilot).or_else(gemini);
+    text.or_else(|| sent.get("tool_response"))?.as_str().map(str::to_owned)
 }
 
 fn without_host_lines(output: &str) -> String {
     let is_host_line = |line: &&str| HOST_LINES.iter().any(|start| line.starts_with(start));
     let lines: Vec<&str> = output.lines().filter(|line| !is_host_line(line)).collect();
     let output = lines.join("\n");
-    output.strip_prefix("Output: ").map_or_else(|| output.clone(), str::to_owned)
+    output.strip_prefix("Output: ").unwrap_or(&output).to_owned()
 }
 
 fn command(arguments: &Value) -> String {

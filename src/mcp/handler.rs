@@ -27,9 +27,9 @@ impl Server {
         let server = match self.ready() {
             Ok(server) => server,
             Err(body) => {
+                let why = body.in_words();
                 return format!(
-                    "ack-memory cannot answer: {}. Its tools will work once this is fixed.",
-                    body.in_words()
+                    "ack-memory cannot answer: {why}. Its tools will work once this is fixed."
                 );
             }
         };
@@ -48,9 +48,6 @@ impl Server {
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        let mut implementation = Implementation::from_build_env();
-        implementation.name = env!("CARGO_PKG_NAME").to_owned();
-        implementation.version = env!("CARGO_PKG_VERSION").to_owned();
         let mut capabilities = ServerCapabilities::builder()
             .enable_tools()
             .enable_resources()
@@ -60,7 +57,7 @@ impl ServerHandler for Server {
             tools.list_changed = Some(true);
         }
         let mut info = ServerConfig::new(capabilities).with_instructions(self.instructions());
-        info.server_info = implementation;
+        info.server_info = Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
         info
     }
 
@@ -72,9 +69,7 @@ impl ServerHandler for Server {
         let server = self.ready().unwrap_or(Cow::Borrowed(self));
         let mut listed = tools(&server.surface);
         if Quirks::of(context.client_info().as_ref()).text_only {
-            for tool in &mut listed {
-                tool.output_schema = None;
-            }
+            listed.iter_mut().for_each(|tool| tool.output_schema = None);
         }
         listed.extend(server.upstreams.list_tools().await);
         Ok(ListToolsResult::with_all_items(listed))

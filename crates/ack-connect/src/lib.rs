@@ -149,7 +149,7 @@ impl ClientPlaces {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Launch {
     /// This program, or the package runner that starts it.
     pub binary: PathBuf,
@@ -183,26 +183,15 @@ pub struct Extras {
 
 impl Extras {
     pub fn all() -> Self {
-        Self {
-            hooks: Hook::ALL.into(),
-            allowed: Allowed::Server,
-            root: None,
-            former_roots: Vec::new(),
-        }
+        let hooks = Hook::ALL.into();
+        Self { hooks, allowed: Allowed::Server, root: None, former_roots: Vec::new() }
     }
 }
 
 impl Launch {
     /// The program by its name alone, to find the files and entries of a client.
     pub fn by_name() -> Self {
-        Self {
-            binary: NAME.into(),
-            runner: &[],
-            name: Some(NAME),
-            places: Vec::new(),
-            flags: Vec::new(),
-            surface: None,
-        }
+        Self { binary: NAME.into(), name: Some(NAME), ..Self::default() }
     }
 
     pub fn server(&self) -> (String, Vec<String>) {

@@ -44,10 +44,8 @@ struct Client;
 
 impl ClientHandler for Client {
     fn get_info(&self) -> ClientConfig {
-        let mut implementation = Implementation::from_build_env();
-        env!("CARGO_PKG_NAME").clone_into(&mut implementation.name);
-        env!("CARGO_PKG_VERSION").clone_into(&mut implementation.version);
-        ClientConfig::new(ClientCapabilities::default(), implementation)
+        let name = Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
+        ClientConfig::new(ClientCapabilities::default(), name)
     }
 }
 
