@@ -6,8 +6,7 @@
 //! in it can look like a line of ours. Tags in it are neutralised ([`text::untagged`]), so
 //! nothing can look like a line of the host.
 
-mod edited_files;
-mod failed_command;
+mod sent_call;
 pub mod tool_call;
 pub mod wire;
 

@@ -11,7 +11,6 @@
 //! whose results are passed on.
 
 mod answer;
-mod catching;
 mod client;
 mod handler;
 pub mod http;
@@ -40,7 +39,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use self::answer::{Answer, error_result, protocol_error, to_json};
-use self::catching::CatchingServer;
+use self::handler::CatchingServer;
 use self::client::Quirks;
 use self::roots::Roots;
 pub use self::trouble::Start;

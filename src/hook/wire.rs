@@ -10,8 +10,7 @@
 use serde_json::{Map, Value, json};
 use strum::IntoStaticStr;
 
-use super::edited_files;
-use super::failed_command::FailedCommand;
+use super::sent_call::{FailedCommand, edited_files};
 use ack_api::text;
 
 const MAX_PATH_BYTES: usize = 4_096;
@@ -156,7 +155,7 @@ impl Event {
                 .map(|session| text::cut(session, MAX_SESSION_BYTES).0.into_owned()),
             files: tool
                 .zip(input)
-                .map(|(tool, it)| edited_files::files(tool, it))
+                .map(|(tool, it)| edited_files(tool, it))
                 .unwrap_or_default(),
             failed_command: FailedCommand::of(&sent),
             agent: text("agent_id").map(str::to_owned),

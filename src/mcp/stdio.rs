@@ -56,11 +56,8 @@ pub fn is_closed() -> bool {
     let flags = PollFlags::empty();
     let mut input = [PollFd::new(input.as_fd(), flags)];
     let is_readable = poll(&mut input, PollTimeout::ZERO).is_ok();
-    let events = input.first().and_then(PollFd::revents);
-    is_readable
-        && events.is_some_and(|events| {
-            events.intersects(flags | PollFlags::POLLHUP | PollFlags::POLLERR)
-        })
+    let events = input.first().and_then(PollFd::revents).unwrap_or(PollFlags::empty());
+    is_readable && events.intersects(flags | PollFlags::POLLHUP | PollFlags::POLLERR)
 }
 
 /// The transport over a pair of streams, such as this process's standard input and output.
@@ -84,7 +81,6 @@ where
         held_request: None,
         line: Vec::new(),
         too_long: None,
-        ended: false,
         is_piped: None,
         open: false,
     };
@@ -103,7 +99,6 @@ struct Lines<R, W> {
     line: Vec<u8>,
     /// What is kept of it instead if it is too long.
     too_long: Option<TooLong>,
-    ended: bool,
     /// Whether the other end was closed before the first message was read.
     is_piped: Option<bool>,
     /// Whether the handshake is over. Before that, a notification or a stray response would make
@@ -111,6 +106,7 @@ struct Lines<R, W> {
     open: bool,
 }
 
+/// A request that waits until its id is free: an earlier one with the same id may still be open.
 struct HeldRequest {
     request: JsonRpcRequest<ClientRequest>,
     bytes: usize,
@@ -134,7 +130,7 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
 
     /// Reads until the line is complete; false at the end of input with nothing left.
     async fn read_line(&mut self) -> bool {
-        while !self.ended {
+        while *self.closed.borrow() == Input::Open {
             let Ok(available) = self.reader.fill_buf().await else {
                 self.end();
                 return false;
@@ -165,7 +161,6 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
     }
 
     fn end(&mut self) {
-        self.ended = true;
         // The end of a single message without a line end comes before the message.
         let is_piped = *self.is_piped.get_or_insert(true);
         self.closed.send_replace(if is_piped { Input::PipedAndEnded } else { Input::Ended });
