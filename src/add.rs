@@ -25,8 +25,10 @@ const NO_PROJECT: &str = "mine";
 
 #[derive(Debug)]
 pub enum Destination {
-    /// A native store, which need not exist.
-    Store { scope: String, path: PathBuf },
+    Store {
+        scope: String,
+        path: PathBuf,
+    },
     /// A folder of notes in the Open Knowledge Format.
     Notes(Arc<Scope>),
 }

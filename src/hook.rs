@@ -307,14 +307,12 @@ fn compose(brief: &Brief, surface: Option<&Toolset>, shown: Shown) -> String {
         _ if brief.unreviewed => "all memories".to_owned(),
         many => format!("all {}", count(many as u64, "memory")),
     };
-    let mut tools = Vec::new();
-    if let Some(tool) = name_of(surface, Tool::GetMemory) {
-        let id = id_argument(!brief.shared_ids.is_empty());
-        tools.push(format!("{tool} shows a memory in full {id}"));
-    }
-    if let Some(tool) = name_of(surface, Tool::QueryMemories) {
-        tools.push(format!("{tool} searches {served}"));
-    }
+    let id = id_argument(!brief.shared_ids.is_empty());
+    let get = name_of(surface, Tool::GetMemory);
+    let get = get.map(|tool| format!("{tool} shows a memory in full {id}"));
+    let search = name_of(surface, Tool::QueryMemories);
+    let search = search.map(|tool| format!("{tool} searches {served}"));
+    let tools: Vec<String> = get.into_iter().chain(search).collect();
     if !tools.is_empty() {
         let _ = write!(out, "The tool {}.", tools.join("; "));
     }

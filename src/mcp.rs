@@ -16,7 +16,6 @@ mod handler;
 pub mod http;
 mod markdown;
 mod message;
-mod open_requests;
 mod prompts;
 mod resources;
 mod roots;
@@ -39,8 +38,8 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use self::answer::{Answer, error_result, protocol_error, to_json};
-use self::handler::CatchingServer;
 use self::client::Quirks;
+use self::handler::CatchingServer;
 use self::roots::Roots;
 pub use self::trouble::Start;
 use self::trouble::Trouble;

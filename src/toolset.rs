@@ -9,7 +9,6 @@
 
 mod argument;
 pub mod call;
-mod day;
 mod instructions;
 mod reader;
 mod reading;
@@ -115,7 +114,6 @@ impl Toolset {
         Self { set, tools }
     }
 
-    /// The toolset that `[tools]` of `config.toml` describes.
     pub fn build(table: &ToolsTable) -> Result<Self, Problem> {
         let set = match &table.surface {
             None => ToolsetPreset::Ack,

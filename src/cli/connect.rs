@@ -97,7 +97,7 @@ pub fn disconnect(global: &Global, args: &DisconnectArgs) -> Result<(), CliError
     if changes.is_empty() {
         return write_out(&format!("{} is not connected; nothing to change\n", args.client.name()));
     }
-    let warning = args.client.warning().map(str::to_owned);
+    let warning = args.client.row().warning.clone();
     let mut warnings: Vec<String> = warning.into_iter().collect();
     if changes.iter().any(FileChange::switches_on) {
         let back = "What you had `setup` switch off is switched on again.";

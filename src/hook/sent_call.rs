@@ -173,19 +173,13 @@ mod tests {
     #[test]
     fn each_host_says_in_its_own_way_that_a_command_failed() {
         let input = json!({ "command": "make all" });
-        check(
-            &json!({ "tool_name": "Bash", "tool_input": input, "error": "Exit code 137\nKilled" }),
-            Some(("make all", Some(137), "Killed")),
-        );
+        let own = |tool: &str, error: &str| json!({ "tool_name": tool, "tool_input": input, "error": error });
+        check(&own("Bash", "Exit code 137\nKilled"), Some(("make all", Some(137), "Killed")));
         let block = "Output: no rule\nError: (none)\nExit Code: 3\nSignal: (none)";
-        check(
-            &json!({ "tool_name": "run_shell_command", "tool_input": input, "error": block }),
-            Some(("make all", Some(3), "no rule")),
-        );
-        check(
-            &json!({ "tool_name": "Bash", "tool_input": { "command": ["make", "all"] }, "tool_response": "no rule" }),
-            Some(("make all", None, "no rule")),
-        );
+        check(&own("run_shell_command", block), Some(("make all", Some(3), "no rule")));
+        let words = json!({ "command": ["make", "all"] });
+        let codex = json!({ "tool_name": "Bash", "tool_input": words, "tool_response": "no rule" });
+        check(&codex, Some(("make all", None, "no rule")));
         let shell = |code: u8| {
             json!({ "toolName": "bash", "toolArgs": input.to_string(), "toolResult": {
                 "textResultForLlm": format!("no rule\n<shellId: 0 completed with exit code {code}>") } })

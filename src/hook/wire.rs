@@ -153,10 +153,7 @@ impl Event {
             session: text("session_id")
                 .or_else(|| text("sessionId"))
                 .map(|session| text::cut(session, MAX_SESSION_BYTES).0.into_owned()),
-            files: tool
-                .zip(input)
-                .map(|(tool, it)| edited_files(tool, it))
-                .unwrap_or_default(),
+            files: tool.zip(input).map(|(tool, it)| edited_files(tool, it)).unwrap_or_default(),
             failed_command: FailedCommand::of(&sent),
             agent: text("agent_id").map(str::to_owned),
             name: if is_known { name.to_owned() } else { unknown.name.clone() },

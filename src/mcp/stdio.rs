@@ -5,8 +5,9 @@
 //! the client waits forever. This transport decodes each line with [`super::message`] and answers
 //! invalid ones with an error. It notices when standard input ends, so that the process ends too.
 //! Until the handshake is over, it ignores everything except requests. It stops reading while too
-//! many answers are open ([`super::open_requests`]).
+//! many answers are open ([`OpenRequests`]).
 
+use std::collections::HashMap;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,12 +21,14 @@ use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
-use tokio::sync::{Mutex, watch};
+use tokio::sync::{Mutex, Notify, watch};
 use tokio::time::sleep;
 
 use super::message::{MAX_MESSAGE_BYTES, TooLong, decode, failure, memory_size};
-use super::open_requests::OpenRequests;
 
+const MAX_OPEN: usize = 128;
+/// Maximum memory of their requests, in bytes. A single request may take more.
+const MAX_OPEN_BYTES: usize = 16 << 20;
 /// How often to check the other end of standard input while it is not being read.
 const CLOSED_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// How long a request waits for the answer to an earlier one with the same id.
@@ -317,4 +320,63 @@ async fn write(
     message.push(b'\n');
     writer.write_all(&message).await?;
     writer.flush().await
+}
+
+/// Requests that were read but not answered yet. Their number and size are limited. When a limit is
+/// reached, nothing more is read. So a client that sends faster than it reads, or than we answer,
+/// blocks on its own writes and does not fill our memory.
+#[derive(Debug, Default)]
+struct OpenRequests {
+    requests: parking_lot::Mutex<Requests>,
+    answer_sent: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Requests {
+    request_bytes: HashMap<RequestId, usize>,
+    bytes: usize,
+    /// Answers to messages that are not valid requests.
+    invalid_count: usize,
+}
+
+impl OpenRequests {
+    fn has_room(&self) -> bool {
+        let requests = self.requests.lock();
+        requests.request_bytes.len() + requests.invalid_count < MAX_OPEN
+            && requests.bytes < MAX_OPEN_BYTES
+    }
+
+    fn are_open(&self) -> bool {
+        let requests = self.requests.lock();
+        !requests.request_bytes.is_empty() || requests.invalid_count > 0
+    }
+
+    /// Adds a request of this many bytes; false if another request with the same id is still open.
+    fn add(&self, id: &RequestId, bytes: usize) -> bool {
+        let mut requests = self.requests.lock();
+        if requests.request_bytes.contains_key(id) {
+            return false;
+        }
+        requests.request_bytes.insert(id.clone(), bytes);
+        requests.bytes += bytes;
+        true
+    }
+
+    /// Removes a request that was answered or cancelled.
+    fn remove(&self, id: &RequestId) {
+        let mut requests = self.requests.lock();
+        if let Some(bytes) = requests.request_bytes.remove(id) {
+            requests.bytes -= bytes;
+            self.answer_sent.notify_one();
+        }
+    }
+
+    fn add_invalid(&self) {
+        self.requests.lock().invalid_count += 1;
+    }
+
+    fn remove_invalid(&self) {
+        self.requests.lock().invalid_count -= 1;
+        self.answer_sent.notify_one();
+    }
 }

@@ -232,7 +232,6 @@ fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The error for a value that is not allowed.
 pub(super) fn refusal(argument: &str, value: &Value, allowed: Vec<String>) -> Box<ErrorBody> {
     let value = text::line(&value.to_string(), 120);
     let near = nearest(value.trim_matches('"'), allowed.iter().map(String::as_str), 2);

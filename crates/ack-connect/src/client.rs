@@ -23,14 +23,6 @@ impl Client {
         self.into_str()
     }
 
-    pub fn runs_in_a_terminal(self) -> bool {
-        self.row().runs_in_a_terminal
-    }
-
-    pub fn programs(self) -> &'static [String] {
-        &self.row().programs
-    }
-
     pub fn has_settings_folder(self, places: &ClientPlaces) -> bool {
         let row = self.row();
         let server = places.path(&row.server);
@@ -49,19 +41,10 @@ impl Client {
         Some(format!("{own} {NAME} -- {}", words.join(" ")))
     }
 
-    /// What the user has to know before anything is written.
-    pub fn warning(self) -> Option<&'static str> {
-        self.row().warning.as_deref()
-    }
-
     /// What the user has to do afterwards, with or without hooks.
     pub fn next_step(self, hooks: bool) -> Option<&'static str> {
         let row = self.row();
         row.next_step.as_deref().filter(|_| hooks || row.events.is_empty())
-    }
-
-    pub fn permission(self) -> Option<&'static str> {
-        self.row().permission.as_deref()
     }
 
     /// The files that connect it, with what goes into each. `None` if a project is meant and
@@ -206,7 +189,7 @@ impl ClientFile {
 /// A row of the table of clients, `clients.toml`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct ClientRow {
+pub struct ClientRow {
     pub name: String,
     /// The programs whose presence on the PATH says that it is installed.
     pub programs: Vec<String>,
@@ -243,7 +226,7 @@ static ROWS: LazyLock<Vec<ClientRow>> = LazyLock::new(|| {
 });
 
 impl Client {
-    pub(super) fn row(self) -> &'static ClientRow {
+    pub fn row(self) -> &'static ClientRow {
         static NONE: LazyLock<ClientRow> = LazyLock::new(ClientRow::default);
         ROWS.get(self as usize).unwrap_or(&NONE)
     }

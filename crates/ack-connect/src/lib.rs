@@ -25,6 +25,7 @@ mod toml;
 pub mod unreviewed;
 mod yaml;
 
+pub use self::client::ClientRow;
 pub use self::error::ConnectError;
 pub use self::hooks::Hook;
 pub use ack_api::shell::{quoted, quoted_path};
@@ -205,7 +206,7 @@ impl Launch {
     /// different PATH.
     #[must_use]
     pub fn for_client(&self, client: Client) -> Self {
-        match self.name.filter(|_| client.runs_in_a_terminal()) {
+        match self.name.filter(|_| client.row().runs_in_a_terminal) {
             Some(name) => Self { binary: name.into(), ..self.clone() },
             None => self.clone(),
         }

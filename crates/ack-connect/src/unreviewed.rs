@@ -252,7 +252,6 @@ fn plugins(client: Client, place: &Place) -> Vec<Unreviewed> {
     found.collect()
 }
 
-/// The other servers whose tools give memories to agents.
 fn servers(place: &Place) -> Vec<Unreviewed> {
     let Some(section) = place.servers else {
         return Vec::new();
@@ -335,7 +334,6 @@ fn plugin_files(client: Client, place: &Place, places: &ClientPlaces) -> Vec<Unr
     found.collect()
 }
 
-/// Whether an extension of Goose is a part of it, and not a server.
 fn is_part_of_goose(entry: &Value) -> bool {
     matches!(entry["type"].as_str(), Some("builtin" | "platform"))
 }
@@ -411,7 +409,6 @@ fn index_tokens(folder: &Path) -> usize {
     text.lines().take(MEMORY_LINES).map(tokens).sum()
 }
 
-/// Whether the value of a variable means no.
 pub fn is_no(text: &str) -> bool {
     ["", "0", "false", "no", "off"].contains(&text.to_ascii_lowercase().as_str())
 }

@@ -78,7 +78,7 @@ pub fn installed(config: &Config) -> Result<Vec<Client>, CliError> {
     let places = places(config)?;
     let is_there = |client: &Client| {
         client.has_settings_folder(&places)
-            || client.programs().iter().any(|program| program_on_path(program).is_some())
+            || client.row().programs.iter().any(|program| program_on_path(program).is_some())
     };
     Ok(Client::ALL.iter().copied().filter(is_there).collect())
 }
@@ -104,11 +104,11 @@ fn warnings(
     files: &[ClientFile],
     extras: &Extras,
 ) -> Vec<String> {
-    let mut warnings: Vec<String> = client.warning().map(str::to_owned).into_iter().collect();
+    let mut warnings: Vec<String> = client.row().warning.iter().cloned().collect();
     if files.iter().any(ClientFile::allows) {
-        warnings.extend(client.permission().map(str::to_owned));
+        warnings.extend(client.row().permission.clone());
     }
-    if matches!(extras.allowed, Allowed::Tools(_)) && client.permission().is_some() {
+    if matches!(extras.allowed, Allowed::Tools(_)) && client.row().permission.is_some() {
         let none = if client == Client::Gemini {
             ": `trust` would apply to all of them, so it is left out"
         } else {
