@@ -12,7 +12,7 @@ use super::output::{write_json, write_out};
 use super::render::{count, grouped, table, verb};
 use super::service::CloseOnDrop;
 use crate::cli::error::CliError;
-use crate::eval::metrics::Estimate;
+use crate::eval::Estimate;
 use crate::eval::{EvalReport, ModeReport, QueriesError, Scores, complete_ids, parse, run};
 use ack_api::{Mode, text};
 use ack_service::Service;

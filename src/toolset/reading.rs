@@ -111,23 +111,15 @@ impl OfferedTool {
                     continue;
                 }
                 Err(example) => {
-                    return Err(Error::InvalidArgument {
-                        argument: name.clone(),
-                        value: quoted(&value),
-                        allowed: "a list of strings".to_owned(),
-                        nearest: Vec::new(),
-                        example: Some(json!({ name: example }).to_string()),
-                    });
+                    let example = json!({ name: example });
+                    return Err(refused(name, quoted(&value), "a list of strings", &example));
                 }
             };
             if read.get(name).is_some_and(|other| *other != value) {
-                return Err(Error::InvalidArgument {
-                    argument: text::line(&given, 100),
-                    value: format!("given together with `{name}`"),
-                    allowed: "one of the two, which are the same argument".to_owned(),
-                    nearest: Vec::new(),
-                    example: Some(json!({ name: value }).to_string()),
-                });
+                let (given, together) =
+                    (text::line(&given, 100), format!("given together with `{name}`"));
+                let allowed = "one of the two, which are the same argument";
+                return Err(refused(&given, together, allowed, &json!({ name: value })));
             }
             read.insert(name.clone(), value);
         }
@@ -195,6 +187,12 @@ impl OfferedTool {
             other.name == several && matches!(other.expected(known), Expected::List(_))
         })
     }
+}
+
+fn refused(argument: &str, value: String, allowed: &str, example: &Value) -> Error {
+    let (argument, allowed) = (argument.to_owned(), allowed.to_owned());
+    let example = Some(example.to_string());
+    Error::InvalidArgument { argument, value, allowed, nearest: Vec::new(), example }
 }
 
 impl Argument {
