@@ -123,15 +123,15 @@ impl Toolset {
             })?,
         };
         let mut tools = set.tools();
-        let names: Vec<String> = tools.iter().map(|tool| tool.name.clone()).collect();
-        let known = || names.iter().map(String::as_str);
-        if let Some(key) = table.entries.keys().find(|key| !names.contains(key)) {
+        let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+        let is_unknown = |key: &&String| !names.contains(&key.as_str());
+        if let Some(key) = table.entries.keys().find(is_unknown) {
             let message = format!("there is no tool `{}` to change", text::line(key, 80));
-            return Err(Problem::at([key.as_str()], message).with_candidates(key, known()));
+            return Err(Problem::at([key.as_str()], message).with_candidates(key, names));
         }
-        if let Some(key) = table.hide.iter().find(|key| !names.contains(key)) {
+        if let Some(key) = table.hide.iter().find(is_unknown) {
             let message = format!("there is no tool `{}`", text::line(key, 80));
-            return Err(Problem::at(["hide"], message).with_candidates(key, known()));
+            return Err(Problem::at(["hide"], message).with_candidates(key, names));
         }
         tools.retain(|tool| !table.hide.contains(&tool.name));
         if tools.is_empty() {

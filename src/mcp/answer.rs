@@ -16,7 +16,7 @@ use ack_api::{
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{Server, markdown};
 use crate::toolset::call::Call;
@@ -122,14 +122,18 @@ impl Server {
 
     pub(super) fn reader_of(&self, tool: Tool) -> AgentReader {
         let offered = self.surface.tool_for(tool);
-        self.reader(
-            offered.map_or(Place::Resource, |offered| Place::call(offered, &Call::default())),
-        )
+        let place = offered.map(|offered| Place::call(offered, &Call::default()));
+        self.reader(place.unwrap_or(Place::Resource))
     }
 
     pub(super) fn body(&self, error: &Error, reader: &AgentReader) -> ErrorBody {
         let mut body = error.body_for_agent(reader);
-        self.hide_paths_of(&mut body);
+        if self.is_shared {
+            let places = Places::of(self.service);
+            body.message = places.hidden(&body.message);
+            body.hint = body.hint.map(|hint| places.hidden(&hint));
+            body.path = body.path.map(|path| places.name(&path));
+        }
         body
     }
 
@@ -137,13 +141,16 @@ impl Server {
     pub(super) fn protocol_error(&self, error: &Error, place: Place) -> ErrorData {
         protocol_error(error, &self.body(error, &self.reader(place)))
     }
+
+    /// Puts an answer into the words of its reader, without what a client cannot use.
+    pub(super) fn for_reader(&self, answer: &mut impl Resolve, reader: &AgentReader) {
+        answer.edit(&mut ForAgent { server: self, reader, places: None });
+    }
 }
 
 /// An error result has only text: clients check structured content against the schema of a success.
 pub(super) fn error_result(body: &ErrorBody) -> CallToolResult {
-    let mut body = json!(body);
-    text::clean_json(&mut body);
-    CallToolResult::error(vec![ContentBlock::text(body.to_string())])
+    CallToolResult::error(vec![ContentBlock::text(to_json(body).to_string())])
 }
 
 pub(super) fn protocol_error(error: &Error, body: &ErrorBody) -> ErrorData {
@@ -160,24 +167,6 @@ pub(super) fn protocol_error(error: &Error, body: &ErrorBody) -> ErrorData {
         ErrorData::invalid_params(message, body)
     } else {
         ErrorData::internal_error(message, body)
-    }
-}
-
-impl Server {
-    /// Puts an answer into the words of its reader, without what a client cannot use.
-    pub(super) fn for_reader(&self, answer: &mut impl Resolve, reader: &AgentReader) {
-        answer.edit(&mut ForAgent { server: self, reader, places: None });
-    }
-
-    /// Replaces the paths of this machine in an error, if clients may be on others.
-    pub(super) fn hide_paths_of(&self, body: &mut ErrorBody) {
-        if !self.is_shared {
-            return;
-        }
-        let places = Places::of(self.service);
-        body.message = places.hidden(&body.message);
-        body.hint = body.hint.take().map(|hint| places.hidden(&hint));
-        body.path = body.path.take().map(|path| places.name(&path));
     }
 }
 

@@ -60,16 +60,13 @@ impl ProgramEntry {
 
     pub fn flag(&self, flag: &str) -> Option<&str> {
         let mut arguments = self.arguments.iter().map(String::as_str);
-        while let Some(argument) = arguments.next() {
-            if argument == flag {
-                return arguments.next();
-            }
-            let joined = argument.strip_prefix(flag);
-            if let Some(value) = joined.and_then(|rest| rest.strip_prefix('=')) {
-                return Some(value);
+        loop {
+            match arguments.next()?.strip_prefix(flag) {
+                Some("") => return arguments.next(),
+                Some(rest) if rest.starts_with('=') => return rest.strip_prefix('='),
+                _ => {}
             }
         }
-        None
     }
 }
 
