@@ -25,8 +25,10 @@ const NO_PROJECT: &str = "mine";
 
 #[derive(Debug)]
 pub enum Destination {
-    /// A native store, which need not exist.
-    Store { scope: String, path: PathBuf },
+    Store {
+        scope: String,
+        path: PathBuf,
+    },
     /// A folder of notes in the Open Knowledge Format.
     Notes(Arc<Scope>),
 }
@@ -49,8 +51,7 @@ impl Destination {
         name: Option<&str>,
         is_approved: bool,
     ) -> Result<Self, ImportError> {
-        let own = wanted.and_then(|scope| Self::of(scope, is_approved));
-        if let Some(own) = own {
+        if let Some(own) = wanted.and_then(|scope| Self::of(scope, is_approved)) {
             return Ok(own);
         }
         let name = match name {
@@ -65,8 +66,7 @@ impl Destination {
                 Some(Self::Store { scope: name.clone(), path: folder.join(DATABASE_NAMES[0]) })
             }
         };
-        let own = native(&name).or_else(|| native(&beside));
-        own.ok_or(ImportError::BadName { name })
+        native(&name).or_else(|| native(&beside)).ok_or(ImportError::BadName { name })
     }
 
     /// A scope that may be written to: a native store in its own folder, or a folder of shared notes,
@@ -77,10 +77,9 @@ impl Destination {
             return None;
         }
         if path.is_dir() {
-            let is_shared = Dialect::of(path) == Dialect::Knowledge;
             let waits = scope.manifest.reference.is_some()
                 || scope.store.unreviewed() == Unreviewed::Staging;
-            let is_fit = is_shared && (waits || is_approved);
+            let is_fit = Dialect::of(path) == Dialect::Knowledge && (waits || is_approved);
             return is_fit.then(|| Self::Notes(Arc::clone(scope)));
         }
         let profile = scope.store.snapshot(|it| Ok(it.layout.profile));
@@ -107,11 +106,9 @@ impl Destination {
             Self::Store { path, .. } => {
                 let line = serde_json::to_string(&row.line).unwrap_or_default();
                 let (mut line, options) = (line.as_bytes(), ImportOptions::default());
-                let (mut progress, mut refused) = (|_| {}, |_: &[_]| {});
                 let path = path.clone();
-                let report =
-                    import::run(path, &mut line, options, now, &mut progress, &mut refused)?;
-                Ok(report.path)
+                let run = import::run(path, &mut line, options, now, &mut |_| {}, &mut |_| {});
+                Ok(run?.path)
             }
             Self::Notes(scope) => Ok(add_note(scope.store.path(), memory)?),
         }

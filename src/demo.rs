@@ -1,7 +1,7 @@
 //! Builds the sample scopes of `scopes-example/` for `ack-memory demo` and the tests, and as an
 //! example of a store. The texts are compiled in, so an installed binary has them too.
 
-use std::io::{BufRead, Write};
+use std::io::Write;
 use std::path::Path;
 
 use rusqlite::Connection;
@@ -65,15 +65,9 @@ pub fn build(root: &Path, now: jiff::Timestamp) -> Result<(), ImportError> {
         let manifest = create_private(&folder.join("scope.toml"));
         let written = manifest.and_then(|mut file| file.write_all(sample.manifest.as_bytes()));
         written.map_err(io)?;
-        let mut input: &[u8] = sample.memories.as_bytes();
-        let report = run(
-            folder.join("memory.db"),
-            &mut input as &mut dyn BufRead,
-            ImportOptions::default(),
-            now,
-            &mut |_| {},
-            &mut |_| {},
-        )?;
+        let path = folder.join("memory.db");
+        let (mut input, options) = (sample.memories.as_bytes(), ImportOptions::default());
+        let report = run(path, &mut input, options, now, &mut |_| {}, &mut |_| {})?;
         around(&report.path, sample)
             .map_err(|source| ImportError::Sqlite { path: report.path.clone(), source })?;
     }

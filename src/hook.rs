@@ -6,8 +6,7 @@
 //! in it can look like a line of ours. Tags in it are neutralised ([`text::untagged`]), so
 //! nothing can look like a line of the host.
 
-mod edited_files;
-mod failed_command;
+mod sent_call;
 pub mod tool_call;
 pub mod wire;
 
@@ -49,6 +48,16 @@ pub struct SessionStart {
     /// The text in its host's format; `None` if there is nothing to say.
     pub output: Option<Output>,
     pub brief: Brief,
+    shown: Shown,
+}
+
+/// How many memories of the project and of others a text has. Detail levels: 0 is subtitle and three
+/// facts, 1 is one fact, 2 is titles only.
+#[derive(Clone, Copy, Default)]
+struct Shown {
+    own: usize,
+    others: usize,
+    level: u32,
 }
 
 /// What a session that starts or continues gets. `surface` has the tool names if they are renamed.
@@ -68,7 +77,7 @@ pub fn session_start(
         others: if is_fresh { OTHERS_AT_START } else { 0 },
         sessions: is_fresh,
     })?;
-    let output = fit_output(&brief, surface, if is_fresh { 0 } else { 2 }, |text| {
+    let fitting = fit_output(&brief, surface, if is_fresh { 0 } else { 2 }, |text| {
         let text = text::untagged(text);
         let output = event.output(&text);
         let fits = match event.origin {
@@ -78,43 +87,35 @@ pub fn session_start(
         };
         fits.then_some(output)
     });
+    let (output, shown) = fitting.unzip();
     let review = (service.config.command)("review");
     // Once a session, not each time that it is cleared.
     let output = match queue(&brief, now, &review).filter(|_| event.is_first) {
         Some(line) => event.with_message(output, &line),
         None => output,
     };
-    Ok(SessionStart { output, brief })
+    Ok(SessionStart { output, brief, shown: shown.unwrap_or_default() })
 }
 
 impl SessionStart {
-    /// How many memories of each scope a text of [`session_start`] has, and their tokens.
-    pub fn by_scope(&self, text: &str) -> BTreeMap<&str, (usize, usize)> {
-        let context = &self.brief.context;
-        let hits = context.recent_memories.iter();
-        let hits: Vec<&MemoryHit> = hits.chain(&context.cross_project_learnings).collect();
-        let (mut by_scope, mut memory) = (BTreeMap::new(), String::new());
-        for line in text.lines() {
-            if !line.starts_with(">   ") {
-                memory.clear();
-            }
-            memory.push_str(line);
-            memory.push('\n');
-            let Some(named) = line.strip_prefix(">   id ") else {
-                continue;
-            };
-            let id = named.split(' ').next().unwrap_or_default();
-            let in_scope = |hit: &&&MemoryHit| {
-                let scope = format!(" in scope {}", text::line(&hit.scope, 100));
-                !self.brief.shared_ids.contains(&hit.id) || named.contains(&scope)
-            };
-            let hit = hits.iter().filter(|hit| text::id(&hit.id) == id);
-            if let Some(hit) = hit.clone().find(in_scope) {
-                let (count, tokens): &mut (usize, usize) =
-                    by_scope.entry(hit.scope.as_str()).or_default();
-                *count += 1;
-                *tokens += text::tokens(&memory);
-            }
+    /// How many memories of each scope the output has, and their tokens.
+    pub fn by_scope(&self) -> BTreeMap<&str, (usize, usize)> {
+        let (context, Shown { own, others, level }) = (&self.brief.context, self.shown);
+        let own = context.recent_memories.iter().take(own).map(|hit| (hit, false, level));
+        let others = context.cross_project_learnings.iter().take(others);
+        let mut by_scope: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+        for (hit, elsewhere, level) in own.chain(others.map(|hit| (hit, true, level.max(1)))) {
+            let mut memory = String::new();
+            write_memory(
+                &mut memory,
+                hit,
+                self.brief.shared_ids.contains(&hit.id),
+                elsewhere,
+                level,
+            );
+            let (count, tokens) = by_scope.entry(hit.scope.as_str()).or_default();
+            *count += 1;
+            *tokens += text::tokens(&text::untagged(&memory));
         }
         by_scope
     }
@@ -235,10 +236,10 @@ fn is_quoted(hit: &MemoryHit, asked: &str) -> bool {
 /// The text of a session that starts, without a host's format.
 pub fn session_text(brief: &Brief) -> String {
     let context = &brief.context;
-    let counts = (context.recent_memories.len(), context.cross_project_learnings.len());
-    let mut texts = (0..3).map(|level| compose(brief, None, counts, level));
-    let fits = texts.find(|text| text.chars().count() < MAX_OUTPUT_CHARS);
-    fits.unwrap_or_else(|| compose(brief, None, counts, 2))
+    let (own, others) = (context.recent_memories.len(), context.cross_project_learnings.len());
+    let compose = |level| compose(brief, None, Shown { own, others, level });
+    let fits = (0..3).map(compose).find(|text| text.chars().count() < MAX_OUTPUT_CHARS);
+    fits.unwrap_or_else(|| compose(2))
 }
 
 /// The output of the most detailed text that has one. `first_level` is the detail level to start
@@ -248,34 +249,25 @@ fn fit_output(
     surface: Option<&Toolset>,
     first_level: u32,
     output: impl Fn(&str) -> Option<Output>,
-) -> Option<Output> {
+) -> Option<(Output, Shown)> {
     let context = &brief.context;
-    let mut counts = (context.recent_memories.len(), context.cross_project_learnings.len());
-    let mut level = first_level;
-    while counts != (0, 0) {
-        let fitting = output(&compose(brief, surface, counts, level));
-        if fitting.is_some() {
-            return fitting;
+    let (own, others) = (context.recent_memories.len(), context.cross_project_learnings.len());
+    let mut shown = Shown { own, others, level: first_level };
+    while shown.own + shown.others > 0 {
+        if let Some(output) = output(&compose(brief, surface, shown)) {
+            return Some((output, shown));
         }
-        if level < 2 {
-            level += 1;
-        } else if counts.1 > 0 {
-            counts.1 -= 1;
-        } else {
-            counts.0 -= 1;
+        match shown {
+            Shown { level: 0..2, .. } => shown.level += 1,
+            Shown { others: 1.., .. } => shown.others -= 1,
+            _ => shown.own -= 1,
         }
     }
     None
 }
 
-/// The text with this many memories of the project and of others. Detail levels: 0 is subtitle and
-/// three facts, 1 is one fact, 2 is titles only.
-fn compose(
-    brief: &Brief,
-    surface: Option<&Toolset>,
-    (own, others): (usize, usize),
-    level: u32,
-) -> String {
+fn compose(brief: &Brief, surface: Option<&Toolset>, shown: Shown) -> String {
+    let Shown { own, others, level } = shown;
     let context = &brief.context;
     let project = text::line(&context.project.name, 80);
     let notes = kind_of_notes(brief.unreviewed);
@@ -315,14 +307,12 @@ fn compose(
         _ if brief.unreviewed => "all memories".to_owned(),
         many => format!("all {}", count(many as u64, "memory")),
     };
-    let mut tools = Vec::new();
-    if let Some(tool) = name_of(surface, Tool::GetMemory) {
-        let id = id_argument(!brief.shared_ids.is_empty());
-        tools.push(format!("{tool} shows a memory in full {id}"));
-    }
-    if let Some(tool) = name_of(surface, Tool::QueryMemories) {
-        tools.push(format!("{tool} searches {served}"));
-    }
+    let id = id_argument(!brief.shared_ids.is_empty());
+    let get = name_of(surface, Tool::GetMemory);
+    let get = get.map(|tool| format!("{tool} shows a memory in full {id}"));
+    let search = name_of(surface, Tool::QueryMemories);
+    let search = search.map(|tool| format!("{tool} searches {served}"));
+    let tools: Vec<String> = get.into_iter().chain(search).collect();
     if !tools.is_empty() {
         let _ = write!(out, "The tool {}.", tools.join("; "));
     }

@@ -231,7 +231,7 @@ pub fn run(
     let lines = rows.len() + refused.len();
     let target = Target::new(path);
     // A repeated import may have nothing new, but a new scope needs at least one line.
-    if lines == 0 && target.is_new() {
+    if lines == 0 && target.is_new {
         return Err(ImportError::NoLines);
     }
     let plan = target.plan(rows, options.update, &mut refused)?;
@@ -248,8 +248,8 @@ pub fn run(
         target.commit(&plan, now)?;
     }
     Ok(ImportReport {
-        path: target.path().to_owned(),
-        created: writes && target.is_new(),
+        created: writes && target.is_new,
+        path: target.path,
         added: plan.added.len(),
         updated: plan.updated.len(),
         unchanged: plan.unchanged,

@@ -105,8 +105,7 @@ pub mod internal {
     }
 
     pub mod eval {
-        pub use crate::eval::metrics::{Estimate, Measures, percentile};
-        pub use crate::eval::{Run, parse, run};
+        pub use crate::eval::{Estimate, Measures, Run, parse, percentile, run};
     }
 
     pub mod recogniser {

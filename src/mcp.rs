@@ -11,20 +11,16 @@
 //! whose results are passed on.
 
 mod answer;
-mod catching;
 mod client;
 mod handler;
 pub mod http;
 mod markdown;
 mod message;
-mod open_requests;
 mod prompts;
-mod reader;
 mod resources;
 mod roots;
 pub mod signals;
 mod stdio;
-mod too_long;
 mod trouble;
 
 use std::collections::BTreeSet;
@@ -41,10 +37,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use self::answer::{Answer, to_json};
-use self::catching::CatchingServer;
+use self::answer::{Answer, error_result, protocol_error, to_json};
 use self::client::Quirks;
-use self::reader::{error_result, protocol_error};
+use self::handler::CatchingServer;
 use self::roots::Roots;
 pub use self::trouble::Start;
 use self::trouble::Trouble;

@@ -34,24 +34,18 @@ impl Offer {
         variable: &dyn Fn(&str) -> Option<OsString>,
     ) -> Result<Self, SettingsError> {
         let Some(path) = &config.file else {
-            return Ok(Offer {
-                toolset: Toolset::of(preset.unwrap_or_default()),
-                upstreams: Vec::new(),
-            });
+            let toolset = Toolset::of(preset.unwrap_or_default());
+            return Ok(Offer { toolset, upstreams: Vec::new() });
         };
         let file: ConfigFile = load_toml(path, ack_api::settings::keys::<ConfigFile>)
             .map_err(SettingsError::as_offer_error)?;
-        let wrong = |table: &str, mut problem: Problem| {
-            problem.path.insert(0, table.to_owned());
+        let wrong = |table: &str, problem: Problem| {
+            let problem = problem.below_path(&[table]);
             let text = files::read_text(path, MAX_SETTINGS_BYTES).unwrap_or_default();
+            let (line, key) = (line_of(&text, &problem.path), problem.path.join("."));
             SettingsError::Invalid {
                 path: path.clone(),
-                message: format!(
-                    "line {}: `{}`: {}",
-                    line_of(&text, &problem.path),
-                    problem.path.join("."),
-                    problem.message
-                ),
+                message: format!("line {line}: `{key}`: {}", problem.message),
                 part: Part::Offer,
                 nearest: problem.nearest,
                 known: problem.known,

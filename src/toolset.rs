@@ -2,15 +2,13 @@
 //! answer, possibly renamed, described or hidden.
 //!
 //! A [`Toolset`] is a list of [`OfferedTool`]s, each of which calls one of the four [`Tool`]s. It
-//! starts from a [`ToolsetPreset`] ([`sets`]), which [`build`] changes as `[tools]` of `config.toml`
-//! says. [`call`] translates arguments on the way in, and [`AgentReader`] puts the hints
+//! starts from a [`ToolsetPreset`] ([`sets`]), which `[tools]` of `config.toml` may change.
+//! [`call`] translates arguments on the way in, and [`AgentReader`] puts the hints
 //! of errors and notes into the names that the agent knows on the way out. The service does not
 //! know about it, and this module does no input or output.
 
 mod argument;
-mod build;
 pub mod call;
-mod day;
 mod instructions;
 mod reader;
 mod reading;
@@ -21,7 +19,9 @@ use serde_json::{Map, Value, json};
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use self::argument::Argument;
-use ack_api::UNLISTED;
+use ack_api::settings::{Problem, checked_description, invalid_name_message, is_name};
+use ack_api::{UNLISTED, text};
+use ack_service::config::tools::{ToolEntry, ToolsTable};
 
 pub use self::reader::{AgentReader, Place};
 pub use ack_api::Tool;
@@ -114,6 +114,42 @@ impl Toolset {
         Self { set, tools }
     }
 
+    pub fn build(table: &ToolsTable) -> Result<Self, Problem> {
+        let set = match &table.surface {
+            None => ToolsetPreset::Ack,
+            Some(name) => name.parse().map_err(|_| {
+                let message = format!("`{}` is not a built-in set of tools", text::line(name, 80));
+                Problem::at(["surface"], message).with_candidates(name, ToolsetPreset::names())
+            })?,
+        };
+        let mut tools = set.tools();
+        let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+        let is_unknown = |key: &&String| !names.contains(&key.as_str());
+        if let Some(key) = table.entries.keys().find(is_unknown) {
+            let message = format!("there is no tool `{}` to change", text::line(key, 80));
+            return Err(Problem::at([key.as_str()], message).with_candidates(key, names));
+        }
+        if let Some(key) = table.hide.iter().find(is_unknown) {
+            let message = format!("there is no tool `{}`", text::line(key, 80));
+            return Err(Problem::at(["hide"], message).with_candidates(key, names));
+        }
+        tools.retain(|tool| !table.hide.contains(&tool.name));
+        if tools.is_empty() {
+            return Err(Problem::at(["hide"], "every tool is hidden; leave one"));
+        }
+        // A tool that is not renamed keeps its name.
+        let is_renamed =
+            |tool: &OfferedTool| table.entries.get(&tool.name).is_some_and(|it| it.name.is_some());
+        let unchanged = tools.iter().filter(|tool| !is_renamed(tool));
+        let mut taken: Vec<String> = unchanged.map(|tool| tool.name.clone()).collect();
+        for tool in &mut tools {
+            if let Some((key, entry)) = table.entries.get_key_value(&tool.name) {
+                change(tool, entry, &mut taken).map_err(|problem| problem.below_path(&[key]))?;
+            }
+        }
+        Ok(Self::new(set, tools))
+    }
+
     pub fn tools(&self) -> &[OfferedTool] {
         &self.tools
     }
@@ -136,4 +172,28 @@ impl Toolset {
             (first.is_some_and(|name| !takes(name)), tool.preset.len())
         })
     }
+}
+
+/// Gives a tool the name and the description of an entry. `taken` are the names of other tools.
+fn change(
+    tool: &mut OfferedTool,
+    entry: &ToolEntry,
+    taken: &mut Vec<String>,
+) -> Result<(), Problem> {
+    if let Some(name) = &entry.name {
+        if !is_name(name) {
+            return Err(Problem::at(["name"], invalid_name_message(name)));
+        }
+        if taken.contains(name) {
+            let message = format!("there is already a tool named `{name}`");
+            return Err(Problem::at(["name"], message));
+        }
+        taken.push(name.clone());
+        tool.name.clone_from(name);
+    }
+    if let Some(description) = &entry.description {
+        tool.description = checked_description(description)
+            .map_err(|message| Problem::at(["description"], message))?;
+    }
+    Ok(())
 }

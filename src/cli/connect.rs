@@ -94,7 +94,7 @@ pub fn disconnect(global: &Global, args: &DisconnectArgs) -> Result<(), CliError
     if changes.is_empty() {
         return write_out(&format!("{} is not connected; nothing to change\n", args.client.name()));
     }
-    let mut warnings = Vec::from_iter(args.client.warning().map(str::to_owned));
+    let mut warnings = Vec::from_iter(args.client.row().warning.clone());
     if changes.iter().any(FileChange::switches_on) {
         warnings.push("What you had `setup` switch off is switched on again.".to_owned());
     }
@@ -189,7 +189,7 @@ pub fn installed(config: &Config) -> Result<Vec<Client>, CliError> {
     let places = places(config)?;
     let is_there = |client: &Client| {
         client.has_settings_folder(&places)
-            || client.programs().iter().any(|program| program_on_path(program).is_some())
+            || client.row().programs.iter().any(|program| program_on_path(program).is_some())
     };
     Ok(Client::ALL.iter().copied().filter(is_there).collect())
 }
@@ -214,11 +214,11 @@ fn warnings(
     files: &[ClientFile],
     extras: &Extras,
 ) -> Vec<String> {
-    let mut warnings = Vec::from_iter(client.warning().map(str::to_owned));
+    let mut warnings = Vec::from_iter(client.row().warning.clone());
     if files.iter().any(ClientFile::allows) {
-        warnings.extend(client.permission().map(str::to_owned));
+        warnings.extend(client.row().permission.clone());
     }
-    if matches!(extras.allowed, Allowed::Tools(_)) && client.permission().is_some() {
+    if matches!(extras.allowed, Allowed::Tools(_)) && client.row().permission.is_some() {
         let none = match client {
             Client::Gemini => ": `trust` would apply to all of them, so it is left out",
             _ => "",

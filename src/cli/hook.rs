@@ -256,7 +256,7 @@ pub fn preview(global: &Global, host: Option<Host>) -> Result<(), CliError> {
     let text = output.and_then(Output::text).unwrap_or_default();
     let message = output.and_then(Output::message);
     if global.json {
-        let sources = start.by_scope(text).into_iter().map(|(scope, (memories, tokens))| {
+        let sources = start.by_scope().into_iter().map(|(scope, (memories, tokens))| {
             json!({ "scope": scope, "memories": memories, "tokens": tokens })
         });
         return write_json(&json!({
@@ -272,7 +272,7 @@ pub fn preview(global: &Global, host: Option<Host>) -> Result<(), CliError> {
 fn head(start: &SessionStart, text: &str) -> String {
     let project = text::line(&start.brief.context.project.name, 80);
     let total = text::tokens(text);
-    let sources = start.by_scope(text);
+    let sources = start.by_scope();
     let memories: usize = sources.values().map(|(memories, _)| memories).sum();
     if memories == 0 {
         return format!("a new session in {project} starts without memories");

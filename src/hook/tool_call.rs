@@ -99,7 +99,6 @@ fn fitting_text(
     texts.find(|text| text::tokens(text) <= max_tokens)
 }
 
-/// Whether a host shows its model a text before a tool call.
 pub const fn takes_text(host: Host) -> bool {
     matches!(host, Host::ClaudeCode | Host::Codex | Host::Copilot)
 }

@@ -10,8 +10,7 @@
 use serde_json::{Map, Value, json};
 use strum::IntoStaticStr;
 
-use super::edited_files;
-use super::failed_command::FailedCommand;
+use super::sent_call::{FailedCommand, edited_files};
 use ack_api::text;
 
 const MAX_PATH_BYTES: usize = 4_096;
@@ -154,10 +153,7 @@ impl Event {
             session: text("session_id")
                 .or_else(|| text("sessionId"))
                 .map(|session| text::cut(session, MAX_SESSION_BYTES).0.into_owned()),
-            files: tool
-                .zip(input)
-                .map(|(tool, it)| edited_files::files(tool, it))
-                .unwrap_or_default(),
+            files: tool.zip(input).map(|(tool, it)| edited_files(tool, it)).unwrap_or_default(),
             failed_command: FailedCommand::of(&sent),
             agent: text("agent_id").map(str::to_owned),
             name: if is_known { name.to_owned() } else { unknown.name.clone() },
@@ -279,36 +275,28 @@ mod tests {
 
     #[test]
     fn hosts_are_recognised_by_what_they_send() {
-        let camel = json!({ "hook_event_name": "sessionStart", "workspace_roots": ["/w", "/v"] });
-        for (sent, host, folder) in [
-            (
-                json!({ "hook_event_name": "SessionStart", "cwd": "/p", "source": "startup" }),
-                Host::ClaudeCode,
-                Some("/p"),
-            ),
-            (camel, Host::Cursor, Some("/w")),
-            (json!({ "hook_event_name": "BeforeAgent", "cwd": "/p" }), Host::Gemini, Some("/p")),
-            (
-                json!({ "hook_event_name": "SessionStart", "timestamp": "2026-11-22T10:00:00Z" }),
-                Host::Gemini,
-                None,
-            ),
-            (
-                json!({ "sessionId": "s", "timestamp": 1_790_000_000_000_i64, "cwd": 5 }),
-                Host::Copilot,
-                None,
-            ),
-            (json!({ "cwd": "" }), Host::ClaudeCode, None),
-            (json!({ "cwd": "a\0b" }), Host::ClaudeCode, None),
-            (json!({ "cwd": "x".repeat(5_000) }), Host::ClaudeCode, None),
-        ] {
+        let check = |sent: Value, host: Host, folder: Option<&str>| {
             let event = read(&sent);
             assert_eq!((event.host, event.folder.as_deref()), (host, folder), "{sent}");
+        };
+        let claude = json!({ "hook_event_name": "SessionStart", "cwd": "/p", "source": "startup" });
+        let cursor = json!({ "hook_event_name": "sessionStart", "workspace_roots": ["/w", "/v"] });
+        let time =
+            json!({ "hook_event_name": "SessionStart", "timestamp": "2026-11-22T10:00:00Z" });
+        let number = json!({ "sessionId": "s", "timestamp": 1_790_000_000_000_i64, "cwd": 5 });
+        check(claude, Host::ClaudeCode, Some("/p"));
+        check(cursor, Host::Cursor, Some("/w"));
+        check(json!({ "hook_event_name": "BeforeAgent", "cwd": "/p" }), Host::Gemini, Some("/p"));
+        check(time, Host::Gemini, None);
+        check(number, Host::Copilot, None);
+        for cwd in ["", "a\0b", &"x".repeat(5_000)] {
+            check(json!({ "cwd": cwd }), Host::ClaudeCode, None);
         }
         let marked = b"\xef\xbb\xbf{\"cwd\":\"/p\"}";
         let event = Event::read(marked, None, HookEvent::SessionStart).unwrap();
         assert_eq!(event.folder.as_deref(), Some("/p"));
     }
+
     #[test]
     fn hook_text_is_removed_from_a_prompt() {
         let twice = "<hook_context>a</hook_context> <hook_context>b</hook_context>\nwhy";

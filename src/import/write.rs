@@ -30,8 +30,8 @@ const CURATED_COLUMNS: [&str; 4] = ["status", "reviewed_at", "reviewed_by", "sup
 const BUILD_FOLDER_PREFIX: &str = ".import-";
 
 pub struct Target {
-    path: PathBuf,
-    is_new: bool,
+    pub path: PathBuf,
+    pub is_new: bool,
 }
 
 #[derive(Debug, Default)]
@@ -45,14 +45,6 @@ impl Target {
     pub fn new(path: PathBuf) -> Self {
         let is_new = !path.exists();
         Self { path, is_new }
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    pub const fn is_new(&self) -> bool {
-        self.is_new
     }
 
     /// Compares rows with the store, without writing.

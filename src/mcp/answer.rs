@@ -2,22 +2,26 @@
 //!
 //! It keeps its type until it is written as JSON or Markdown. One step puts it into the words of its
 //! reader, and removes what a client cannot use: the time of day, and the paths of this machine if
-//! clients may be on others.
+//! clients may be on others. The errors of the tools and of the protocol are made here too.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ack_api::number::count;
 use ack_api::{
     ContextResponse, Editor, ErrorBody, GetResponse, ListScopesResponse, Message, Note,
     QueryResponse, Resolve, text,
 };
+use rmcp::ErrorData;
+use rmcp::model::{CallToolResult, ContentBlock};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::{Server, markdown};
-use crate::toolset::AgentReader;
-use ack_service::Service;
+use crate::toolset::call::Call;
+use crate::toolset::{AgentReader, Place, Tool};
+use ack_service::{Error, Service};
 
 #[derive(Serialize)]
 #[serde(untagged)]
@@ -102,20 +106,67 @@ pub(super) fn to_json(answer: &impl Serialize) -> Value {
 }
 
 impl Server {
+    /// The agent of a client, where it reads an answer.
+    pub(super) fn reader(&self, place: Place) -> AgentReader {
+        AgentReader {
+            toolset: Arc::clone(&self.surface),
+            place,
+            // A client on another machine learns no paths of this one.
+            command: if self.is_shared {
+                |command| format!("ack-memory {command}")
+            } else {
+                self.service.config.command
+            },
+        }
+    }
+
+    pub(super) fn reader_of(&self, tool: Tool) -> AgentReader {
+        let offered = self.surface.tool_for(tool);
+        let place = offered.map(|offered| Place::call(offered, &Call::default()));
+        self.reader(place.unwrap_or(Place::Resource))
+    }
+
+    pub(super) fn body(&self, error: &Error, reader: &AgentReader) -> ErrorBody {
+        let mut body = error.body_for_agent(reader);
+        if self.is_shared {
+            let places = Places::of(self.service);
+            body.message = places.hidden(&body.message);
+            body.hint = body.hint.map(|hint| places.hidden(&hint));
+            body.path = body.path.map(|path| places.name(&path));
+        }
+        body
+    }
+
+    /// Converts a failure to a protocol error: invalid parameters if the client can correct them.
+    pub(super) fn protocol_error(&self, error: &Error, place: Place) -> ErrorData {
+        protocol_error(error, &self.body(error, &self.reader(place)))
+    }
+
     /// Puts an answer into the words of its reader, without what a client cannot use.
     pub(super) fn for_reader(&self, answer: &mut impl Resolve, reader: &AgentReader) {
         answer.edit(&mut ForAgent { server: self, reader, places: None });
     }
+}
 
-    /// Replaces the paths of this machine in an error, if clients may be on others.
-    pub(super) fn hide_paths_of(&self, body: &mut ErrorBody) {
-        if !self.is_shared {
-            return;
-        }
-        let places = Places::of(self.service);
-        body.message = places.hidden(&body.message);
-        body.hint = body.hint.take().map(|hint| places.hidden(&hint));
-        body.path = body.path.take().map(|path| places.name(&path));
+/// An error result has only text: clients check structured content against the schema of a success.
+pub(super) fn error_result(body: &ErrorBody) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(to_json(body).to_string())])
+}
+
+pub(super) fn protocol_error(error: &Error, body: &ErrorBody) -> ErrorData {
+    let is_repairable = matches!(
+        error,
+        Error::InvalidArgument { .. }
+            | Error::UnknownArgument { .. }
+            | Error::OtherScope { .. }
+            | Error::Scope(_)
+    );
+    let message = body.in_words();
+    let body = serde_json::to_value(body).ok();
+    if is_repairable {
+        ErrorData::invalid_params(message, body)
+    } else {
+        ErrorData::internal_error(message, body)
     }
 }
 

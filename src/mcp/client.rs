@@ -39,31 +39,20 @@ mod tests {
             let quirks = Quirks::of(Some(&Implementation::new(name, "1")));
             (quirks.prints_both, quirks.text_only, quirks.splits_words)
         };
-        for both in ["codex-mcp-client", "Codex", "Cline", "@cline/core"] {
-            assert_eq!(of(both), (true, false, false), "{both}");
-        }
-        for text in [
-            "copilot-cli",
-            "copilot-cli/1.0.102",
-            "qwen-cli-mcp-client-ack-memory",
-            "kimi-code",
-            "Kimi Code CLI",
+        for (names, expected) in [
+            ("codex-mcp-client | Codex | Cline | @cline/core", (true, false, false)),
+            ("copilot-cli | copilot-cli/1.0.102 | kimi-code | Kimi Code CLI", (false, true, false)),
+            ("qwen-cli-mcp-client-ack-memory", (false, true, false)),
+            ("claude-code", (false, false, true)),
+            (
+                " | claude-ai | gemini-cli-mcp-client | roo-cline | codexplorer",
+                (false, false, false),
+            ),
+            ("copilot | qwen-agent | kimi-codex | test", (false, false, false)),
         ] {
-            assert_eq!(of(text), (false, true, false), "{text}");
-        }
-        assert_eq!(of("claude-code"), (false, false, true));
-        for other in [
-            "",
-            "claude-ai",
-            "gemini-cli-mcp-client",
-            "roo-cline",
-            "codexplorer",
-            "copilot",
-            "qwen-agent",
-            "kimi-codex",
-            "test",
-        ] {
-            assert_eq!(of(other), (false, false, false), "{other}");
+            for name in names.split(" | ") {
+                assert_eq!(of(name), expected, "{name}");
+            }
         }
         assert_eq!(Quirks::of(None), Quirks::default());
     }

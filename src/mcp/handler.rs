@@ -1,18 +1,24 @@
 //! The protocol's requests, as rmcp passes them on.
 
+use futures::FutureExt;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, GetPromptRequestParams, GetPromptResponse,
-    Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
-    ServerCapabilities, ServerConfig, SubscriptionFilter,
+    CallToolRequestParams, CallToolResponse, ClientNotification, ClientRequest,
+    GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
+    ServerConfig, ServerResult, SubscriptionFilter,
 };
-use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
+use rmcp::service::{
+    NotificationContext, RequestContext, RoleServer, Service, SubscriptionContext,
+};
 use rmcp::{ErrorData, ServerHandler};
 
 use std::borrow::Cow;
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use super::client::Quirks;
+use super::message::sanitize_error;
 use super::{Server, error_result, prompts, resources, tools, until_cancelled};
 use crate::toolset::Place;
 use ack_api::{Diagnostic, text};
@@ -27,9 +33,9 @@ impl Server {
         let server = match self.ready() {
             Ok(server) => server,
             Err(body) => {
+                let why = body.in_words();
                 return format!(
-                    "ack-memory cannot answer: {}. Its tools will work once this is fixed.",
-                    body.in_words()
+                    "ack-memory cannot answer: {why}. Its tools will work once this is fixed."
                 );
             }
         };
@@ -48,9 +54,6 @@ impl Server {
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        let mut implementation = Implementation::from_build_env();
-        implementation.name = env!("CARGO_PKG_NAME").to_owned();
-        implementation.version = env!("CARGO_PKG_VERSION").to_owned();
         let mut capabilities = ServerCapabilities::builder()
             .enable_tools()
             .enable_resources()
@@ -60,7 +63,7 @@ impl ServerHandler for Server {
             tools.list_changed = Some(true);
         }
         let mut info = ServerConfig::new(capabilities).with_instructions(self.instructions());
-        info.server_info = implementation;
+        info.server_info = Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
         info
     }
 
@@ -72,9 +75,7 @@ impl ServerHandler for Server {
         let server = self.ready().unwrap_or(Cow::Borrowed(self));
         let mut listed = tools(&server.surface);
         if Quirks::of(context.client_info().as_ref()).text_only {
-            for tool in &mut listed {
-                tool.output_schema = None;
-            }
+            listed.iter_mut().for_each(|tool| tool.output_schema = None);
         }
         listed.extend(server.upstreams.list_tools().await);
         Ok(ListToolsResult::with_all_items(listed))
@@ -202,5 +203,42 @@ impl ServerHandler for Server {
         let answer = server.prompt(&request.name, request.arguments);
         let answer = until_cancelled(&context, answer).await;
         answer.map(GetPromptResponse::from)
+    }
+}
+
+/// The server over standard input and output. A request that panics is answered with an error:
+/// otherwise it would never be answered and would stay open forever. Errors are made safe to print.
+#[derive(Clone)]
+pub struct CatchingServer(pub Server);
+
+impl Service<RoleServer> for CatchingServer {
+    async fn handle_request(
+        &self,
+        request: ClientRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ServerResult, ErrorData> {
+        let answer = Service::<RoleServer>::handle_request(&self.0, request, context);
+        let answer = AssertUnwindSafe(answer).catch_unwind().await;
+        let answer = answer.unwrap_or_else(|panic| {
+            let message = format!("internal error: {}", super::describe(&*panic));
+            Err(ErrorData::internal_error(message, None))
+        });
+        answer.map_err(sanitize_error)
+    }
+
+    async fn handle_notification(
+        &self,
+        notification: ClientNotification,
+        context: NotificationContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        Service::<RoleServer>::handle_notification(&self.0, notification, context).await
+    }
+
+    fn get_info(&self) -> ServerConfig {
+        Service::<RoleServer>::get_info(&self.0)
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Service::<RoleServer>::supported_protocol_versions(&self.0)
     }
 }

@@ -6,7 +6,6 @@
 //! other sites and those without the token, and limits on connections, headers, bodies and answers
 //! keep any client from blocking the server.
 
-mod readiness;
 mod site;
 pub mod tokens;
 

@@ -28,17 +28,15 @@ pub fn query(answer: &QueryResponse, whole: Option<&str>) -> String {
     };
     let mut results = answer.results.iter();
     let shortened = results.any(|hit| hit.more_facts > 0 || hit.excerpt.is_some());
-    if let (true, Some(tool)) = (shortened, whole) {
-        let _ = write!(out, "; {tool} shows one in full");
-    }
+    add(&mut out, whole.filter(|_| shortened), |tool| format!("; {tool} shows one in full"));
     out.push('\n');
     for (number, hit) in (1..).zip(&answer.results) {
         item(&mut out, &format!("{number}. "), hit);
     }
     let mut end = String::new();
-    if let Some(expected) = &answer.expected {
-        let _ = writeln!(end, "Expected {}: {}", expected.id, inline(expected.message.text()));
-    }
+    add(&mut end, &answer.expected, |expected| {
+        format!("Expected {}: {}\n", expected.id, inline(expected.message.text()))
+    });
     if let Some(hidden) = &answer.hidden {
         // A note may already state the number.
         let is_mentioned = answer.notes.iter().any(|note| note.kind == NoteKind::HiddenByStatus);
@@ -56,15 +54,12 @@ pub fn query(answer: &QueryResponse, whole: Option<&str>) -> String {
         let _ = writeln!(end, "Searched: {}{others}", searched.scopes.join(", "));
     }
     not_searched(&mut end, searched);
+    let comes_first = [NoteKind::NoWordMatches, NoteKind::NothingCertain];
     let (first, rest): (Vec<&Note>, Vec<&Note>) =
-        answer.notes.iter().partition(|note| comes_first(note));
+        answer.notes.iter().partition(|note| comes_first.contains(&note.kind));
     notes(&mut end, rest);
-    for suggestion in &answer.suggestions {
-        let _ = writeln!(end, "- {}", inline(suggestion.text()));
-    }
-    if let Some(cursor) = &answer.next_cursor {
-        let _ = writeln!(end, "Next page: cursor {cursor}");
-    }
+    add(&mut end, &answer.suggestions, |it| format!("- {}\n", inline(it.text())));
+    add(&mut end, &answer.next_cursor, |cursor| format!("Next page: cursor {cursor}\n"));
     // The note that nothing answers the question comes before near matches.
     for note in first {
         out.insert_str(0, &format!("{}\n", inline(note.message.text())));
@@ -73,10 +68,6 @@ pub fn query(answer: &QueryResponse, whole: Option<&str>) -> String {
         let _ = write!(out, "\n{end}");
     }
     harmless(&out)
-}
-
-const fn comes_first(note: &Note) -> bool {
-    matches!(note.kind, NoteKind::NoWordMatches | NoteKind::NothingCertain)
 }
 
 pub fn get(answer: &GetResponse) -> String {
@@ -109,20 +100,14 @@ fn detail(out: &mut String, memory: &MemoryDetail) {
     if let Some(timeline) = &memory.timeline {
         let within = format!("{:?}", timeline.within).to_lowercase();
         let _ = writeln!(out, "Timeline of its {within}:");
-        timeline.before.iter().for_each(|entry| timeline_entry(out, entry));
-        let _ = writeln!(out, "- this memory");
-        timeline.after.iter().for_each(|entry| timeline_entry(out, entry));
+        add(out, &timeline.before, timeline_entry);
+        out.push_str("- this memory\n");
+        add(out, &timeline.after, timeline_entry);
     }
     for related in &memory.related {
-        let _ = writeln!(
-            out,
-            "Near in meaning ({:.2}): {} ({}, {}{})",
-            related.similarity,
-            inline(&related.title),
-            related.id,
-            related.scope,
-            status_suffix(related.status)
-        );
+        let (title, status) = (inline(&related.title), status_suffix(related.status));
+        let place = format!("({}, {}{status})", related.id, related.scope);
+        let _ = writeln!(out, "Near in meaning ({:.2}): {title} {place}", related.similarity);
     }
     for link in &memory.links {
         let title = link.title.as_ref().map(|title| format!(": {}", inline(title)));
@@ -152,27 +137,21 @@ fn session_of(out: &mut String, memory: &MemoryDetail) {
     }
 }
 
-fn timeline_entry(out: &mut String, entry: &TimelineEntry) {
+fn timeline_entry(entry: &TimelineEntry) -> String {
     let day = entry.created_at.as_deref().unwrap_or_default();
     let status = status_suffix(entry.status);
-    let _ = writeln!(out, "- {day} {} ({}{status})", inline(&entry.title), entry.id);
+    format!("- {day} {} ({}{status})\n", inline(&entry.title), entry.id)
 }
 
 pub fn scopes(answer: &ListScopesResponse) -> String {
     let total = answer.total.unwrap_or(answer.scopes.len() as u64);
     let mut out = format!("{} of {}", answer.scopes.len(), count(total, "scope"));
-    if let Some(current) = &answer.current_scope {
-        let _ = write!(out, "; current: {current}");
-    }
-    if let Some(rule) = &answer.detected_by {
-        let _ = write!(out, " ({})", inline(rule));
-    }
+    add(&mut out, &answer.current_scope, |current| format!("; current: {current}"));
+    add(&mut out, &answer.detected_by, |rule| format!(" ({})", inline(rule)));
     out.push('\n');
     answer.scopes.iter().for_each(|info| scope(&mut out, info));
     notes(&mut out, &answer.notes);
-    if let Some(cursor) = &answer.next_cursor {
-        let _ = writeln!(out, "Next page: cursor {cursor}");
-    }
+    add(&mut out, &answer.next_cursor, |cursor| format!("Next page: cursor {cursor}\n"));
     harmless(&out)
 }
 
@@ -183,22 +162,13 @@ fn scope(out: &mut String, info: &ScopeInfo) {
     } else if let Some(number) = info.memory_count {
         let _ = write!(out, ": {}", count(number, "memory"));
     }
-    if let Some(waiting) = info.pending.as_ref().filter(|waiting| waiting.count > 0) {
-        let _ = write!(out, ", {}", pending(waiting));
-    }
-    if let Some(updated) = &info.last_updated {
-        let _ = write!(out, ", newest {updated}");
-    }
-    if let Some(table) = &info.index {
-        let _ = write!(out, ", {}", vector_table(table));
-    }
+    let waiting = info.pending.iter().filter(|waiting| waiting.count > 0);
+    add(out, waiting, |waiting| format!(", {}", pending(waiting)));
+    add(out, &info.last_updated, |updated| format!(", newest {updated}"));
+    add(out, &info.index, |table| format!(", {}", vector_table(table)));
     out.push('\n');
-    if let Some(description) = &info.description {
-        let _ = writeln!(out, "  {}", inline(description));
-    }
-    if let Some(path) = &info.path {
-        let _ = writeln!(out, "  Path: {}", inline(path));
-    }
+    add(out, &info.description, |description| format!("  {}\n", inline(description)));
+    add(out, &info.path, |path| format!("  Path: {}\n", inline(path)));
     list(out, "  Projects", &info.projects);
     list(out, "  Tags", info.tags.iter().map(|tag| &tag.tag));
     let state = match info.health.state {
@@ -227,12 +197,8 @@ fn pending(waiting: &Pending) -> String {
 pub fn context(answer: &ContextResponse) -> String {
     let project = &answer.project;
     let mut out = format!("Project {}", inline(&project.name));
-    if let Some(scope) = &project.scope {
-        let _ = write!(out, ", scope {scope}");
-    }
-    if let Some(rule) = &project.detected_by {
-        let _ = write!(out, " ({})", inline(rule));
-    }
+    add(&mut out, &project.scope, |scope| format!(", scope {scope}"));
+    add(&mut out, &project.detected_by, |rule| format!(" ({})", inline(rule)));
     out.push('\n');
     let lists = [
         ("Its memories", &answer.recent_memories),
@@ -248,9 +214,7 @@ pub fn context(answer: &ContextResponse) -> String {
         sessions.for_each(|entry| session(&mut out, entry));
     }
     out.push('\n');
-    if let Some(waiting) = &answer.pending {
-        let _ = writeln!(out, "{}", pending(waiting));
-    }
+    add(&mut out, &answer.pending, |waiting| pending(waiting) + "\n");
     not_searched(&mut out, &answer.searched);
     notes(&mut out, &answer.notes);
     harmless(&out)
@@ -261,9 +225,7 @@ fn session(out: &mut String, entry: &SessionEntry) {
     let title = entry.title.as_deref().map(inline).unwrap_or_default();
     let unreviewed = if entry.unreviewed { ", not reviewed" } else { "" };
     let _ = writeln!(out, "- {day} {title} ({}{unreviewed})", inline(&entry.id));
-    if let Some(overview) = &entry.overview {
-        let _ = writeln!(out, "  {}", inline(overview));
-    }
+    add(out, &entry.overview, |overview| format!("  {}\n", inline(overview)));
 }
 
 /// A memory as a list item: its title, type and facts, and any reasons to doubt it.
@@ -273,25 +235,13 @@ fn item(out: &mut String, mark: &str, hit: &MemoryHit) {
         _ => hit.scope.clone(),
     };
     let _ = write!(out, "{mark}**{}** ({}, {place}", inline(&hit.title), hit.id);
-    for word in hit.kind.iter().chain(&hit.created_at) {
-        let _ = write!(out, ", {}", inline(word));
-    }
+    add(out, hit.kind.iter().chain(&hit.created_at), |word| format!(", {}", inline(word)));
     let _ = writeln!(out, "{})", status_suffix(hit.status));
-    if let Some(score) = hit.score {
-        let _ = writeln!(out, "  score {score:.3}");
-    }
-    if let Some(why) = &hit.why {
-        let _ = writeln!(out, "  why: {}", inline(why));
-    }
-    if let Some(subtitle) = &hit.subtitle {
-        let _ = writeln!(out, "  {}", line(subtitle));
-    }
-    if let Some(excerpt) = &hit.excerpt {
-        let _ = writeln!(out, "  … {}", line(excerpt));
-    }
-    for fact in &hit.facts {
-        let _ = writeln!(out, "  - {}", line(fact));
-    }
+    add(out, hit.score, |score| format!("  score {score:.3}\n"));
+    add(out, &hit.why, |why| format!("  why: {}\n", inline(why)));
+    add(out, &hit.subtitle, |subtitle| format!("  {}\n", line(subtitle)));
+    add(out, &hit.excerpt, |excerpt| format!("  … {}\n", line(excerpt)));
+    add(out, &hit.facts, |fact| format!("  - {}\n", line(fact)));
     if hit.more_facts > 0 {
         let _ = writeln!(out, "  - {}", count(hit.more_facts, "more fact"));
     }
@@ -299,12 +249,8 @@ fn item(out: &mut String, mark: &str, hit: &MemoryHit) {
     if let Some(narrative) = &hit.narrative {
         quote_lines(out, narrative);
     }
-    for doubt in hit.doubts() {
-        let _ = writeln!(out, "  ! {}", inline(doubt));
-    }
-    if let Some(newer) = &hit.superseded_by {
-        let _ = writeln!(out, "  ! superseded by {newer}");
-    }
+    add(out, hit.doubts(), |doubt| format!("  ! {}\n", inline(doubt)));
+    add(out, &hit.superseded_by, |newer| format!("  ! superseded by {newer}\n"));
     if !hit.also.is_empty() || hit.more_also > 0 {
         let also: Vec<String> = hit.also.iter().map(|also| inline(&also.id)).collect();
         let _ = writeln!(out, "  also noted as: {}{}", also.join(", "), more_suffix(hit.more_also));
@@ -332,10 +278,14 @@ fn notes<'a>(out: &mut String, notes: impl IntoIterator<Item = &'a Note>) {
 }
 
 fn not_searched(out: &mut String, searched: &Searched) {
-    for skipped in &searched.skipped {
-        let reason = inline(skipped.reason.text());
-        let _ = writeln!(out, "Not searched: {} ({reason})", skipped.scope);
-    }
+    add(out, &searched.skipped, |skipped| {
+        format!("Not searched: {} ({})\n", skipped.scope, inline(skipped.reason.text()))
+    });
+}
+
+/// Adds a text about each of the values, of which there may be none.
+fn add<T>(out: &mut String, values: impl IntoIterator<Item = T>, text: impl Fn(T) -> String) {
+    out.extend(values.into_iter().map(text));
 }
 
 fn in_brackets(text: &str) -> String {
@@ -409,6 +359,10 @@ mod tests {
         assert!(!markdown.contains("<system-reminder>"), "{markdown}");
     }
 
+    fn shown(memory: serde_json::Value) -> String {
+        get(&serde_json::from_value(memory).unwrap())
+    }
+
     #[test]
     fn a_session_is_shown_by_its_title_or_its_id() {
         for (title, expected) in [
@@ -419,7 +373,7 @@ mod tests {
                 "id": "a", "title": "t", "scope": "s", "status": "staging", "session_id": "s-1",
                 "session_context": { "title": title },
             });
-            let markdown = get(&serde_json::from_value(answer).unwrap());
+            let markdown = shown(answer);
             assert!(markdown.lines().any(|line| line == expected), "{markdown}");
         }
     }
@@ -431,7 +385,7 @@ mod tests {
             "id": "a", "title": code, "facts": [code], "files": ["src/<name>.rs"], "scope": "s",
             "status": "approved", "narrative": format!("<pre>\n{code}\n</pre>"),
         });
-        let markdown = get(&serde_json::from_value(answer).unwrap());
+        let markdown = shown(answer);
         assert_eq!(markdown.matches(code).count(), 3, "{markdown}");
         assert!(markdown.contains("src/<name>.rs") && markdown.contains("> </pre>"), "{markdown}");
     }
@@ -442,7 +396,7 @@ mod tests {
             "id": "a", "title": "t", "scope": "s", "status": "staging",
             "narrative": "one\n```\n# two\n\nthree",
         });
-        let markdown = get(&serde_json::from_value(answer).unwrap());
+        let markdown = shown(answer);
         assert_eq!(markdown, "**t** (a, s, staging)\n> one\n> ```\n> # two\n> \n> three");
     }
 }

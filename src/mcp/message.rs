@@ -7,9 +7,10 @@ use std::borrow::Cow;
 use rmcp::ErrorData;
 use rmcp::model::ErrorCode as RpcCode;
 use rmcp::service::{RoleServer, RxJsonRpcMessage};
-use serde_json::{Map, Value, json};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::{Deserializer, Map, Value, json};
 
-use super::too_long::{first_id, is_id};
 use ack_api::number::grouped;
 
 /// Maximum length of a message, in bytes.
@@ -21,6 +22,7 @@ const MAX_VALUES: usize = 20_000;
 const MAX_DEPTH: usize = 127;
 const VALUE_BYTES: usize = 100;
 const MAX_NAME_CHARS: usize = 80;
+const KEPT_BYTES: usize = 4 << 10;
 const MAX_ERROR_CHARS: usize = 2_000;
 
 /// Decodes a message. The error is the answer to send, if any: an invalid notification gets none.
@@ -28,10 +30,11 @@ pub fn decode(message: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Option<Val
     decode_repaired(message).map(|(_, decoded)| decoded)
 }
 
+/// The bytes of a message as decoded, and the message.
+type Repaired<'a> = (Cow<'a, [u8]>, RxJsonRpcMessage<RoleServer>);
+
 /// Like [`decode`], but also returns the bytes that were decoded.
-pub fn decode_repaired(
-    message: &[u8],
-) -> Result<(Cow<'_, [u8]>, RxJsonRpcMessage<RoleServer>), Option<Value>> {
+pub fn decode_repaired(message: &[u8]) -> Result<Repaired<'_>, Option<Value>> {
     let line = message.strip_prefix(b"\xef\xbb\xbf").unwrap_or(message).trim_ascii();
     if line.is_empty() {
         return Err(None);
@@ -200,6 +203,77 @@ fn repair_surrogates(line: &[u8]) -> Option<Vec<u8>> {
     changed.then_some(out)
 }
 
+/// A message that is too long to be read. Its first and last bytes are kept, because the id of the
+/// request is usually there: without it, the client waits for an answer until it gives up.
+#[derive(Debug, Default)]
+pub struct TooLong {
+    first: Vec<u8>,
+    last: Vec<u8>,
+}
+
+impl TooLong {
+    pub fn add(&mut self, bytes: &[u8]) {
+        let missing = KEPT_BYTES.saturating_sub(self.first.len()).min(bytes.len());
+        let (first, _) = bytes.split_at(missing);
+        self.first.extend_from_slice(first);
+        let (_, last) = bytes.split_at(bytes.len().saturating_sub(KEPT_BYTES));
+        let surplus = (self.last.len() + last.len()).saturating_sub(KEPT_BYTES);
+        self.last.drain(..surplus.min(self.last.len()));
+        self.last.extend_from_slice(last);
+    }
+
+    pub fn answer(&self) -> Value {
+        let id = first_id(&self.first).or_else(|| last_id(&self.last)).unwrap_or(Value::Null);
+        let message = format!("message has more than {} bytes", grouped(MAX_MESSAGE_BYTES as u64));
+        failure(&id, -32600, &message)
+    }
+}
+
+fn is_id(value: &Value) -> bool {
+    value.is_string() || value.is_number()
+}
+
+/// The `id` of an object, of which these are the first bytes, or all. What follows it is not read.
+fn first_id(bytes: &[u8]) -> Option<Value> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let mut rest = bytes.trim_ascii_start().strip_prefix(b"{")?;
+    loop {
+        let (key, after) = next::<String>(rest)?;
+        rest = after.trim_ascii_start().strip_prefix(b":")?;
+        if key == "id" {
+            // The last value in the bytes may be incomplete.
+            let (id, after) = next::<Value>(rest)?;
+            return Some(id).filter(|id| is_id(id) && !after.is_empty());
+        }
+        let (_, after) = next::<IgnoredAny>(rest)?;
+        rest = after.trim_ascii_start().strip_prefix(b",")?;
+    }
+}
+
+/// The first value in these bytes, and what follows it.
+fn next<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<(T, &'a [u8])> {
+    let mut values = Deserializer::from_slice(bytes).into_iter::<T>();
+    let value = values.next()?.ok()?;
+    Some((value, bytes.get(values.byte_offset()..)?))
+}
+
+/// The `id` of an object, of which these are the last bytes. Inside a string, its quotation marks
+/// would be escaped; inside another object, something would be left after its end.
+fn last_id(bytes: &[u8]) -> Option<Value> {
+    const KEY: &[u8] = b"\"id\"";
+    let positions = (0..bytes.len()).rev();
+    let mut keys = positions.filter(|at| bytes.get(*at..).is_some_and(|it| it.starts_with(KEY)));
+    keys.find_map(|at| {
+        let (before, rest) = bytes.split_at(at);
+        if !before.trim_ascii_end().ends_with(b",") {
+            return None;
+        }
+        let object = [b"{", rest].concat();
+        let object = serde_json::from_slice::<Value>(&object).ok()?;
+        object.get("id").filter(|id| is_id(id)).cloned()
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -211,21 +285,18 @@ mod tests {
 
     #[test]
     fn an_invalid_message_is_answered_with_its_id() {
-        assert_eq!(answer("{nope"), (-32700, Value::Null));
-        assert_eq!(
-            answer(r#"{"jsonrpc":"2.0","id":77,"method":"tools/list","params":[1]}"#),
-            (-32600, json!(77))
-        );
-        assert_eq!(
-            answer(r#"{"jsonrpc":"2.0","id":"a","method":"tools/call"}"#),
-            (-32602, json!("a"))
-        );
-        assert_eq!(
-            answer(
-                r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":"y"}}"#
+        let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":"y"}}"#;
+        for (line, expected) in [
+            ("{nope", (-32700, Value::Null)),
+            (
+                r#"{"jsonrpc":"2.0","id":77,"method":"tools/list","params":[1]}"#,
+                (-32600, json!(77)),
             ),
-            (-32602, json!(1))
-        );
+            (r#"{"jsonrpc":"2.0","id":"a","method":"tools/call"}"#, (-32602, json!("a"))),
+            (call, (-32602, json!(1))),
+        ] {
+            assert_eq!(answer(line), expected, "{line}");
+        }
         assert!(matches!(
             decode(br#"{"jsonrpc":"2.0","method":"$/strange","params":[]}"#),
             Err(None) | Ok(_)
@@ -267,11 +338,8 @@ mod tests {
         };
         for element in ["0,", "[],", r#"{"a":0},"#, r#""\\\"","#] {
             assert_eq!(answer(&call("7", element, 20_000)), (-32600, json!(7)), "{element}");
-            assert_eq!(
-                answer(&call(r#""seven""#, element, 20_000)),
-                (-32600, json!("seven")),
-                "{element}"
-            );
+            let named = answer(&call(r#""seven""#, element, 20_000));
+            assert_eq!(named, (-32600, json!("seven")), "{element}");
             assert!(decode(call("7", element, 6_000).as_bytes()).is_ok(), "{element}");
         }
         // What is inside a string is not a value.
@@ -300,5 +368,31 @@ mod tests {
         let repaired = String::from_utf8(repair_surrogates(line).unwrap()).unwrap();
         assert!(repaired.contains(r"cut \ufffd \ud83d\ude00 \\ud83d"), "{repaired}");
         assert_eq!(repair_surrogates(br#"{"a":"\ud83d\ude00 plain"}"#), None);
+    }
+
+    fn id_of(message: &str) -> Value {
+        let mut long = TooLong::default();
+        for piece in message.as_bytes().chunks(1_000) {
+            long.add(piece);
+        }
+        long.answer()["id"].clone()
+    }
+
+    #[test]
+    fn the_id_is_found_at_either_end() {
+        let long = "x".repeat(20_000);
+        for (message, id) in [
+            (format!(r#"{{"jsonrpc":"2.0","id":7,"params":{{"a":"{long}"}}}}"#), json!(7)),
+            (format!(r#" {{ "meta":{{"id":1}}, "id" : "a b" , "x":"{long}"}}"#), json!("a b")),
+            (format!(r#"{{"params":{{"a":"{long}","id":3}},"id":"z","more":[1]}}"#), json!("z")),
+            (format!(r#"{{"params":{{"a":"{long}","id":3}}}}"#), Value::Null),
+            (format!(r#"{{"params":"{long},\"id\":3"}}"#), Value::Null),
+            (format!(r#"{{"id":null,"params":"{long}"}}"#), Value::Null),
+            (format!(r#"{{"id":{}"#, "1".repeat(20_000)), Value::Null),
+            (format!(r#"["{long}",{{"x":1,"id":3}}]"#), Value::Null),
+            (long, Value::Null),
+        ] {
+            assert_eq!(id_of(&message), id, "{}", &message[..40]);
+        }
     }
 }

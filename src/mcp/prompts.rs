@@ -97,12 +97,8 @@ impl Server {
     }
 
     async fn search(&self, query: &str, scope: Option<String>) -> Result<QueryResponse, Error> {
-        let request = QueryRequest {
-            query: Some(query.to_owned()),
-            scope,
-            by_agent: true,
-            ..QueryRequest::default()
-        };
+        let query = Some(query.to_owned());
+        let request = QueryRequest { query, scope, by_agent: true, ..QueryRequest::default() };
         self.run_blocking(RECALL, move |service| service.query_memories(&request)).await
     }
 

@@ -62,12 +62,12 @@ impl Server {
         match cursor {
             // Scopes are ordered by name. A cursor is the last name of the previous page.
             Some(cursor) => scopes.retain(|scope| scope.name > cursor),
-            None => resources.push(
-                Resource::new(SCOPES, "scopes")
-                    .with_title("All scopes")
-                    .with_description("The memory scopes: what they hold, what waits for review, which one is current.")
-                    .with_mime_type(JSON),
-            ),
+            None => resources.push(listed_as(
+                SCOPES.to_owned(),
+                "scopes",
+                "All scopes",
+                "The memory scopes: what they hold, what waits for review, which one is current.",
+            )),
         }
         let more = scopes.len() > PAGE_SIZE;
         scopes.truncate(PAGE_SIZE);
@@ -75,18 +75,12 @@ impl Server {
         resources.extend(scopes.into_iter().map(|ListedScope { name, description }| {
             let description =
                 description.unwrap_or_else(|| format!("Memories of the scope `{name}`."));
-            let description = text::untagged(&description).into_owned();
-            Resource::new(Address::Scope { name: name.clone() }.to_string(), name.clone())
-                .with_title(format!("Scope {name}"))
-                .with_description(description)
-                .with_mime_type(JSON)
+            let uri = Address::Scope { name: name.clone() }.to_string();
+            listed_as(uri, &name, &format!("Scope {name}"), &text::untagged(&description))
         }));
         resources.extend(memories.into_iter().map(|memory| {
-            let title = text::untagged(&memory.title).into_owned();
-            Resource::new(memory.uri, title.clone())
-                .with_title(title)
-                .with_description(text::untagged(&memory.description).into_owned())
-                .with_mime_type(JSON)
+            let title = text::untagged(&memory.title);
+            listed_as(memory.uri, &title, &title, &text::untagged(&memory.description))
         }));
         let mut listed = ListResourcesResult::with_all_items(resources);
         listed.next_cursor = next;
@@ -166,6 +160,10 @@ impl Server {
         );
         ErrorData::resource_not_found(message, serde_json::to_value(&body).ok())
     }
+}
+
+fn listed_as(uri: String, name: &str, title: &str, description: &str) -> Resource {
+    Resource::new(uri, name).with_title(title).with_description(description).with_mime_type(JSON)
 }
 
 fn encode_answer(server: &Server, mut answer: impl Resolve + Serialize) -> String {

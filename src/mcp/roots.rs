@@ -20,22 +20,18 @@ const CALL_TIMEOUT: Duration = Duration::from_millis(300);
 /// How long after the question an answer still counts.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Progress {
+    #[default]
     NotAsked,
     Asked(Instant),
     Answered,
 }
 
+#[derive(Default)]
 pub(super) struct Roots {
     progress: watch::Sender<Progress>,
     there: Mutex<Option<(Vec<String>, Server)>>,
-}
-
-impl Default for Roots {
-    fn default() -> Self {
-        Self { progress: watch::Sender::new(Progress::NotAsked), there: Mutex::default() }
-    }
 }
 
 impl Roots {

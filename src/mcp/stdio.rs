@@ -5,8 +5,9 @@
 //! the client waits forever. This transport decodes each line with [`super::message`] and answers
 //! invalid ones with an error. It notices when standard input ends, so that the process ends too.
 //! Until the handshake is over, it ignores everything except requests. It stops reading while too
-//! many answers are open ([`super::open_requests`]).
+//! many answers are open ([`OpenRequests`]).
 
+use std::collections::HashMap;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,13 +21,14 @@ use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
-use tokio::sync::{Mutex, watch};
+use tokio::sync::{Mutex, Notify, watch};
 use tokio::time::sleep;
 
-use super::message::{MAX_MESSAGE_BYTES, decode, failure, memory_size};
-use super::open_requests::OpenRequests;
-use super::too_long::TooLong;
+use super::message::{MAX_MESSAGE_BYTES, TooLong, decode, failure, memory_size};
 
+const MAX_OPEN: usize = 128;
+/// Maximum memory of their requests, in bytes. A single request may take more.
+const MAX_OPEN_BYTES: usize = 16 << 20;
 /// How often to check the other end of standard input while it is not being read.
 const CLOSED_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// How long a request waits for the answer to an earlier one with the same id.
@@ -57,11 +59,8 @@ pub fn is_closed() -> bool {
     let flags = PollFlags::empty();
     let mut input = [PollFd::new(input.as_fd(), flags)];
     let is_readable = poll(&mut input, PollTimeout::ZERO).is_ok();
-    let events = input.first().and_then(PollFd::revents);
-    is_readable
-        && events.is_some_and(|events| {
-            events.intersects(flags | PollFlags::POLLHUP | PollFlags::POLLERR)
-        })
+    let events = input.first().and_then(PollFd::revents).unwrap_or(PollFlags::empty());
+    is_readable && events.intersects(flags | PollFlags::POLLHUP | PollFlags::POLLERR)
 }
 
 /// The transport over a pair of streams, such as this process's standard input and output.
@@ -85,7 +84,6 @@ where
         held_request: None,
         line: Vec::new(),
         too_long: None,
-        ended: false,
         is_piped: None,
         open: false,
     };
@@ -104,7 +102,6 @@ struct Lines<R, W> {
     line: Vec<u8>,
     /// What is kept of it instead if it is too long.
     too_long: Option<TooLong>,
-    ended: bool,
     /// Whether the other end was closed before the first message was read.
     is_piped: Option<bool>,
     /// Whether the handshake is over. Before that, a notification or a stray response would make
@@ -112,6 +109,7 @@ struct Lines<R, W> {
     open: bool,
 }
 
+/// A request that waits until its id is free: an earlier one with the same id may still be open.
 struct HeldRequest {
     request: JsonRpcRequest<ClientRequest>,
     bytes: usize,
@@ -135,7 +133,7 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
 
     /// Reads until the line is complete; false at the end of input with nothing left.
     async fn read_line(&mut self) -> bool {
-        while !self.ended {
+        while *self.closed.borrow() == Input::Open {
             let Ok(available) = self.reader.fill_buf().await else {
                 self.end();
                 return false;
@@ -166,7 +164,6 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
     }
 
     fn end(&mut self) {
-        self.ended = true;
         // The end of a single message without a line end comes before the message.
         let is_piped = *self.is_piped.get_or_insert(true);
         self.closed.send_replace(if is_piped { Input::PipedAndEnded } else { Input::Ended });
@@ -323,4 +320,63 @@ async fn write(
     message.push(b'\n');
     writer.write_all(&message).await?;
     writer.flush().await
+}
+
+/// Requests that were read but not answered yet. Their number and size are limited. When a limit is
+/// reached, nothing more is read. So a client that sends faster than it reads, or than we answer,
+/// blocks on its own writes and does not fill our memory.
+#[derive(Debug, Default)]
+struct OpenRequests {
+    requests: parking_lot::Mutex<Requests>,
+    answer_sent: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Requests {
+    request_bytes: HashMap<RequestId, usize>,
+    bytes: usize,
+    /// Answers to messages that are not valid requests.
+    invalid_count: usize,
+}
+
+impl OpenRequests {
+    fn has_room(&self) -> bool {
+        let requests = self.requests.lock();
+        requests.request_bytes.len() + requests.invalid_count < MAX_OPEN
+            && requests.bytes < MAX_OPEN_BYTES
+    }
+
+    fn are_open(&self) -> bool {
+        let requests = self.requests.lock();
+        !requests.request_bytes.is_empty() || requests.invalid_count > 0
+    }
+
+    /// Adds a request of this many bytes; false if another request with the same id is still open.
+    fn add(&self, id: &RequestId, bytes: usize) -> bool {
+        let mut requests = self.requests.lock();
+        if requests.request_bytes.contains_key(id) {
+            return false;
+        }
+        requests.request_bytes.insert(id.clone(), bytes);
+        requests.bytes += bytes;
+        true
+    }
+
+    /// Removes a request that was answered or cancelled.
+    fn remove(&self, id: &RequestId) {
+        let mut requests = self.requests.lock();
+        if let Some(bytes) = requests.request_bytes.remove(id) {
+            requests.bytes -= bytes;
+            self.answer_sent.notify_one();
+        }
+    }
+
+    fn add_invalid(&self) {
+        self.requests.lock().invalid_count += 1;
+    }
+
+    fn remove_invalid(&self) {
+        self.requests.lock().invalid_count -= 1;
+        self.answer_sent.notify_one();
+    }
 }

@@ -207,8 +207,12 @@ impl IdForm {
         let bare = given.strip_prefix(self.without.as_str());
         let text = bare.unwrap_or(&given);
         let numbered = (is_digits(text) || is_number).then(|| format!("{}{text}", self.number));
+        let lettered = self.letters.as_ref().and_then(|(letters, ours)| {
+            let number = given.strip_prefix(letters.as_str()).filter(|rest| is_digits(rest))?;
+            Some(format!("{ours}{number}"))
+        });
         // A string of digits may be one of our ids as it was shown.
-        let (requested, other) = match (self.lettered(&given), numbered) {
+        let (requested, other) = match (lettered, numbered) {
             (Some(lettered), _) => (lettered, given),
             (None, Some(numbered)) if is_number || bare.is_some() => (numbered, given),
             (None, Some(numbered)) => (given, numbered),
@@ -219,20 +223,12 @@ impl IdForm {
         }
         Value::from(requested)
     }
-
-    /// A number after letters that say what it counts, as the id it means.
-    fn lettered(&self, text: &str) -> Option<String> {
-        let (letters, ours) = self.letters.as_ref()?;
-        let number = text.strip_prefix(letters.as_str()).filter(|rest| is_digits(rest))?;
-        Some(format!("{ours}{number}"))
-    }
 }
 
 fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The error for a value that is not allowed.
 pub(super) fn refusal(argument: &str, value: &Value, allowed: Vec<String>) -> Box<ErrorBody> {
     let value = text::line(&value.to_string(), 120);
     let near = nearest(value.trim_matches('"'), allowed.iter().map(String::as_str), 2);

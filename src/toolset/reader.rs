@@ -78,8 +78,6 @@ impl Reader for AgentReader {
     }
 }
 
-/// An argument that an agent can pass.
-
 impl AgentReader {
     /// The argument that an agent passes here for one of our own.
     fn offered(&self, ours: &str) -> Option<Cow<'_, Argument>> {

@@ -5,12 +5,13 @@
 //! refused with a corrected example: here if the types cannot tell, else by
 //! [`ack_service::arguments`], which is strict. All sets of tools are read alike.
 
+use jiff::civil::{Date, DateTime};
+use jiff::{Timestamp, fmt::rfc2822};
 use serde_json::{Map, Value, json};
 
 use super::argument::{Argument, Form};
-use super::day::{day, instant};
 use super::{OfferedTool, schema};
-use ack_api::{ALIASES, COMMA_SEPARATED, DAYS, FREE_TEXTS, Note, NoteKind, text};
+use ack_api::{ALIASES, COMMA_SEPARATED, DAYS, FREE_TEXTS, Note, NoteKind, text, time};
 use ack_service::Error;
 
 /// The names of the object that arguments may be nested in, once too deep.
@@ -110,23 +111,15 @@ impl OfferedTool {
                     continue;
                 }
                 Err(example) => {
-                    return Err(Error::InvalidArgument {
-                        argument: name.clone(),
-                        value: quoted(&value),
-                        allowed: "a list of strings".to_owned(),
-                        nearest: Vec::new(),
-                        example: Some(json!({ name: example }).to_string()),
-                    });
+                    let example = json!({ name: example });
+                    return Err(refused(name, quoted(&value), "a list of strings", &example));
                 }
             };
             if read.get(name).is_some_and(|other| *other != value) {
-                return Err(Error::InvalidArgument {
-                    argument: text::line(&given, 100),
-                    value: format!("given together with `{name}`"),
-                    allowed: "one of the two, which are the same argument".to_owned(),
-                    nearest: Vec::new(),
-                    example: Some(json!({ name: value }).to_string()),
-                });
+                let (given, together) =
+                    (text::line(&given, 100), format!("given together with `{name}`"));
+                let allowed = "one of the two, which are the same argument";
+                return Err(refused(&given, together, allowed, &json!({ name: value })));
             }
             read.insert(name.clone(), value);
         }
@@ -194,6 +187,12 @@ impl OfferedTool {
             other.name == several && matches!(other.expected(known), Expected::List(_))
         })
     }
+}
+
+fn refused(argument: &str, value: String, allowed: &str, example: &Value) -> Error {
+    let (argument, allowed) = (argument.to_owned(), allowed.to_owned());
+    let example = Some(example.to_string());
+    Error::InvalidArgument { argument, value, allowed, nearest: Vec::new(), example }
 }
 
 impl Argument {
@@ -455,4 +454,49 @@ fn whole(number: f64) -> Option<i64> {
     #[expect(clippy::cast_possible_truncation, reason = "a whole number below 2^53")]
     let whole = number as i64;
     (number.fract() == 0.0 && number.abs() < 9e15).then_some(whole)
+}
+
+/// The day of a text in another form: with a time and an offset, the day in UTC; without an offset,
+/// the day as written. `None` if it is a day already, or no day.
+fn day(text: &str) -> Option<String> {
+    if time::day_bound(text, false).is_some() {
+        return None;
+    }
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        // Eight digits are a day.
+        return match text.len() {
+            8 => Some(text.parse::<Date>().ok()?.to_string()),
+            _ => instant(&Value::from(text.parse::<i64>().ok()?)),
+        };
+    }
+    let mail = || rfc2822::parse(text).map(|at| at.timestamp());
+    if let Ok(instant) = text.parse::<Timestamp>().or_else(|_| mail()) {
+        return Some(time::to_date(instant));
+    }
+    if let Ok(at) = text.parse::<DateTime>() {
+        return Some(at.date().to_string());
+    }
+    let parts: Vec<&str> = text.split(['-', '/', '.']).collect();
+    let [year, month, day] = parts.as_slice() else {
+        return None;
+    };
+    let year = year.parse().ok().filter(|_| year.len() == 4)?;
+    Some(Date::new(year, month.parse().ok()?, day.parse().ok()?).ok()?.to_string())
+}
+
+/// The day of seconds or milliseconds since 1970. `None` for a number that may be something else.
+fn instant(number: &Value) -> Option<String> {
+    let number = number.as_i64().or_else(|| {
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "a cast saturates, and no such day exists"
+        )]
+        number.as_f64().map(|number| number as i64)
+    })?;
+    match number {
+        // From 1973 to 5138.
+        100_000_000..100_000_000_000 => Timestamp::from_second(number).ok().map(time::to_date),
+        100_000_000_000.. => Timestamp::from_millisecond(number).ok().map(time::to_date),
+        _ => None,
+    }
 }

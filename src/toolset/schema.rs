@@ -28,8 +28,8 @@ pub(super) fn properties(tool: Tool) -> &'static Map<String, Value> {
     }
 }
 
-/// The schema of a tool's answer: the lists and numbers that are always present. Only Codex shows
-/// it to its model, so `with_results` adds the fields of a result.
+/// The schema of a tool's answer: the lists and numbers that are always present, and on request the
+/// fields of a result, which only Codex shows its model.
 pub fn output(tool: Tool, with_results: bool) -> Map<String, Value> {
     let schema = match tool {
         Tool::GetContext => inline_schema::<ContextResponse>(),
@@ -43,11 +43,12 @@ pub fn output(tool: Tool, with_results: bool) -> Map<String, Value> {
         let Some(kind) = property.get("type").filter(|kind| **kind != json!("object")) else {
             continue;
         };
-        let mut listed = json!({ "type": kind });
+        let mut listed = Map::from_iter([("type".to_owned(), kind.clone())]);
         if with_results && name == "results" {
-            listed["items"] = json!({ "type": "object", "properties": result_fields(property) });
+            let items = json!({ "type": "object", "properties": result_fields(property) });
+            listed.insert("items".to_owned(), items);
         }
-        properties.insert(name.to_owned(), listed);
+        properties.insert(name.to_owned(), listed.into());
     }
     let mut root = Map::from_iter([("type".to_owned(), json!("object"))]);
     if !properties.is_empty() {

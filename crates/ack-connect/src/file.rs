@@ -251,9 +251,8 @@ impl FileChange {
     fn remove_empty_folders(&self, created: usize) {
         for folder in self.path.ancestors().skip(1).take(created) {
             // The system refuses to remove a folder that is not empty.
-            if self.kept_folders.iter().any(|kept| kept == folder)
-                || fs::remove_dir(folder).is_err()
-            {
+            let is_kept = self.kept_folders.iter().any(|kept| kept == folder);
+            if is_kept || fs::remove_dir(folder).is_err() {
                 return;
             }
         }
@@ -289,17 +288,18 @@ impl FileChange {
 
     fn discard_backup(&self) -> Result<(), ConnectError> {
         match (Backup::of(&self.path)?, &self.after) {
-            (Backup::NoFile { folders }, NewContent::Removed) => {
+            (Backup::NoFile { folders }, after) => {
                 Backup::remove(&self.path)?;
-                self.remove_empty_folders(folders);
+                if *after == NewContent::Removed {
+                    self.remove_empty_folders(folders);
+                }
+                Ok(())
             }
-            (Backup::NoFile { .. }, _) => Backup::remove(&self.path)?,
             (Backup::Text(backup), NewContent::Text(text)) if backup == *text => {
-                Backup::remove(&self.path)?;
+                Backup::remove(&self.path)
             }
-            _ => {}
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -355,7 +355,6 @@ fn draft(
     Ok(file)
 }
 
-/// Writes one of our own files beside a client's file.
 pub fn keep(path: &Path, text: &str, permissions: Option<Permissions>) -> std::io::Result<()> {
     draft(path, text, permissions)?.persist(path)?;
     Ok(())

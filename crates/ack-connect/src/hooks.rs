@@ -16,7 +16,6 @@ const EDITING_TOOLS: &str = "Edit|MultiEdit|Write|NotebookEdit|apply_patch";
 pub struct Hook {
     pub name: &'static str,
     flag: &'static str,
-    /// What it adds, in a few words.
     adds: &'static str,
 }
 

@@ -21,11 +21,11 @@ pub mod recogniser;
 pub mod runner;
 pub mod status;
 pub mod switch;
-mod table;
 mod toml;
 pub mod unreviewed;
 mod yaml;
 
+pub use self::client::ClientRow;
 pub use self::error::ConnectError;
 pub use self::hooks::Hook;
 pub use ack_api::shell::{quoted, quoted_path};
@@ -150,7 +150,7 @@ impl ClientPlaces {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Launch {
     /// This program, or the package runner that starts it.
     pub binary: PathBuf,
@@ -184,26 +184,15 @@ pub struct Extras {
 
 impl Extras {
     pub fn all() -> Self {
-        Self {
-            hooks: Hook::ALL.into(),
-            allowed: Allowed::Server,
-            root: None,
-            former_roots: Vec::new(),
-        }
+        let hooks = Hook::ALL.into();
+        Self { hooks, allowed: Allowed::Server, root: None, former_roots: Vec::new() }
     }
 }
 
 impl Launch {
     /// The program by its name alone, to find the files and entries of a client.
     pub fn by_name() -> Self {
-        Self {
-            binary: NAME.into(),
-            runner: &[],
-            name: Some(NAME),
-            places: Vec::new(),
-            flags: Vec::new(),
-            surface: None,
-        }
+        Self { binary: NAME.into(), name: Some(NAME), ..Self::default() }
     }
 
     pub fn server(&self) -> (String, Vec<String>) {
@@ -217,7 +206,7 @@ impl Launch {
     /// different PATH.
     #[must_use]
     pub fn for_client(&self, client: Client) -> Self {
-        match self.name.filter(|_| client.runs_in_a_terminal()) {
+        match self.name.filter(|_| client.row().runs_in_a_terminal) {
             Some(name) => Self { binary: name.into(), ..self.clone() },
             None => self.clone(),
         }

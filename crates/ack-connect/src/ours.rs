@@ -181,7 +181,6 @@ pub fn handlers_of(entry: &Value) -> Vec<&Value> {
     }
 }
 
-/// Whether settings call the hook with this name (`session-start`, `user-prompt`).
 pub fn calls_hook(settings: &Value, hook: &str) -> bool {
     handlers(settings).any(|handler| is_hook_called(handler, hook))
 }

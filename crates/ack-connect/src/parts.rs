@@ -31,7 +31,8 @@ pub fn add(settings: &mut Value, parts: &[Part]) -> Result<(), String> {
             Part::Rule { path, rule, former } => {
                 if let Some(Value::Array(list)) = at(settings, path) {
                     list.retain(|known| {
-                        known.as_str() == rule.as_deref() || !is_our_rule(known, former, &roots)
+                        known.as_str() == rule.as_deref()
+                            || !is_our_rule(known, former.iter(), &roots)
                     });
                 }
                 if let Some(rule) = rule {
@@ -81,20 +82,23 @@ pub fn remove(settings: &mut Value, parts: &[Part], before: Option<&Value>) {
                 list.retain(|word| was_there(word) || !word.as_str().is_some_and(ours::is_word));
             }
             (Part::Rule { rule, former, .. }, Some(Value::Array(list))) => {
-                list.retain(|word| {
-                    was_there(word)
-                        || word.as_str() != rule.as_deref() && !is_our_rule(word, former, &roots)
-                });
+                let rules = rule.iter().chain(former);
+                list.retain(|word| was_there(word) || !is_our_rule(word, rules.clone(), &roots));
             }
             _ => {}
         }
     }
 }
 
-fn is_our_rule(rule: &Value, former: &[String], roots: &[PathBuf]) -> bool {
-    let is_ours =
-        |rule: &str| former.iter().any(|former| former == rule) || ours::is_write_rule(rule, roots);
-    rule.as_str().is_some_and(is_ours)
+fn is_our_rule<'a>(
+    word: &Value,
+    mut rules: impl Iterator<Item = &'a String>,
+    roots: &[PathBuf],
+) -> bool {
+    let Some(word) = word.as_str() else {
+        return false;
+    };
+    rules.any(|rule| rule == word) || ours::is_write_rule(word, roots)
 }
 
 /// Removes objects and lists around parts that are empty, and were not there `before`.

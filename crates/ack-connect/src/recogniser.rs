@@ -34,7 +34,6 @@ const MAX_LINES_BYTES: u64 = 64 << 20;
 const HEAD_BYTES: u64 = 8 << 10;
 const SAMPLE_FILES: usize = 40;
 
-/// Which program or convention a store belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StoreKind {

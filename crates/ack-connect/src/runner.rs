@@ -13,7 +13,6 @@ pub enum ProgramOrigin {
     UnknownCache,
 }
 
-/// A command that fetches a package if necessary and runs its program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Runner {
     pub program: &'static str,

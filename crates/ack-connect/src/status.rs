@@ -21,7 +21,6 @@ pub struct Status {
     pub hook: Option<HookState>,
     /// The rules against writing, if the client has such rules.
     pub denied: Option<Vec<String>>,
-    /// The files that exist and cannot be read, and why.
     pub problems: Vec<(PathBuf, String)>,
 }
 
@@ -61,16 +60,13 @@ impl ProgramEntry {
 
     pub fn flag(&self, flag: &str) -> Option<&str> {
         let mut arguments = self.arguments.iter().map(String::as_str);
-        while let Some(argument) = arguments.next() {
-            if argument == flag {
-                return arguments.next();
-            }
-            let joined = argument.strip_prefix(flag);
-            if let Some(value) = joined.and_then(|rest| rest.strip_prefix('=')) {
-                return Some(value);
+        loop {
+            match arguments.next()?.strip_prefix(flag) {
+                Some("") => return arguments.next(),
+                Some(rest) if rest.starts_with('=') => return rest.strip_prefix('='),
+                _ => {}
             }
         }
-        None
     }
 }
 
@@ -168,23 +164,17 @@ pub fn read(path: &Path, format: FileFormat) -> Option<Value> {
 }
 
 fn start(entry: &Value) -> Start {
-    if let Some(started) = start_command(entry) {
-        return Start::Program(started);
-    }
-    let address = ours::ADDRESS_KEYS.iter().find_map(|key| entry.get(*key)?.as_str());
-    address.map_or(Start::Unknown, |address| Start::Address(address.to_owned()))
-}
-
-fn start_command(entry: &Value) -> Option<ProgramEntry> {
     let mut words = ours::launch_words(entry).into_iter();
-    let program = words.next()?;
+    let Some(program) = words.next() else {
+        let address = ours::ADDRESS_KEYS.iter().find_map(|key| entry.get(*key)?.as_str());
+        return address.map_or(Start::Unknown, |address| Start::Address(address.to_owned()));
+    };
     let variables = ["env", "envs", "environment"].into_iter().find_map(|key| {
-        let set = entry.get(key).or_else(|| entry.get("command")?.get(key))?;
-        let set = set.as_object()?.iter();
+        let set = entry.get(key).or_else(|| entry.get("command")?.get(key))?.as_object()?.iter();
         let set = set.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
         Some(set.collect())
     });
-    Some(ProgramEntry {
+    Start::Program(ProgramEntry {
         program: program.into(),
         arguments: words.collect(),
         variables: variables.unwrap_or_default(),

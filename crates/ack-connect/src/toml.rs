@@ -8,7 +8,6 @@ pub fn read(text: &str) -> Result<Value, String> {
     ::toml::from_str(text).map_err(|error| error.to_string())
 }
 
-/// Changes the settings of a text from `old` to `new`.
 pub fn rewrite(
     text: &str,
     old: &Map<String, Value>,

@@ -21,28 +21,11 @@ use super::{
 };
 
 /// Programs that keep memories, besides those with `memory` in their name.
-const PROGRAMS: [&str; 9] = [
-    "chroma-mcp",
-    "claude-mem",
-    "cognee",
-    "graphiti",
-    "mem0",
-    "memento",
-    "mempalace",
-    "opencode-mem",
-    "thedotmack",
-];
+const PROGRAMS: &str = "chroma-mcp claude-mem cognee graphiti mem0 memento mempalace opencode-mem \
+    thedotmack";
 /// The events whose hooks add text to a conversation, in lower case.
-const EVENTS: [&str; 8] = [
-    "sessionstart",
-    "userpromptsubmit",
-    "userpromptsubmitted",
-    "beforesubmitprompt",
-    "beforeagent",
-    "subagentstart",
-    "pretooluse",
-    "pre_user_prompt",
-];
+const EVENTS: &str = "sessionstart userpromptsubmit userpromptsubmitted beforesubmitprompt \
+    beforeagent subagentstart pretooluse pre_user_prompt";
 /// What claude-mem 13 adds when a session starts: 50 titles and the last summary.
 const CLAUDE_MEM_TOKENS: usize = 1_000;
 /// The lines of `MEMORY.md` that Claude Code reads.
@@ -220,7 +203,7 @@ fn hooks(place: &Place) -> Option<Unreviewed> {
 }
 
 fn adds_text(event: &str) -> bool {
-    EVENTS.contains(&event.to_ascii_lowercase().as_str())
+    EVENTS.split(' ').any(|known| event.eq_ignore_ascii_case(known))
 }
 
 fn hooked_program(handler: &Value) -> Option<String> {
@@ -252,7 +235,6 @@ fn plugins(client: Client, place: &Place) -> Vec<Unreviewed> {
     found.collect()
 }
 
-/// The other servers whose tools give memories to agents.
 fn servers(place: &Place) -> Vec<Unreviewed> {
     let Some(section) = place.servers else {
         return Vec::new();
@@ -335,7 +317,6 @@ fn plugin_files(client: Client, place: &Place, places: &ClientPlaces) -> Vec<Unr
     found.collect()
 }
 
-/// Whether an extension of Goose is a part of it, and not a server.
 fn is_part_of_goose(entry: &Value) -> bool {
     matches!(entry["type"].as_str(), Some("builtin" | "platform"))
 }
@@ -411,7 +392,6 @@ fn index_tokens(folder: &Path) -> usize {
     text.lines().take(MEMORY_LINES).map(tokens).sum()
 }
 
-/// Whether the value of a variable means no.
 pub fn is_no(text: &str) -> bool {
     ["", "0", "false", "no", "off"].contains(&text.to_ascii_lowercase().as_str())
 }
@@ -444,7 +424,7 @@ fn keeps_memories(name: &str) -> bool {
 /// The program that a word names or is a part of.
 fn program_in(word: &str) -> Option<&'static str> {
     let word = word.to_ascii_lowercase();
-    let program = PROGRAMS.into_iter().find(|name| word.contains(name))?;
+    let program = PROGRAMS.split(' ').find(|name| word.contains(name))?;
     // Its author's folder, in which it is installed.
     Some(program).map(|it| if it == "thedotmack" { "claude-mem" } else { it })
 }

@@ -77,7 +77,6 @@ struct YamlLines(Vec<String>);
 type Span = std::ops::Range<usize>;
 
 impl YamlLines {
-    /// Adds an entry to a section, or replaces what is below its name.
     fn put(&mut self, section: &str, name: &str, entry: &Map<String, Value>) -> Result<(), String> {
         let Some(body) = self.section(section)? else {
             self.0.push(format!("{section}:\n"));

@@ -6,8 +6,6 @@
 //! its tools stay listed for a short time; a call then reports why there is no answer.
 
 mod bounded;
-mod guard;
-mod http;
 mod offered;
 mod process;
 mod supervisor;
@@ -51,7 +49,6 @@ const REASON_TIMEOUT: Duration = Duration::from_millis(500);
 
 pub type Report = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// The upstream servers of this process. All clients share them.
 pub struct Upstreams {
     links: Vec<Arc<Link>>,
     shared: Arc<Shared>,
@@ -88,7 +85,6 @@ enum State {
 pub enum CallError {
     /// The server's protocol error.
     Refused(ErrorData),
-    /// The arguments are not valid for the tool.
     Arguments(Box<ErrorBody>),
     Upstream(UpstreamError),
 }
@@ -192,7 +188,6 @@ impl Upstreams {
         join_all(pending).await
     }
 
-    /// Closes every connection and ends every process.
     pub async fn end(&self) {
         self.shared.stop.send_replace(true);
         let tasks = std::mem::take(&mut *self.tasks.lock());

@@ -43,16 +43,8 @@ pub struct UpstreamTool {
 
 #[derive(Clone, PartialEq)]
 pub enum Connection {
-    Process {
-        program: PathBuf,
-        arguments: Vec<String>,
-        /// Its whole environment.
-        environment: Vec<(String, OsString)>,
-    },
-    Http {
-        url: String,
-        token: Option<String>,
-    },
+    Process { program: PathBuf, arguments: Vec<String>, environment: Vec<(String, OsString)> },
+    Http { url: String, token: Option<String> },
     Unusable(String),
 }
 

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Collected, Full};
@@ -20,14 +22,18 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::readiness::Readiness;
 use super::tokens::{MAX_CONCURRENT, TokenClient, TokenFile};
 use super::{HEALTH, Limits, PATH, READY, ServerExtras};
 use crate::mcp::Server;
 use crate::mcp::message::{decode_repaired, failure, memory_size, sanitize_error_body};
 use ack_http::gate::{Gate, Refusal, bearer};
 use ack_http::peers::{Peer, Turns, read_body};
+use ack_service::Service;
+use ack_service::scope::Scope;
 
+/// How long a result is cached, because anyone may ask.
+const CACHE_TTL: Duration = Duration::from_secs(1);
+/// Messages that take more memory than this wait for their turn.
 const LARGE_MESSAGE_BYTES: usize = 64 << 10;
 const MAX_LARGE_MESSAGES: usize = 4;
 
@@ -215,6 +221,57 @@ impl Site {
         };
         drop(turn);
         answer
+    }
+}
+
+/// Whether the server can answer questions: at least one scope is readable, and the indexes to
+/// build at startup are ready.
+struct Readiness {
+    service: &'static Service,
+    is_warm: Arc<AtomicBool>,
+    last: Mutex<Option<(Instant, Result<(), &'static str>)>>,
+}
+
+impl Readiness {
+    /// Starts building the indexes of all shared scopes if `warm` is set.
+    fn new(service: &'static Service, warm: bool) -> Self {
+        let is_warm = Arc::new(AtomicBool::new(!warm));
+        if warm {
+            let is_warm = Arc::clone(&is_warm);
+            std::thread::spawn(move || {
+                service.warm();
+                is_warm.store(true, Ordering::Release);
+            });
+        }
+        Self { service, is_warm, last: Mutex::default() }
+    }
+
+    async fn check(&self) -> Result<(), &'static str> {
+        if !self.is_warm.load(Ordering::Acquire) {
+            return Err("the indexes are being built");
+        }
+        let last = *self.last.lock();
+        if let Some((at, state)) = last
+            && at.elapsed() < CACHE_TTL
+        {
+            return state;
+        }
+        let service = self.service;
+        let check = move || {
+            let scopes = service.registry.discover().scopes;
+            let is_readable =
+                |scope: &Arc<Scope>| scope.problem.is_none() && scope.store.file_state().is_ok();
+            if scopes.iter().any(is_readable) {
+                Ok(())
+            } else if scopes.is_empty() {
+                Err("there is no scope")
+            } else {
+                Err("no scope can be read")
+            }
+        };
+        let state = tokio::task::spawn_blocking(check).await.unwrap_or(Err("the check failed"));
+        *self.last.lock() = Some((Instant::now(), state));
+        state
     }
 }
 

@@ -58,41 +58,50 @@ enum Base {
 const CLAUDE: Base = Base::Own("CLAUDE_CONFIG_DIR", ".claude");
 const HERMES: Base = Base::Own("HERMES_HOME", ".hermes");
 const QWEN: Base = Base::Own("QWEN_HOME", ".qwen");
+const CODEX: Base = Base::Own("CODEX_HOME", ".codex");
+const SERENA: Base = Base::Own("SERENA_HOME", ".serena");
 
-#[rustfmt::skip]
 const PLACES: [Place; 27] = [
-    Place { kind: StoreKind::AutoMemory, base: CLAUDE, path: "projects/*/memory" },
-    Place { kind: StoreKind::AgentMemory, base: CLAUDE, path: "agent-memory/*" },
-    Place { kind: StoreKind::AgentMemory, base: Base::Project, path: ".claude/agent-memory/*" },
-    Place { kind: StoreKind::AgentMemory, base: Base::Project,
-        path: ".claude/agent-memory-local/*" },
-    Place { kind: StoreKind::Codex, base: Base::Own("CODEX_HOME", ".codex"), path: "memories" },
-    Place { kind: StoreKind::Copilot, base: Base::Settings,
-        path: "Code/User/globalStorage/github.copilot-chat/memory-tool/memories" },
-    Place { kind: StoreKind::Copilot, base: Base::Settings,
-        path: "Code/User/workspaceStorage/*/GitHub.copilot-chat/memory-tool/memories/repo" },
-    Place { kind: StoreKind::Gemini, base: Base::Home, path: ".gemini/GEMINI.md" },
-    Place { kind: StoreKind::Gemini, base: Base::Home, path: ".gemini/tmp/*/memory" },
-    Place { kind: StoreKind::Qwen, base: QWEN, path: "QWEN.md" },
-    Place { kind: StoreKind::Qwen, base: QWEN, path: "memories" },
-    Place { kind: StoreKind::Qwen, base: QWEN, path: "projects/*/memory" },
-    Place { kind: StoreKind::Qwen, base: Base::Project, path: "QWEN.md" },
-    Place { kind: StoreKind::Qwen, base: Base::Project, path: ".qwen/memory" },
-    Place { kind: StoreKind::Qwen, base: Base::Project, path: ".qwen/team-memory" },
-    Place { kind: StoreKind::Goose, base: Base::DotConfig, path: "goose/memory" },
-    Place { kind: StoreKind::Goose, base: Base::Project, path: ".goose/memory" },
-    Place { kind: StoreKind::MemoryBank, base: Base::Project, path: "memory-bank" },
-    Place { kind: StoreKind::MemoryBank, base: Base::Project, path: ".kilocode/rules/memory-bank" },
-    Place { kind: StoreKind::MemoryBank, base: Base::Project, path: ".kilo/rules/memory-bank" },
-    Place { kind: StoreKind::Hermes, base: HERMES, path: "memories" },
-    Place { kind: StoreKind::Hermes, base: HERMES, path: "profiles/*/memories" },
-    Place { kind: StoreKind::OpenClaw, base: Base::Home, path: ".openclaw/workspace" },
-    Place { kind: StoreKind::OpenClaw, base: Base::Home, path: ".openclaw/workspace-*" },
-    Place { kind: StoreKind::Serena, base: Base::Own("SERENA_HOME", ".serena"),
-        path: "memories/global" },
-    Place { kind: StoreKind::Serena, base: Base::Project, path: ".serena/memories" },
-    Place { kind: StoreKind::Solutions, base: Base::Project, path: "docs/solutions" },
+    place(StoreKind::AutoMemory, CLAUDE, "projects/*/memory"),
+    place(StoreKind::AgentMemory, CLAUDE, "agent-memory/*"),
+    place(StoreKind::AgentMemory, Base::Project, ".claude/agent-memory/*"),
+    place(StoreKind::AgentMemory, Base::Project, ".claude/agent-memory-local/*"),
+    place(StoreKind::Codex, CODEX, "memories"),
+    place(
+        StoreKind::Copilot,
+        Base::Settings,
+        "Code/User/globalStorage/github.copilot-chat/memory-tool/memories",
+    ),
+    place(
+        StoreKind::Copilot,
+        Base::Settings,
+        "Code/User/workspaceStorage/*/GitHub.copilot-chat/memory-tool/memories/repo",
+    ),
+    place(StoreKind::Gemini, Base::Home, ".gemini/GEMINI.md"),
+    place(StoreKind::Gemini, Base::Home, ".gemini/tmp/*/memory"),
+    place(StoreKind::Qwen, QWEN, "QWEN.md"),
+    place(StoreKind::Qwen, QWEN, "memories"),
+    place(StoreKind::Qwen, QWEN, "projects/*/memory"),
+    place(StoreKind::Qwen, Base::Project, "QWEN.md"),
+    place(StoreKind::Qwen, Base::Project, ".qwen/memory"),
+    place(StoreKind::Qwen, Base::Project, ".qwen/team-memory"),
+    place(StoreKind::Goose, Base::DotConfig, "goose/memory"),
+    place(StoreKind::Goose, Base::Project, ".goose/memory"),
+    place(StoreKind::MemoryBank, Base::Project, "memory-bank"),
+    place(StoreKind::MemoryBank, Base::Project, ".kilocode/rules/memory-bank"),
+    place(StoreKind::MemoryBank, Base::Project, ".kilo/rules/memory-bank"),
+    place(StoreKind::Hermes, HERMES, "memories"),
+    place(StoreKind::Hermes, HERMES, "profiles/*/memories"),
+    place(StoreKind::OpenClaw, Base::Home, ".openclaw/workspace"),
+    place(StoreKind::OpenClaw, Base::Home, ".openclaw/workspace-*"),
+    place(StoreKind::Serena, SERENA, "memories/global"),
+    place(StoreKind::Serena, Base::Project, ".serena/memories"),
+    place(StoreKind::Solutions, Base::Project, "docs/solutions"),
 ];
+
+const fn place(kind: StoreKind, base: Base, path: &'static str) -> Place {
+    Place { kind, base, path }
+}
 
 impl Place {
     fn stores(&self, places: &StorePlaces<'_>) -> Vec<FoundStore> {

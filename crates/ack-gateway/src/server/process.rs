@@ -1,6 +1,6 @@
 //! An upstream server as a process: one JSON message per line over its standard input and output.
-//! It has its own process group, which ends with this process ([`super::guard`] ensures that even
-//! if this process is killed).
+//! It has its own process group, which ends with this process ([`Guard`] ensures that even if
+//! this process is killed).
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -20,12 +20,14 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::bounded::{Gate, Limited};
-use super::guard::Guard;
 use ack_api::text;
 
 const STDERR_TAIL_BYTES: usize = 2_048;
 /// How long a process may take to exit after its input is closed, and again after SIGTERM.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(400);
+/// The first pause is for a process that exits on its own because its input has ended too.
+const SCRIPT: &str =
+    r#"read -r _; sleep 1; kill -s TERM -- "-$1" && sleep 1 && kill -s KILL -- "-$1""#;
 
 pub type Pipe = AsyncRwTransport<RoleClient, Limited<ChildStdout>, ChildStdin>;
 
@@ -138,5 +140,39 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         self.signal(Signal::SIGKILL);
+    }
+}
+
+/// Ends a process group if this process is killed, which it cannot catch. A shell waits for its own
+/// standard input to end, and only this process holds the other end: the system closes it when this
+/// process dies for any reason. Linux can signal a process when its parent dies, but the signal does
+/// not reach its children, is tied to one thread of the parent, and needs unsafe code. When dropped,
+/// it ends without doing anything.
+struct Guard(Child);
+
+impl Guard {
+    fn watch(group: Pid) -> Option<Self> {
+        let mut command = Command::new("/bin/sh");
+        command
+            .args(["-c", SCRIPT, "ack-memory-guard", &group.to_string()])
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            // Signals to this process's group, for example from a terminal, must not reach the
+            // shell.
+            .process_group(0)
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .kill_on_drop(true);
+        command.spawn().ok().map(Self)
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        // Kill it before its input closes, which would look like the death of this process. The
+        // runtime reaps it.
+        let _ = self.0.start_kill();
     }
 }

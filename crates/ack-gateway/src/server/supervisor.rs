@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use reqwest::header::HeaderValue;
 use rmcp::ClientHandler;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, ClientRequest, CustomResult, Implementation,
@@ -14,7 +15,10 @@ use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, Peer, RoleClient, RunningService,
     RunningServiceCancellationToken, serve_client_with_lifecycle,
 };
-use rmcp::transport::Transport;
+use rmcp::transport::streamable_http_client::{
+    StreamableHttpClientTransportConfig, StreamableHttpError,
+};
+use rmcp::transport::{StreamableHttpClientTransport, Transport};
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -23,10 +27,11 @@ use tokio::time::{sleep, timeout};
 use super::bounded::{Bounded, Gate};
 use super::offered::Listing;
 use super::process::{self, Process};
-use super::{Link, PROBE_TIMEOUT, State, http, time_left};
+use super::{Link, MAX_MESSAGE_BYTES, PROBE_TIMEOUT, State, time_left};
 use crate::settings::Connection;
 use ack_api::text;
 
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Pause after the first failure. Each further failure doubles it.
 const INITIAL_BACKOFF: Duration = Duration::from_secs(1);
 const MAX_BACKOFF: Duration = Duration::from_secs(60);
@@ -44,10 +49,8 @@ struct Client;
 
 impl ClientHandler for Client {
     fn get_info(&self) -> ClientConfig {
-        let mut implementation = Implementation::from_build_env();
-        env!("CARGO_PKG_NAME").clone_into(&mut implementation.name);
-        env!("CARGO_PKG_VERSION").clone_into(&mut implementation.version);
-        ClientConfig::new(ClientCapabilities::default(), implementation)
+        let name = Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
+        ClientConfig::new(ClientCapabilities::default(), name)
     }
 }
 
@@ -192,7 +195,7 @@ async fn handshake(
     let (serving, process) = match &link.settings.connection {
         Connection::Unusable(reason) => return Err(HandshakeError::Failed(reason.clone())),
         Connection::Http { url, token } => {
-            let transport = http::connect(url, token.as_ref()).map_err(HandshakeError::Failed)?;
+            let transport = over_http(url, token.as_ref()).map_err(HandshakeError::Failed)?;
             let transport = Bounded::new(transport, Arc::clone(&gate));
             (serve(transport, discover, deadline).await, None)
         }
@@ -288,7 +291,7 @@ async fn end(process: Option<Process>) -> Option<String> {
 /// secrets.
 pub fn cause(error: &(dyn std::error::Error + 'static)) -> String {
     let mut innermost = error;
-    while let Some(next) = http::find_source(innermost).or_else(|| innermost.source()) {
+    while let Some(next) = find_source(innermost).or_else(|| innermost.source()) {
         innermost = next;
     }
     let message = innermost.to_string();
@@ -319,4 +322,39 @@ pub async fn list_tools(peer: &Peer<RoleClient>) -> Result<Vec<Value>, String> {
         }
     }
     Ok(tools)
+}
+
+/// The transport of an upstream server over streamable HTTP.
+fn over_http(
+    url: &str,
+    token: Option<&String>,
+) -> Result<StreamableHttpClientTransport<reqwest::Client>, String> {
+    if token.is_some_and(|token| HeaderValue::from_str(token).is_err()) {
+        return Err("its token has characters that a header cannot contain".to_owned());
+    }
+    // Fails if a provider was installed before, which is fine.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    // A redirect would send the token elsewhere.
+    let client = reqwest::Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .connect_timeout(CONNECT_TIMEOUT)
+        .pool_max_idle_per_host(0)
+        .no_proxy()
+        .build()
+        .map_err(|error| format!("the HTTP client could not be built: {error}"))?;
+    let mut config = StreamableHttpClientTransportConfig::with_uri(url)
+        .max_sse_event_size(MAX_MESSAGE_BYTES)
+        .reinit_on_expired_session(true);
+    config.auth_header = token.cloned();
+    Ok(StreamableHttpClientTransport::with_client(client, config))
+}
+
+/// The source of an rmcp error that `Error::source` does not return.
+fn find_source<'a>(
+    error: &'a (dyn std::error::Error + 'static),
+) -> Option<&'a (dyn std::error::Error + 'static)> {
+    match error.downcast_ref::<StreamableHttpError<reqwest::Error>>()? {
+        StreamableHttpError::Client(inner) => Some(inner),
+        _ => None,
+    }
 }
