@@ -56,24 +56,16 @@ impl Reader for AgentReader {
         let offered = self.toolset.tool_for(tool)?;
         let arguments = arguments.iter().map(|given| {
             let argument = offered.argument_for(given.argument, &[])?;
-            public(argument, given)
+            public(argument, given.value.as_ref())
         });
         call_text(&offered.name, arguments)
     }
 
-    fn argument(&self, given: &Given) -> Option<String> {
-        match self.offered(given.argument)? {
-            Offered::Renamed(argument) => public(argument, given),
-            Offered::Own => Some(argument_text(given.argument, given.value.as_ref())),
+    fn argument(&self, name: &str, value: Option<&Value>) -> Option<String> {
+        match self.offered(name)? {
+            Offered::Renamed(argument) => public(argument, value),
+            Offered::Own => Some(argument_text(name, value)),
         }
-    }
-
-    fn argument_name(&self, name: &str) -> Option<String> {
-        let name = match self.offered(name)? {
-            Offered::Renamed(argument) => &argument.name,
-            Offered::Own => name,
-        };
-        Some(argument_text(name, None))
     }
 
     fn next_page(&self) -> Option<String> {
@@ -109,13 +101,13 @@ impl AgentReader {
 }
 
 /// An argument as the agent passes it; `None` if it has no word for the value.
-fn public(argument: &Argument, given: &Given) -> Option<String> {
-    let value = match (&argument.form, &given.value) {
+fn public(argument: &Argument, value: Option<&Value>) -> Option<String> {
+    let value = match (&argument.form, value) {
         (Form::Choice(words), Some(Value::String(ours))) => {
             let (word, _) = words.iter().find(|(_, value)| *value == ours)?;
             Some(Value::from(word.as_str()))
         }
-        (_, value) => value.clone(),
+        (_, value) => value.cloned(),
     };
     Some(argument_text(&argument.name, value.as_ref()))
 }

@@ -124,8 +124,6 @@ pub fn similar_terms(views: &[View<'_>], word: &str, key: &str, status: StatusFi
     Similar { terms: terms.collect(), is_misspelt, correction }
 }
 
-/// The terms that are most similar to a word.
-///
 /// Terms in the index are stems, so a misspelt word is also compared with the encoder's words:
 /// `advisroy` is nearer to `advisory` than to its stem.
 fn best_terms(views: &[View<'_>], word: &str, key: &str, status: StatusFilter) -> Vec<Found> {

@@ -1,5 +1,4 @@
-//! One scope in one search: its index, the request's filters, and the remote documents fetched for
-//! it.
+//! One scope in one search: its index, the request's filters, and the remote documents it fetched.
 //!
 //! The vector table of a large scope only names candidates. Their scores are computed here, from
 //! the same terms and vectors and in the same order of operations as for documents in memory, so a
@@ -364,10 +363,9 @@ fn merge(docs: &mut Vec<DocId>, more: Vec<DocId>) {
     docs.dedup();
 }
 
-/// A deterministic sample of the first `documents` documents; all of them if there are few.
-///
-/// The sample is even but not periodic, so that it does not align with stores that are written in
-/// turn, such as every eighth memory in one project.
+/// A sample of the first `documents` documents; all of them if there are few. It is even but not
+/// periodic, so that it does not align with stores that are written in turn, such as every eighth
+/// memory in one project.
 fn sample(documents: DocId) -> impl Iterator<Item = DocId> {
     /// 2^32 divided by the golden ratio. Its multiples fill the range evenly (Fibonacci hashing).
     const GOLDEN: u32 = 0x9E37_79B9;

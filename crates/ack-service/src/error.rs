@@ -318,7 +318,7 @@ fn not_approved(is_changed: bool) -> Vec<Hint> {
 
 /// A message with the name by which its reader knows an argument.
 fn with_argument(message: &str, argument: &str, reader: &dyn Reader) -> String {
-    match reader.argument_name(argument) {
+    match reader.argument(argument, None) {
         Some(name) => message.replacen(&format!("`{argument}`"), &name, 1),
         None => message.to_owned(),
     }

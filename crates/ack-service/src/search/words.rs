@@ -117,7 +117,7 @@ impl Search<'_> {
         };
         let is_held = || {
             let terms = bm25.terms.iter();
-            let mut own_terms = terms.filter(|term| !bm25.is_lookalike(&term.key));
+            let mut own_terms = terms.filter(|term| !bm25.lookalikes.contains(&term.key));
             own_terms.any(|term| view.frequency(&term.key, candidate.doc).is_some())
         };
         candidate.lexical > 0.0 && (bm25.lookalikes.is_empty() || is_held())
