@@ -141,7 +141,7 @@ impl<'a> Weighing<'a> {
     fn add_similar(&mut self, similar: Similar) {
         // A word that is misspelt or inflected weighs what the term weighs that it stands for.
         let first = similar.terms.first();
-        let same = first.filter(|first| similar.is_misspelt || first.is_same_word);
+        let same = first.filter(|first| similar.correction.is_some() || first.is_same_word);
         let full = self.idf(same.map_or(0, |same| self.frequency(&same.key)));
         self.weights.total_weight += full;
         self.weights.unmatched_weight += if first.is_some() { full } else { 0.0 };
@@ -282,19 +282,10 @@ impl<'a> Matcher<'a> {
     }
 
     /// The distinct words of a text that match, each with its weight.
-    pub fn matching_words<'t>(&mut self, text: &'t str) -> Vec<(f32, Cow<'t, str>)> {
-        match plain(text) {
-            Cow::Borrowed(text) => self.matching_plain_words(text),
-            Cow::Owned(text) => {
-                let found = self.matching_plain_words(&text).into_iter();
-                found.map(|(weight, word)| (weight, Cow::Owned(word.into_owned()))).collect()
-            }
-        }
-    }
-
-    fn matching_plain_words<'t>(&mut self, text: &'t str) -> Vec<(f32, Cow<'t, str>)> {
+    pub fn matching_words(&mut self, text: &str) -> Vec<(f32, String)> {
+        let text = &*plain(text);
         let Self { weights, first_bytes, cache: [words, identifiers], .. } = self;
-        let mut found: Vec<(f32, Cow<'t, str>)> = Vec::new();
+        let mut found: Vec<(f32, String)> = Vec::new();
         analysis::tokenize(text, TextRole::Document, &mut |token| {
             let is_word = token.kind == TokenKind::Word;
             let first = token.text.bytes().next();
@@ -314,7 +305,7 @@ impl<'a> Matcher<'a> {
             if let Some(weight) = weight
                 && !found.iter().any(|(_, known)| *known == token.text)
             {
-                found.push((weight, token.text));
+                found.push((weight, token.text.into_owned()));
             }
         });
         let mut add = |key: Cow<'_, str>, written: &str| {
@@ -322,8 +313,8 @@ impl<'a> Matcher<'a> {
                 return;
             };
             let written = written.to_lowercase();
-            if !found.iter().any(|(_, known)| written.contains(&**known)) {
-                found.push((*weight, Cow::Owned(written)));
+            if !found.iter().any(|(_, known)| written.contains(known)) {
+                found.push((*weight, written));
             }
         };
         // Symbols, and words that a text writes as two (a number with its unit, a name with its

@@ -103,3 +103,10 @@ pub struct RemoteDoc {
     pub frequencies: Vec<(usize, f32)>,
     pub vector: Option<QuantizedVector>,
 }
+
+impl RemoteDoc {
+    pub(super) fn frequency(&self, term: usize) -> Option<f32> {
+        let mut frequencies = self.frequencies.iter();
+        frequencies.find(|(number, _)| *number == term).map(|(_, frequency)| *frequency)
+    }
+}

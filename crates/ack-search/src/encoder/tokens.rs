@@ -81,7 +81,7 @@ impl<'a> Tokenizer<'a> {
                 self.rows.clear();
                 match script {
                     Script::Latin => self.latin(run),
-                    Script::Words => {
+                    Script::Words(_) => {
                         self.encoder.multilingual.word(run, &mut self.rows);
                         self.other(run);
                     }
