@@ -55,17 +55,13 @@ impl Reader for AgentReader {
         let offered = self.toolset.tool_for(tool)?;
         let arguments = arguments.iter().map(|given| {
             let argument = offered.argument_for(given.argument, &[])?;
-            public(argument, given)
+            public(argument, given.value.as_ref())
         });
         call_text(&offered.name, arguments)
     }
 
-    fn argument(&self, given: &Given) -> Option<String> {
-        public(&*self.offered(given.argument)?, given)
-    }
-
-    fn argument_name(&self, name: &str) -> Option<String> {
-        Some(argument_text(&self.offered(name)?.name, None))
+    fn argument(&self, name: &str, value: Option<&Value>) -> Option<String> {
+        public(&*self.offered(name)?, value)
     }
 
     fn next_page(&self) -> Option<String> {
@@ -93,13 +89,13 @@ impl AgentReader {
 }
 
 /// An argument as the agent passes it; `None` if it has no word for the value.
-fn public(argument: &Argument, given: &Given) -> Option<String> {
-    let value = match (&argument.form, &given.value) {
+fn public(argument: &Argument, value: Option<&Value>) -> Option<String> {
+    let value = match (&argument.form, value) {
         (Form::Choice(words), Some(Value::String(ours))) => {
             let (word, _) = words.iter().find(|(_, value)| *value == ours)?;
             Some(Value::from(word.as_str()))
         }
-        (_, value) => value.clone(),
+        (_, value) => value.cloned(),
     };
     Some(argument_text(&argument.name, value.as_ref()))
 }

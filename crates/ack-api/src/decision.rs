@@ -1,5 +1,4 @@
-//! The decision log: what people decided about the memories of a store. The store itself does not
-//! change.
+//! The decision log: what people decided about the memories of a store, which does not change.
 //!
 //! `decisions.jsonl` holds one [`Decision`] per line and only grows. The last line about a memory
 //! counts. It is bound to the memory's content by a digest: when the content changes, the decision

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::{Tool, text};
+use crate::text;
 
 /// The longest text of a reader's hints, in characters.
 const MAX_CHARS: usize = 600;
@@ -75,6 +75,34 @@ impl Given {
     }
 }
 
+/// The four tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tool {
+    GetContext,
+    GetMemory,
+    ListScopes,
+    QueryMemories,
+}
+
+impl Tool {
+    pub const ALL: [Self; 4] =
+        [Self::GetContext, Self::GetMemory, Self::ListScopes, Self::QueryMemories];
+
+    /// Its own name. Agents may know it under another one.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::GetContext => "get_context",
+            Self::GetMemory => "get_memory",
+            Self::ListScopes => "list_scopes",
+            Self::QueryMemories => "query_memories",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|tool| tool.name() == name)
+    }
+}
+
 /// Who reads a hint, and what they call tools, arguments and commands.
 pub trait Reader {
     /// Whether this is an agent. Commands and settings are then for its user.
@@ -86,11 +114,9 @@ pub trait Reader {
     /// How to call a tool with these arguments; `None` if this reader cannot.
     fn call(&self, tool: Tool, arguments: &[Given]) -> Option<String>;
 
-    /// An argument of the current request, in backticks; `None` if this reader cannot pass it.
-    fn argument(&self, given: &Given) -> Option<String>;
-
-    /// The same, by its name alone.
-    fn argument_name(&self, name: &str) -> Option<String>;
+    /// An argument of the current request, in backticks, with its value if it has one; `None` if
+    /// this reader cannot pass it.
+    fn argument(&self, name: &str, value: Option<&Value>) -> Option<String>;
 
     /// What leads to the next page of the current request.
     fn next_page(&self) -> Option<String>;
@@ -99,14 +125,8 @@ pub trait Reader {
     fn command(&self, command: &str) -> String;
 }
 
-impl From<&'static str> for Hint {
-    fn from(advice: &'static str) -> Self {
-        Self::advice(advice)
-    }
-}
-
-impl From<String> for Hint {
-    fn from(advice: String) -> Self {
+impl<T: Into<Words>> From<T> for Hint {
+    fn from(advice: T) -> Self {
         Self::advice(advice)
     }
 }
@@ -157,15 +177,15 @@ impl Hint {
             }
             Self::Try { tool, purpose } => format!("use {} {purpose}", reader.call(*tool, &[])?),
             Self::Pass { options, purpose } => {
-                let options = options.iter().filter_map(|given| reader.argument(given));
-                let options = options.collect::<Vec<_>>().join(" or ");
+                let argument = |it: &Given| reader.argument(it.argument, it.value.as_ref());
+                let options = options.iter().filter_map(argument).collect::<Vec<_>>().join(" or ");
                 if options.is_empty() {
                     return None;
                 }
                 format!("pass {options} {purpose}")
             }
             Self::Omit { argument, purpose } => {
-                let argument = reader.argument_name(argument)?;
+                let argument = reader.argument(argument, None)?;
                 format!("leave {argument} out {purpose}")
             }
             Self::NextPage => format!("{} continues", reader.next_page()?),
@@ -217,15 +237,12 @@ impl Reader for OwnNames {
     }
 
     fn call(&self, tool: Tool, arguments: &[Given]) -> Option<String> {
-        call_text(tool.name(), arguments.iter().map(|given| self.argument(given)))
+        let argument = |given: &Given| self.argument(given.argument, given.value.as_ref());
+        call_text(tool.name(), arguments.iter().map(argument))
     }
 
-    fn argument(&self, given: &Given) -> Option<String> {
-        Some(argument_text(given.argument, given.value.as_ref()))
-    }
-
-    fn argument_name(&self, name: &str) -> Option<String> {
-        Some(argument_text(name, None))
+    fn argument(&self, name: &str, value: Option<&Value>) -> Option<String> {
+        Some(argument_text(name, value))
     }
 
     fn next_page(&self) -> Option<String> {

@@ -30,12 +30,11 @@ pub mod shell;
 pub mod source;
 pub mod text;
 pub mod time;
-mod tool;
 pub mod uri;
 
 pub use code::ErrorCode;
 pub use diagnostic::Diagnostic;
-pub use hint::{Given, Hint, Reader};
+pub use hint::{Given, Hint, Reader, Tool};
 pub use message::{Editor, Message, Resolve};
 pub use note::{ErrorBody, Note, NoteKind};
 pub use request::{
@@ -51,4 +50,3 @@ pub use response::{
     RelationKind, RelativeAge, ScopeInfo, Searched, SessionContext, SessionEntry, Skipped, Stage,
     TagCount, Timeline, TimelineEntry,
 };
-pub use tool::Tool;

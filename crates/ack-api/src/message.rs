@@ -97,14 +97,8 @@ impl Message {
     }
 }
 
-impl From<String> for Message {
-    fn from(sentence: String) -> Self {
-        Self::new(sentence)
-    }
-}
-
-impl From<&str> for Message {
-    fn from(sentence: &str) -> Self {
+impl<T: Into<String>> From<T> for Message {
+    fn from(sentence: T) -> Self {
         Self::new(sentence)
     }
 }

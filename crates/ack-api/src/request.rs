@@ -154,8 +154,6 @@ pub struct GetRequest {
     pub depth: Option<i64>,
     /// Only these kinds.
     pub kind: Option<Vec<String>>,
-    /// Asked by an agent, set by the adapter: the owner's `max_status` binds it, and the answer is
-    /// made short.
     #[serde(skip)]
     pub by_agent: bool,
 }
@@ -199,8 +197,6 @@ pub struct ListScopesRequest {
     /// would add to the schemas that every session reads.
     #[serde(skip)]
     pub max_tokens: Option<i64>,
-    /// Asked by an agent, set by the adapter: the owner's `max_status` binds it, and the answer is
-    /// made short.
     #[serde(skip)]
     pub by_agent: bool,
 }
@@ -222,8 +218,6 @@ pub struct ContextRequest {
     pub max_tokens: Option<i64>,
     /// What the session is about.
     pub focus: Option<String>,
-    /// Asked by an agent, set by the adapter: the owner's `max_status` binds it, and the answer is
-    /// made short.
     #[serde(skip)]
     pub by_agent: bool,
 }

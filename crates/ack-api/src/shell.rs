@@ -79,9 +79,9 @@ pub fn quoted_path(path: &Path) -> String {
     quoted(&path.display().to_string())
 }
 
-fn with_value(given: &Given) -> Option<String> {
-    let flag = flag(given.argument)?;
-    Some(match &given.value {
+fn with_value(argument: &str, value: Option<&Value>) -> Option<String> {
+    let flag = flag(argument)?;
+    Some(match value {
         Some(Value::String(value)) => format!("{flag} {value}"),
         Some(value) => format!("{flag} {value}"),
         None => flag.to_owned(),
@@ -100,17 +100,13 @@ impl Reader for Shell {
     fn call(&self, tool: Tool, arguments: &[Given]) -> Option<String> {
         let mut line = command(tool).to_owned();
         for given in arguments {
-            line = format!("{line} {}", with_value(given)?);
+            line = format!("{line} {}", with_value(given.argument, given.value.as_ref())?);
         }
         Some(format!("`{}`", self.command(&line)))
     }
 
-    fn argument(&self, given: &Given) -> Option<String> {
-        Some(format!("`{}`", with_value(given)?))
-    }
-
-    fn argument_name(&self, name: &str) -> Option<String> {
-        Some(format!("`{}`", flag(name)?))
+    fn argument(&self, name: &str, value: Option<&Value>) -> Option<String> {
+        Some(format!("`{}`", with_value(name, value)?))
     }
 
     fn next_page(&self) -> Option<String> {

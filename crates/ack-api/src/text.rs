@@ -3,9 +3,8 @@
 //!
 //! Removed: terminal escape sequences with their parameters, control characters, bidirectional
 //! overrides and isolates, zero-width and tag characters that hide text from a reader. Kept: every
-//! script, emoji with their joiners and, in long text, line breaks and tabs. [`untagged`]
-//! also neutralizes tags that hosts interpret, for text that reaches a model outside a tool's
-//! result.
+//! script, emoji with their joiners and, in long text, line breaks and tabs. [`untagged`] is for
+//! text that reaches a model outside a tool's result.
 
 mod sentence;
 mod tags;

@@ -1,8 +1,7 @@
 //! The addresses of scopes and memories as MCP resources.
 //!
 //! Names and ids are percent-encoded except for unreserved characters (RFC 3986, 2.3), like the
-//! simple expansion of a URI template (RFC 6570, 3.2.2). An address is a key: no part of it becomes
-//! a path.
+//! simple expansion of a URI template (RFC 6570, 3.2.2). No part of an address becomes a path.
 
 use std::ffi::OsString;
 use std::fmt;

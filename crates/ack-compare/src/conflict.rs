@@ -38,8 +38,12 @@ pub fn find(newer: &Profile, older: &Profile) -> Option<Conflict> {
     }
     for one in &newer.sentences {
         for other in &older.sentences {
-            let pair =
-                Pair { memories: (newer, older), newer: one, older: other, share: one.dice(other) };
+            let pair = Pair {
+                memories: (newer, older),
+                newer: one,
+                older: other,
+                share: dice(&one.words, &other.words),
+            };
             if pair.is_conflict() {
                 return Some(Conflict { newer: one.text.clone(), older: other.text.clone() });
             }

@@ -57,17 +57,14 @@ impl Profile {
             all.extend(new.take(MAX_SENTENCES - all.len().min(MAX_SENTENCES)).map(Sentence::read));
         }
         let content = content(&text);
-        let mut weights: Vec<f32> = content.values().copied().collect();
-        // Summing in another order may change the last digit.
-        weights.sort_by(f32::total_cmp);
         Self {
             words: all.iter().flat_map(|sentence| sentence.words.iter().cloned()).collect(),
             sentences: all,
             title_names: names(title),
             project: None,
             wording,
+            weight: sum(content.values().copied()),
             content,
-            weight: weights.into_iter().sum(),
             text,
             vector: OnceLock::new(),
         }
@@ -90,16 +87,11 @@ impl Profile {
     /// The share of common terms, by weight, from 0 to 1 (Dice coefficient).
     pub(crate) fn resemblance(&self, other: &Self) -> f32 {
         let all = self.weight + other.weight;
-        if all > 0.0 { (2.0 * self.shared(other) / all).min(1.0) } else { 0.0 }
-    }
-
-    fn shared(&self, other: &Self) -> f32 {
         let (small, large) =
             if self.content.len() <= other.content.len() { (self, other) } else { (other, self) };
         let shared = small.content.iter().filter(|(term, _)| large.content.contains_key(*term));
-        let mut weights: Vec<f32> = shared.map(|(_, weight)| *weight).collect();
-        weights.sort_by(f32::total_cmp);
-        weights.into_iter().sum()
+        let shared = sum(shared.map(|(_, weight)| *weight));
+        if all > 0.0 { (2.0 * shared / all).min(1.0) } else { 0.0 }
     }
 
     /// How near two memories are in meaning: the cosine of their vectors; 0 if a vector is missing.
@@ -114,6 +106,13 @@ impl Profile {
         let make = || Encoder::embedded()?.query(&self.text);
         self.vector.get_or_init(make).as_deref()
     }
+}
+
+/// Summing in another order may change the last digit.
+fn sum(weights: impl Iterator<Item = f32>) -> f32 {
+    let mut weights: Vec<f32> = weights.collect();
+    weights.sort_by(f32::total_cmp);
+    weights.into_iter().sum()
 }
 
 /// The terms of a text, as the search has them, each with its weight: about 1 for an ordinary noun.

@@ -24,10 +24,6 @@ pub struct Quantity {
 }
 
 impl Quantity {
-    pub const fn plain(value: f64) -> Self {
-        Self { value, unit: Unit::None, version: None }
-    }
-
     pub fn equals(&self, other: &Self) -> bool {
         if let (Some(one), Some(other)) = (&self.version, &other.version) {
             // `1.4` and `1.4.2` may both be true of one thing.
@@ -61,7 +57,8 @@ const WORDS: [(&str, f64); 20] = [
 ];
 
 pub fn in_words(word: &str) -> Option<Quantity> {
-    WORDS.iter().find(|(known, _)| *known == word).map(|(_, value)| Quantity::plain(*value))
+    let (_, value) = WORDS.iter().find(|(known, _)| *known == word)?;
+    Some(Quantity { value: *value, unit: Unit::None, version: None })
 }
 
 const SECOND: f64 = 1_000.0;

@@ -41,12 +41,9 @@ impl Sentence {
         }
         reader.finish(text)
     }
-
-    pub fn dice(&self, other: &Self) -> f32 {
-        dice(&self.words, &other.words)
-    }
 }
 
+/// The share of common words, from 0 to 1 (Dice coefficient).
 #[expect(clippy::cast_precision_loss, reason = "counts of words")]
 pub fn dice(one: &BTreeSet<String>, other: &BTreeSet<String>) -> f32 {
     let all = one.len() + other.len();

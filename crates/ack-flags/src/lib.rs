@@ -23,20 +23,13 @@ pub fn of(memory: &Memory, hides_text: bool) -> Vec<Warning> {
     let lists = [&memory.facts, &memory.concepts, &memory.files];
     let texts = optional.into_iter().flatten().chain(lists.into_iter().flatten());
     let texts: Vec<Plain<'_>> = texts.chain([&memory.title]).map(|text| Plain::of(text)).collect();
-    let mut warnings = Vec::new();
-    if texts.iter().any(|text| !secret_lines(text).is_empty()) {
-        warnings.push(Warning::Secret);
-    }
-    if texts.iter().any(|text| !agent_lines(text).is_empty()) {
-        warnings.push(Warning::AddressesAgent);
-    }
-    if hides_text {
-        warnings.push(Warning::Hidden);
-    }
-    if !memory.repaired.is_empty() {
-        warnings.push(Warning::Repaired);
-    }
-    warnings
+    let found = [
+        (texts.iter().any(|text| !secret_lines(text).is_empty()), Warning::Secret),
+        (texts.iter().any(|text| !agent_lines(text).is_empty()), Warning::AddressesAgent),
+        (hides_text, Warning::Hidden),
+        (!memory.repaired.is_empty(), Warning::Repaired),
+    ];
+    found.into_iter().filter(|(holds, _)| *holds).map(|(_, warning)| warning).collect()
 }
 
 pub fn is_flagged(text: &str) -> bool {

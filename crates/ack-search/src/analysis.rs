@@ -167,8 +167,7 @@ fn ascii_chunk<'a>(raw: &'a str, emit: &mut impl FnMut(Token<'a>)) {
     if chunk.is_empty() || chunk.len() > MAX_CHUNK_BYTES {
         return;
     }
-    let bytes = chunk.as_bytes();
-    if bytes.iter().all(u8::is_ascii_alphabetic) {
+    if chunk.bytes().all(|byte| byte.is_ascii_alphabetic()) {
         emit_camel_case(chunk, emit);
         return;
     }
@@ -186,13 +185,10 @@ fn ascii_chunk<'a>(raw: &'a str, emit: &mut impl FnMut(Token<'a>)) {
         // The last part of a path, of a qualified name, or of a package with its version.
         let tail = bare.rsplit(['/', '@']).next().unwrap_or(bare);
         let tail = tail.rsplit("::").next().unwrap_or(tail);
-        for name in [bare, tail] {
+        for name in [Some(bare), Some(tail).filter(|tail| *tail != bare)].into_iter().flatten() {
             let has_punctuation = name.bytes().any(|byte| !byte.is_ascii_alphanumeric());
             if name.len() > 2 && name.len() < chunk.len() && has_punctuation {
                 emit_identifier(name, emit);
-            }
-            if name == tail {
-                break;
             }
         }
     }

@@ -1,5 +1,4 @@
-//! Turns memories into what the index stores: terms with their weighted frequencies, and the
-//! vector.
+//! Turns memories into what the index stores: terms with weighted frequencies, and the vector.
 //!
 //! This is the expensive part of reading a store, so an [`Analyzer`] caches the text that it has
 //! split, and an [`AnalyzerPool`] uses several threads.
@@ -17,8 +16,7 @@ use super::analysis::stems::stem;
 use super::analysis::{self, TextRole, Token, TokenKind, numbers, symbols};
 use super::dictionary::Dictionary;
 use super::semantic::QuantizedVector;
-use crate::encoder::Encoder;
-use crate::encoder::Token as EncoderToken;
+use crate::encoder::{Encoder, Token as EncoderToken};
 use ack_api::memory::Memory;
 
 // Weights of the fields, in half units.

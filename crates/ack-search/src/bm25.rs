@@ -86,10 +86,6 @@ impl Bm25Weights {
         }
     }
 
-    pub fn is_lookalike(&self, key: &str) -> bool {
-        self.lookalikes.contains(key)
-    }
-
     /// What fusion divides lexical scores by: the best of them, or the weight of the query's
     /// unmatched words if that is more. Rounded up to the unit that a cursor carries.
     pub fn score_norm(&self, best: f32) -> f32 {

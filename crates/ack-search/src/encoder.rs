@@ -412,11 +412,7 @@ fn norm(vector: &[f32]) -> f32 {
 }
 
 /// The sum of squares in double precision, eight at a time.
-#[multiversion(targets(
-    "x86_64+avx512f+avx512bw+avx512dq+avx512vl",
-    "x86_64+avx2",
-    "aarch64+neon"
-))]
+#[multiversion(targets("x86_64+avx512f", "x86_64+avx2", "aarch64+neon"))]
 fn exact_norm(vector: &[f32]) -> f64 {
     let (eights, rest) = vector.as_chunks::<8>();
     let mut sums = [0f64; 8];
@@ -446,11 +442,7 @@ fn normalize(vector: Vec<f32>) -> Option<Vec<f32>> {
 }
 
 /// Adds rows, each times its factor, in their order; four at a time, so that less is written.
-#[multiversion(targets(
-    "x86_64+avx512f+avx512bw+avx512dq+avx512vl",
-    "x86_64+avx2",
-    "aarch64+neon"
-))]
+#[multiversion(targets("x86_64+avx512f", "x86_64+avx2", "aarch64+neon"))]
 fn add_scaled(sum: &mut [f32], rows: &[(&[u8], f32)]) {
     let value = |byte: &u8, factor: f32| f32::from(byte.cast_signed()) * factor;
     let (fours, rest) = rows.as_chunks::<4>();

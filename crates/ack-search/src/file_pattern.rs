@@ -74,10 +74,7 @@ pub struct FilePattern {
 }
 
 impl FilePattern {
-    /// Parses an entry. Case does not matter.
-    ///
-    /// # Errors
-    /// What is wrong with the glob.
+    /// Case does not matter. The error says what is wrong with a glob.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = normalize(text);
         let glob = is_glob(&text).then(|| {

@@ -4,12 +4,9 @@
 //! "The Probabilistic Relevance Framework", 2009) over weighted frequencies. Document frequencies
 //! and the mean length cover all scopes of the request and the memories that the status filter
 //! allows. So scores of different scopes are comparable, and an unreviewed memory changes nothing.
-//! A specific identifier in the query weighs more than a word, so that the memory that contains it
-//! comes first.
-//!
 //! See `docs/retrieval.md` for the constants.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 
 use super::analysis::letters::plain;
@@ -42,11 +39,8 @@ const STAND_IN_WEIGHT: f32 = 0.8;
 /// In a smaller scope, every term is searched.
 const MIN_DOCS_FOR_RARE_TERMS: u64 = 10_000;
 
-/// Computes the weights of a query's terms from the number of memories, their lengths and how many
-/// contain each term.
-///
-/// A word that no memory contains is replaced by up to three similar terms, in case it is misspelt
-/// or cut off.
+/// The weights of a query's terms. A word that no memory contains is replaced by up to three similar
+/// terms, in case it is misspelt or cut off.
 pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -> Bm25Weights {
     let status = filters.status;
     let related = related_identifiers(views, query, status);
@@ -147,7 +141,7 @@ impl<'a> Weighing<'a> {
     fn add_similar(&mut self, similar: Similar) {
         // A word that is misspelt or inflected weighs what the term weighs that it stands for.
         let first = similar.terms.first();
-        let same = first.filter(|first| similar.is_misspelt || first.is_same_word);
+        let same = first.filter(|first| similar.correction.is_some() || first.is_same_word);
         let full = self.idf(same.map_or(0, |same| self.frequency(&same.key)));
         self.weights.total_weight += full;
         self.weights.unmatched_weight += if first.is_some() { full } else { 0.0 };
@@ -272,47 +266,30 @@ pub struct Matcher<'a> {
     bm25: &'a Bm25Weights,
     weights: FxHashMap<&'a str, f32>,
     /// The first bytes of the terms. A stem begins like its word, so other words cannot match.
-    first_bytes: [bool; 256],
+    first_bytes: FxHashSet<u8>,
     /// The weights of words and of identifiers that were looked up before.
     cache: [FxHashMap<Box<str>, Option<f32>>; 2],
 }
 
 impl<'a> Matcher<'a> {
     pub fn new(bm25: &'a Bm25Weights) -> Self {
-        let mut first_bytes = [false; 256];
-        for term in &bm25.terms {
-            let first = term.key.bytes().next();
-            if let Some(slot) = first.and_then(|byte| first_bytes.get_mut(usize::from(byte))) {
-                *slot = true;
-            }
-        }
         Self {
             bm25,
-            first_bytes,
+            first_bytes: bm25.terms.iter().filter_map(|term| term.key.bytes().next()).collect(),
             weights: bm25.terms.iter().map(|term| (term.key.as_str(), term.weight)).collect(),
             cache: Default::default(),
         }
     }
 
     /// The distinct words of a text that match, each with its weight.
-    pub fn matching_words<'t>(&mut self, text: &'t str) -> Vec<(f32, Cow<'t, str>)> {
-        match plain(text) {
-            Cow::Borrowed(text) => self.matching_plain_words(text),
-            Cow::Owned(text) => {
-                let found = self.matching_plain_words(&text).into_iter();
-                found.map(|(weight, word)| (weight, Cow::Owned(word.into_owned()))).collect()
-            }
-        }
-    }
-
-    fn matching_plain_words<'t>(&mut self, text: &'t str) -> Vec<(f32, Cow<'t, str>)> {
+    pub fn matching_words(&mut self, text: &str) -> Vec<(f32, String)> {
+        let text = &*plain(text);
         let Self { weights, first_bytes, cache: [words, identifiers], .. } = self;
-        let mut found: Vec<(f32, Cow<'t, str>)> = Vec::new();
+        let mut found: Vec<(f32, String)> = Vec::new();
         analysis::tokenize(text, TextRole::Document, &mut |token| {
             let is_word = token.kind == TokenKind::Word;
             let first = token.text.bytes().next();
-            let may_match = first.and_then(|byte| first_bytes.get(usize::from(byte)).copied());
-            if is_word && may_match != Some(true) {
+            if is_word && !first.is_some_and(|byte| first_bytes.contains(&byte)) {
                 return;
             }
             let cache = if is_word { &mut *words } else { &mut *identifiers };
@@ -328,7 +305,7 @@ impl<'a> Matcher<'a> {
             if let Some(weight) = weight
                 && !found.iter().any(|(_, known)| *known == token.text)
             {
-                found.push((weight, token.text));
+                found.push((weight, token.text.into_owned()));
             }
         });
         let mut add = |key: Cow<'_, str>, written: &str| {
@@ -336,8 +313,8 @@ impl<'a> Matcher<'a> {
                 return;
             };
             let written = written.to_lowercase();
-            if !found.iter().any(|(_, known)| written.contains(&**known)) {
-                found.push((*weight, Cow::Owned(written)));
+            if !found.iter().any(|(_, known)| written.contains(known)) {
+                found.push((*weight, written));
             }
         };
         // Symbols, and words that a text writes as two (a number with its unit, a name with its
@@ -354,6 +331,6 @@ impl<'a> Matcher<'a> {
     /// Whether a word of a memory only looks like a word of the query.
     pub fn is_lookalike(&self, word: &str) -> bool {
         let key = term_key(TokenKind::Word, word);
-        self.bm25.is_lookalike(key.as_ref())
+        self.bm25.lookalikes.contains(key.as_ref())
     }
 }

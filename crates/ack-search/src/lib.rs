@@ -26,7 +26,6 @@ pub mod dictionary;
 pub mod encoder;
 pub mod file_pattern;
 pub mod filter;
-pub mod id_table;
 pub mod identifiers;
 pub mod interner;
 pub mod inverted;

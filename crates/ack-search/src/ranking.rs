@@ -47,9 +47,6 @@ pub struct OrderOptions {
     pub oldest_first: bool,
 }
 
-/// Orders candidates by score (with the current project first among near equals), age, scope and
-/// id. The order is total.
-///
 /// `names` are the scopes of `views`; `current_project` takes a scope's position and a document.
 /// With [`OrderOptions::limit`] the result may be cut to that many candidates.
 pub fn order(

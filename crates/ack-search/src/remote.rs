@@ -1,8 +1,7 @@
 //! The documents of a scope that are not in memory.
 //!
-//! A large scope keeps the terms and vectors of its first documents in a vector table. The code
-//! that searches that table implements [`RemoteDocs`], so this crate does not depend on the table's
-//! library.
+//! A large scope keeps the terms and vectors of its first documents in a vector table. What searches
+//! it implements [`RemoteDocs`], so this crate does not depend on the table's library.
 
 use std::error::Error;
 use std::fmt;
@@ -47,9 +46,7 @@ pub struct TableInfo {
 
 pub struct RemoteQuery<'a> {
     pub terms: &'a [WeightedTerm],
-    /// Those terms that are rare identifiers, see [`Bm25Weights::required_identifiers`].
-    ///
-    /// [`Bm25Weights::required_identifiers`]: crate::bm25::Bm25Weights::required_identifiers
+    /// See [`crate::bm25::Bm25Weights::required_identifiers`].
     pub required_identifiers: &'a [String],
     pub vector: Option<&'a QuantizedVector>,
     /// The estimated share of the remote documents that are eligible, from 0 to 1. 0 makes the
@@ -105,4 +102,11 @@ pub struct RemoteDoc {
     /// The query's terms that it contains: position in the query and weighted frequency.
     pub frequencies: Vec<(usize, f32)>,
     pub vector: Option<QuantizedVector>,
+}
+
+impl RemoteDoc {
+    pub(super) fn frequency(&self, term: usize) -> Option<f32> {
+        let mut frequencies = self.frequencies.iter();
+        frequencies.find(|(number, _)| *number == term).map(|(_, frequency)| *frequency)
+    }
 }

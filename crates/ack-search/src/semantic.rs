@@ -3,9 +3,8 @@
 //! Vectors are signed bytes in memory, a quarter of the size of single precision. Each is scaled by
 //! the inverse of its own norm, so the cosine of two quantized vectors is exact and at most 1.
 //!
-//! The norm of a text's vector, at most 1, is a measure of how well the encoder knows its words.
-//! The search uses it ([`QuantizedVector::nearness`]): a text that is mostly unknown is near to
-//! nothing.
+//! The norm of a text's vector, at most 1, is a measure of how well the encoder knows its words: a
+//! text that is mostly unknown is near to nothing ([`QuantizedVector::nearness`]).
 
 use multiversion::multiversion;
 use rayon::iter::{IndexedParallelIterator, ParallelIterator};
@@ -98,11 +97,7 @@ impl QuantizedVector {
 
 /// Components rounded to steps of 1/127 of the largest.
 #[expect(clippy::cast_possible_truncation, reason = "between -127 and 127")]
-#[multiversion(targets(
-    "x86_64+avx512f+avx512bw+avx512dq+avx512vl",
-    "x86_64+avx2",
-    "aarch64+neon"
-))]
+#[multiversion(targets("x86_64+avx512f", "x86_64+avx2", "aarch64+neon"))]
 fn rounded(vector: &[f32], max: f32) -> Box<[i8]> {
     let mut components = vec![0; vector.len()].into_boxed_slice();
     for (component, value) in components.iter_mut().zip(vector) {
@@ -112,11 +107,10 @@ fn rounded(vector: &[f32], max: f32) -> Box<[i8]> {
 }
 
 /// The inverse of the norm of components that are not all 0.
+#[expect(clippy::cast_precision_loss, reason = "dimension times 127 squared")]
 fn unit_scale(components: &[i8]) -> f32 {
     let square: i64 = components.iter().map(|byte| i64::from(*byte).pow(2)).sum();
-    #[expect(clippy::cast_precision_loss, reason = "dimension times 127 squared")]
-    let scale = 1.0 / (square as f32).sqrt();
-    scale
+    1.0 / (square as f32).sqrt()
 }
 
 /// The vector of a query, for each kind of vector that memories have.
@@ -217,11 +211,7 @@ impl Vectors {
 
 /// The products of quantized rows with a quantized vector.
 #[expect(clippy::cast_precision_loss, reason = "dimension times 127 squared")]
-#[multiversion(targets(
-    "x86_64+avx512f+avx512bw+avx512dq+avx512vl",
-    "x86_64+avx2",
-    "aarch64+neon"
-))]
+#[multiversion(targets("x86_64+avx512f", "x86_64+avx2", "aarch64+neon"))]
 fn scan(components: &[i8], scales: &[f32], query: &[i16], scale: f32, cosines: &mut [f32]) {
     let (query_blocks, query_rest) = query.as_chunks::<BLOCK>();
     for ((row, row_scale), cosine) in components.chunks_exact(query.len()).zip(scales).zip(cosines)
@@ -263,15 +253,12 @@ mod tests {
             let components: Vec<i8> = (0..7 * dimension).map(|_| byte()).collect();
             let query: Vec<i16> = (0..dimension).map(|_| i16::from(byte())).collect();
             let scales = [0.001, 0.002, 0.003, 0.004, 0.005, 0.006, 0.007];
-            let expected: Vec<f32> = components
-                .chunks(dimension)
-                .zip(scales)
-                .map(|(row, scale)| {
-                    let products = row.iter().zip(&query);
-                    let products = products.map(|(a, b)| i32::from(*a) * i32::from(*b));
-                    products.sum::<i32>() as f32 * scale * 0.01
-                })
-                .collect();
+            let product = |row: &[i8]| -> i32 {
+                row.iter().zip(&query).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum()
+            };
+            let rows = components.chunks(dimension).zip(scales);
+            let expected: Vec<f32> =
+                rows.map(|(row, scale)| product(row) as f32 * scale * 0.01).collect();
             let mut cosines = [0.0; 7];
             scan(&components, &scales, &query, 0.01, &mut cosines);
             assert_eq!(cosines.as_slice(), expected, "{dimension} components");

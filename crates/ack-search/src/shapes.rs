@@ -2,7 +2,7 @@
 //! words, the shapes alone rule out most of those that do not resemble a given word. Of an
 //! identifier, the shape has its parts in place of its beginning.
 
-use super::id_table::hash;
+use super::dictionary::hash;
 
 /// Longer words count as this long.
 const MAX_CHARS: u32 = 63;

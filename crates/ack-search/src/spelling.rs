@@ -40,8 +40,7 @@ pub struct SimilarTerm {
 pub struct Similar {
     /// Known terms, the most similar first.
     pub terms: Vec<SimilarTerm>,
-    /// Whether the first of them is the word with a letter corrected.
-    pub is_misspelt: bool,
+    /// The word, and the first of them, if that is the word with a letter corrected.
     pub correction: Option<(String, String)>,
 }
 
@@ -105,7 +104,6 @@ pub fn similar_terms(views: &[View<'_>], word: &str, key: &str, status: StatusFi
         let begins_alike = first.key.chars().next() == word.chars().next();
         !is_correct && first.likeness == Likeness::Letter && begins_alike
     });
-    let is_misspelt = right.is_some();
     // The index has only stems, so for a name that the encoder does not know, the stem is encoded.
     let correction = right.map(|right| {
         let spelling = right.word.as_ref().unwrap_or(&right.key);
@@ -114,18 +112,16 @@ pub fn similar_terms(views: &[View<'_>], word: &str, key: &str, status: StatusFi
     let is_beginning = !is_word && key.chars().count() >= MIN_BEGINNING_CHARS;
     let terms = found.into_iter().map(|Found { likeness, key: term, .. }| {
         let has_other_ending = likeness == Likeness::Ending;
-        let is_correct = has_other_ending || is_misspelt;
+        let is_right = has_other_ending || correction.is_some();
         SimilarTerm {
-            weight: if is_correct { CORRECTION_WEIGHT } else { SIMILAR_WEIGHT },
+            weight: if is_right { CORRECTION_WEIGHT } else { SIMILAR_WEIGHT },
             is_same_word: has_other_ending || is_beginning && term.starts_with(key),
             key: term,
         }
     });
-    Similar { terms: terms.collect(), is_misspelt, correction }
+    Similar { terms: terms.collect(), correction }
 }
 
-/// The terms that are most similar to a word.
-///
 /// Terms in the index are stems, so a misspelt word is also compared with the encoder's words:
 /// `advisroy` is nearer to `advisory` than to its stem.
 fn best_terms(views: &[View<'_>], word: &str, key: &str, status: StatusFilter) -> Vec<Found> {

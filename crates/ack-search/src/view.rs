@@ -1,5 +1,4 @@
-//! One scope in one search: its index, the request's filters, and the remote documents fetched for
-//! it.
+//! One scope in one search: its index, the request's filters, and the remote documents it fetched.
 //!
 //! The vector table of a large scope only names candidates. Their scores are computed here, from
 //! the same terms and vectors and in the same order of operations as for documents in memory, so a
@@ -10,7 +9,6 @@ use super::filter::ResolvedFilters;
 use super::inverted::Index;
 use super::inverted::docs::{DocFlags, HAS_SUCCESSOR, allowed_flags};
 use super::postings::DocId;
-use super::query::WeightedTerm;
 use super::remote::{Eligibility, RemoteDoc, RemoteDocs, RemoteError, RemoteHits, RemoteQuery};
 use super::semantic::{QuantizedVector, QueryVector};
 use ack_api::cancel;
@@ -39,16 +37,11 @@ pub struct View<'a> {
     allowed: DocFlags,
     unrestricted: bool,
     /// The remote documents that were fetched, in ascending order.
-    fetched: Vec<FetchedDoc>,
+    fetched: Vec<RemoteDoc>,
+    /// The terms of the query that they were fetched for.
+    fetched_terms: Vec<String>,
     /// Whether matches may be missing.
     partial: bool,
-}
-
-struct FetchedDoc {
-    doc: DocId,
-    /// The query's terms that it contains, and their weighted frequencies.
-    frequencies: Vec<(Box<str>, f32)>,
-    vector: Option<QuantizedVector>,
 }
 
 /// A score for every document of a view that is in memory or was fetched.
@@ -115,6 +108,7 @@ impl<'a> View<'a> {
             unrestricted: filter.is_unrestricted(),
             filter,
             fetched: Vec::new(),
+            fetched_terms: Vec::new(),
             partial: false,
         }
     }
@@ -151,12 +145,11 @@ impl<'a> View<'a> {
     }
 
     /// The estimated share of the remote documents that are eligible, from 0 to 1.
+    #[expect(clippy::cast_precision_loss, reason = "counts of a sample")]
     fn eligible_share(&self) -> f32 {
         let documents = self.index.first_resident();
         let eligible = sample(documents).filter(|doc| self.is_eligible(*doc)).count();
-        #[expect(clippy::cast_precision_loss, reason = "counts of a sample")]
-        let share = eligible as f32 / documents.clamp(1, SAMPLE_DOCS) as f32;
-        share
+        eligible as f32 / documents.clamp(1, SAMPLE_DOCS) as f32
     }
 
     /// Whether weaker matches may be missing, because the table's indexes returned only the best.
@@ -203,8 +196,8 @@ impl<'a> View<'a> {
             // The caller checks for cancellation too.
             return Ok(());
         }
-        let fetched = remote.fetch(&docs, terms)?;
-        self.add_fetched(fetched, terms);
+        self.fetched_terms = terms.iter().map(|term| term.key.clone()).collect();
+        self.add_fetched(remote.fetch(&docs, terms)?);
         Ok(())
     }
 
@@ -255,26 +248,18 @@ impl<'a> View<'a> {
             && doc < self.index.first_resident()
             && self.fetched(doc).is_none()
         {
-            let fetched = remote.fetch(&[doc], &[])?;
-            self.add_fetched(fetched, &[]);
+            self.add_fetched(remote.fetch(&[doc], &[])?);
         }
         Ok(())
     }
 
-    fn add_fetched(&mut self, docs: Vec<RemoteDoc>, terms: &[WeightedTerm]) {
-        let with_key = |(term, frequency): (usize, f32)| {
-            Some((terms.get(term)?.key.as_str().into(), frequency))
-        };
-        self.fetched.extend(docs.into_iter().map(|remote| FetchedDoc {
-            doc: remote.doc,
-            frequencies: remote.frequencies.into_iter().filter_map(with_key).collect(),
-            vector: remote.vector,
-        }));
+    fn add_fetched(&mut self, docs: Vec<RemoteDoc>) {
+        self.fetched.extend(docs);
         self.fetched.sort_by_key(|fetched| fetched.doc);
         self.fetched.dedup_by_key(|fetched| fetched.doc);
     }
 
-    fn fetched(&self, doc: DocId) -> Option<&FetchedDoc> {
+    fn fetched(&self, doc: DocId) -> Option<&RemoteDoc> {
         let position = self.fetched.binary_search_by_key(&doc, |fetched| fetched.doc).ok()?;
         self.fetched.get(position)
     }
@@ -283,7 +268,11 @@ impl<'a> View<'a> {
         if doc >= self.index.first_resident() {
             return self.index.frequency(key, doc);
         }
-        self.fetched(doc)?.frequency(key)
+        self.fetched(doc)?.frequency(self.fetched_term(key)?)
+    }
+
+    fn fetched_term(&self, key: &str) -> Option<usize> {
+        self.fetched_terms.iter().position(|term| term == key)
     }
 
     /// The vector of a document that is in memory or was fetched.
@@ -304,7 +293,7 @@ impl<'a> View<'a> {
     /// The nearness of each document to a query; 0 for a document without a vector.
     pub fn cosines(&self, query: &QueryVector) -> DocScores {
         let query = query.to_compare(self.index.is_contextual);
-        let cosine = |fetched: &FetchedDoc| {
+        let cosine = |fetched: &RemoteDoc| {
             let vector = fetched.vector.as_ref();
             (fetched.doc, vector.map_or(0.0, |vector| vector.nearness(query)))
         };
@@ -330,12 +319,14 @@ impl<'a> View<'a> {
                 }
             }
         }
+        let terms: Vec<_> =
+            bm25.terms.iter().map(|term| (term, self.fetched_term(&term.key))).collect();
         let fetched = self.fetched.iter().map(|fetched| {
             let length = lengths.get(fetched.doc as usize).copied().unwrap_or_default();
             // Summed in the order of the query's terms, as above: floating-point addition is not
             // associative, and the scores have to be equal to the last bit.
-            let contributions = bm25.terms.iter().filter_map(|term| {
-                let frequency = fetched.frequency(&term.key)?;
+            let contributions = terms.iter().filter_map(|(term, number)| {
+                let frequency = fetched.frequency((*number)?)?;
                 Some(bm25.contribution(term.weight, frequency, length))
             });
             (fetched.doc, contributions.fold(0.0, |sum, part| sum + part))
@@ -350,13 +341,6 @@ pub fn document_frequency(views: &[View<'_>], key: &str, status: StatusFilter) -
     u32::try_from(views.iter().map(in_view).sum::<usize>()).unwrap_or(u32::MAX)
 }
 
-impl FetchedDoc {
-    fn frequency(&self, key: &str) -> Option<f32> {
-        let mut frequencies = self.frequencies.iter();
-        frequencies.find(|(term, _)| &**term == key).map(|(_, frequency)| *frequency)
-    }
-}
-
 /// Merges documents into others, in ascending order and without duplicates.
 fn merge(docs: &mut Vec<DocId>, more: Vec<DocId>) {
     docs.extend(more);
@@ -364,10 +348,9 @@ fn merge(docs: &mut Vec<DocId>, more: Vec<DocId>) {
     docs.dedup();
 }
 
-/// A deterministic sample of the first `documents` documents; all of them if there are few.
-///
-/// The sample is even but not periodic, so that it does not align with stores that are written in
-/// turn, such as every eighth memory in one project.
+/// A sample of the first `documents` documents; all of them if there are few. It is even but not
+/// periodic, so that it does not align with stores that are written in turn, such as every eighth
+/// memory in one project.
 fn sample(documents: DocId) -> impl Iterator<Item = DocId> {
     /// 2^32 divided by the golden ratio. Its multiples fill the range evenly (Fibonacci hashing).
     const GOLDEN: u32 = 0x9E37_79B9;

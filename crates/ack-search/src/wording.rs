@@ -1,5 +1,4 @@
-//! What a memory says, word for word: whether two memories are one, and whether one contains the
-//! other whole.
+//! What a memory says, word for word: whether one memory contains another one whole.
 //!
 //! A memory is hidden behind another one only if that one contains it. Likeness does not count,
 //! because the most similar texts are often opposites: `from staging to production` and `from

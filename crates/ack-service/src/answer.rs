@@ -82,7 +82,7 @@ pub fn why(memory: &Memory, matcher: &mut Matcher<'_>) -> Option<String> {
         words.retain(|(_, word)| {
             !known.iter().any(|known| {
                 known == word
-                    || (known.contains(word.as_ref()) && known.contains(['_', '-', '/', ':', '.']))
+                    || (known.contains(word.as_str()) && known.contains(['_', '-', '/', ':', '.']))
             })
         });
         words.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));

@@ -312,7 +312,7 @@ impl Diagnostic for Error {
 }
 
 fn with_argument(message: &str, argument: &str, reader: &dyn Reader) -> String {
-    match reader.argument_name(argument) {
+    match reader.argument(argument, None) {
         Some(name) => message.replacen(&format!("`{argument}`"), &name, 1),
         None => message.to_owned(),
     }

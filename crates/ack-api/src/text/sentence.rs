@@ -1,10 +1,9 @@
 //! The first sentence of a text, as a title for it.
 
+use super::has_word;
+
 /// Words that a full stop belongs to.
-const ABBREVIATIONS: [&str; 12] = [
-    "e.g.", "i.e.", "etc.", "vs.", "cf.", "approx.", "incl.", "no.", "resp.", "z.b.", "d.h.",
-    "bzw.",
-];
+const ABBREVIATIONS: &str = "e.g. i.e. etc. vs. cf. approx. incl. no. resp. z.b. d.h. bzw.";
 
 /// The first sentence of a text in one line, and whether it is the whole text. It ends at a full
 /// stop or the like that white space follows, or at an empty line. One of more than `cap`
@@ -53,8 +52,7 @@ pub fn ends_sentence(word: &str) -> bool {
     let letters = bare.chars().filter(|c| c.is_alphanumeric()).count();
     bare.ends_with('.')
         && letters > 1
-        && !ABBREVIATIONS
-            .contains(&bare.trim_start_matches(['(', '"', '*', '_']).to_lowercase().as_str())
+        && !has_word(ABBREVIATIONS, &bare.trim_start_matches(['(', '"', '*', '_']).to_lowercase())
 }
 
 #[cfg(test)]

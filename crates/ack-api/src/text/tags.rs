@@ -4,8 +4,7 @@
 //! `Human:`. A memory that contains such a mark could end the host's text and start its own.
 //!
 //! There is no complete list of these marks, so everything that looks like a tag loses its first
-//! character: `<` becomes `‹`. Code that is not a tag is unchanged: `a < b`, `Vec<String>`, `x <-
-//! y`.
+//! character: `<` becomes `‹`. Code that is not a tag is unchanged: `a < b`, `Vec<String>`.
 //!
 //! In a tool's result, agents copy code from memories, and hosts mark where it begins and ends. So
 //! only the marks that no code contains are neutralized there: tags with compound names of hosts

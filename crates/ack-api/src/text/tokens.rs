@@ -4,8 +4,9 @@
 //! it, up to three digits, a run of punctuation. A piece that is in the vocabulary is one token,
 //! and [`vocabulary`] knows the common ones. The others (digests, base64, names in other languages)
 //! are split into pieces of one to three bytes. Their letters show where: no token spans two
-//! letters that rarely follow each other. `tests/it/tokens.rs` compares the estimate with real
-//! vocabularies.
+//! letters that rarely follow each other. `tests/it/tokens.rs` compares real vocabularies.
+
+use std::sync::LazyLock;
 
 use super::vocabulary;
 
@@ -25,43 +26,16 @@ const DIGITS_PER_TOKEN: usize = 3;
 
 /// For each letter, the letters that often follow it in English and in source code.
 /// See `docs/benchmarks.md#tokens`.
-const FOLLOWERS: [u32; 26] = [
-    set(b"bcdfgiklmnprstuvy"),
-    set(b"aeijloruy"),
-    set(b"aehiklorstu"),
-    set(b"adeilorsuy"),
-    set(b"abcdefgilmnpqrstvwxy"),
-    set(b"aefilnortu"),
-    set(b"aehilnorsu"),
-    set(b"aeiortuy"),
-    set(b"abcdefgklmnoprstvxz"),
-    set(b"bes"),
-    set(b"eis"),
-    set(b"adefijlostuy"),
-    set(b"abeilmopsu"),
-    set(b"acdefgiklnopstuvwy"),
-    set(b"abcdefgijklmnoprstuvw"),
-    set(b"aeiloprstuy"),
-    set(b"lu"),
-    set(b"acdegiklmnorstuvy"),
-    set(b"acehiklopqstuy"),
-    set(b"acdeghilmoprstuwy"),
-    set(b"abcdefgilmnprst"),
-    set(b"aei"),
-    set(b"aehinors"),
-    set(b"acipt"),
-    set(b"nopst"),
-    set(b"ei"),
-];
+const FOLLOWERS: &str = "\
+    bcdfgiklmnprstuvy aeijloruy aehiklorstu adeilorsuy abcdefgilmnpqrstvwxy aefilnortu aehilnorsu \
+    aeiortuy abcdefgklmnoprstvxz bes eis adefijlostuy abeilmopsu acdefgiklnopstuvwy \
+    abcdefgijklmnoprstuvw aeiloprstuy lu acdegiklmnorstuvy acehiklopqstuy acdeghilmoprstuwy \
+    abcdefgilmnprst aei aehinors acipt nopst ei";
 
-const fn set(letters: &[u8]) -> u32 {
-    let (mut set, mut remaining) = (0, letters);
-    while let Some((letter, tail)) = remaining.split_first() {
-        set |= 1 << (*letter - b'a');
-        remaining = tail;
-    }
-    set
-}
+static FOLLOWER_SETS: LazyLock<Vec<u32>> = LazyLock::new(|| {
+    let set = |letters: &str| letters.bytes().fold(0, |set, letter| set | 1 << (letter - b'a'));
+    FOLLOWERS.split(' ').map(set).collect()
+});
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -188,7 +162,7 @@ fn punctuation_cost(lead: &str, run: &str) -> usize {
 
 fn is_common_pair(first: u8, second: u8) -> bool {
     let number = |byte: u8| byte.to_ascii_lowercase().wrapping_sub(b'a');
-    FOLLOWERS
+    FOLLOWER_SETS
         .get(usize::from(number(first)))
         .is_some_and(|followers| followers >> number(second) & 1 == 1)
 }

@@ -2,9 +2,8 @@
 //! `config::parse_config` or, in a question, `parse config`.
 //!
 //! Each two neighbouring parts of a symbol also become one word, without what joins them:
-//! `HttpClient::send` gives `clientsend`. (`httpclient` is already a word, see
-//! [`super`].) In a query, neighbouring words are parts too, so any way of writing a
-//! symbol finds the others. A pair of the query that no memory contains is dropped.
+//! `HttpClient::send` gives `clientsend`. (`httpclient` is already a word.) In a query, neighbouring
+//! words are parts too, so any way of writing a symbol finds the others.
 
 use unicode_normalization::char::is_combining_mark;
 

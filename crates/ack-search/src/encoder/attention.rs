@@ -2,8 +2,7 @@
 //!
 //! A word counts more if it belongs to the subject: `table` in a text about databases, less in one
 //! about furniture. A token's weight is multiplied by `exp(unit(token) · A · mean)`, where `mean`
-//! is the direction of the plain sum of the text's tokens and `A` was trained together with the
-//! table.
+//! is the direction of the plain sum of the text's tokens and `A` was trained with the table.
 
 use multiversion::multiversion;
 
@@ -32,11 +31,7 @@ struct Quantized {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "at most 127 by the scale")]
-#[multiversion(targets(
-    "x86_64+avx512f+avx512bw+avx512dq+avx512vl",
-    "x86_64+avx2",
-    "aarch64+neon"
-))]
+#[multiversion(targets("x86_64+avx512f", "x86_64+avx2", "aarch64+neon"))]
 fn quantized(exact: &[f32]) -> Quantized {
     let (eights, rest) = exact.as_chunks::<8>();
     let mut max = [1e-12f32; 8];
@@ -105,11 +100,7 @@ impl Subject {
 
 /// Adds the product of a matrix and a vector, both in 127 steps, to `sums`. The matrix has one row
 /// for each component of the vector.
-#[multiversion(targets(
-    "x86_64+avx512f+avx512bw+avx512dq+avx512vl",
-    "x86_64+avx2",
-    "aarch64+neon"
-))]
+#[multiversion(targets("x86_64+avx512f", "x86_64+avx2", "aarch64+neon"))]
 fn add_products(rows: &[i8], vector: &[i16], sums: &mut [i32]) {
     let count = sums.len();
     let (pairs, last) = vector.as_chunks::<2>();
@@ -128,11 +119,7 @@ fn add_products(rows: &[i8], vector: &[i16], sums: &mut [i32]) {
     }
 }
 
-#[multiversion(targets(
-    "x86_64+avx512f+avx512bw+avx512dq+avx512vl",
-    "x86_64+avx2",
-    "aarch64+neon"
-))]
+#[multiversion(targets("x86_64+avx512f", "x86_64+avx2", "aarch64+neon"))]
 fn dot_and_norm_squared(row: &[u8], subject: &[i16]) -> (i32, i32) {
     let (mut dot, mut norm_squared) = (0, 0);
     for (byte, other) in row.iter().zip(subject) {

@@ -34,9 +34,8 @@ static WORDS: LazyLock<FxHashSet<&str>> =
 
 impl Encoder {
     /// The share of words that the encoder knows as a whole, of a text in none of its languages;
-    /// `None` for a text in one of them, in code, or too short to tell.
-    ///
-    /// Names and code are often taken for another language, so a text also needs few known words.
+    /// `None` for a text in one of them, in code, or too short to tell. Names and code are often taken
+    /// for another language, so a text also needs few known words.
     pub(super) fn foreign_share(&self, text: &str) -> Option<f32> {
         let text = beginning(text);
         let (share, count) = self.known_words(text);

@@ -42,40 +42,38 @@ pub(super) struct Multilingual {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Script {
     Latin,
-    /// Other letters, in words that spaces or a change of script separate.
-    Words,
+    /// Another alphabet, by its number, in words that spaces or a change of script separate.
+    Words(u8),
     Ideographs,
     /// Anything else: punctuation, and scripts that the table does not know.
     Other,
 }
 
 impl Script {
-    fn of(c: char) -> (Self, u8) {
+    fn of(c: char) -> Self {
         match c {
             '0'..='9' | 'A'..='Z' | 'a'..='z' | 'ª' | 'º' | 'À'..='Ö' | 'Ø'..='ö' => {
-                (Self::Latin, 0)
+                Self::Latin
             }
-            'ø'..='\u{24f}' | '\u{300}'..='\u{36f}' | '\u{1e00}'..='\u{1eff}' => (Self::Latin, 0),
-            '\u{400}'..='\u{4ff}' => (Self::Words, 1),
-            '\u{ac00}'..='\u{d7a3}' => (Self::Words, 2),
-            _ if is_katakana(c) => (Self::Words, 3),
-            '々' | '〇' | '\u{3041}'..='\u{309f}' | '\u{3400}'..='\u{4dbf}' => {
-                (Self::Ideographs, 0)
-            }
-            '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' => (Self::Ideographs, 0),
-            _ => (Self::Other, 0),
+            'ø'..='\u{24f}' | '\u{300}'..='\u{36f}' | '\u{1e00}'..='\u{1eff}' => Self::Latin,
+            '\u{400}'..='\u{4ff}' => Self::Words(1),
+            '\u{ac00}'..='\u{d7a3}' => Self::Words(2),
+            _ if is_katakana(c) => Self::Words(3),
+            '々' | '〇' | '\u{3041}'..='\u{309f}' | '\u{3400}'..='\u{4dbf}' => Self::Ideographs,
+            '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' => Self::Ideographs,
+            _ => Self::Other,
         }
     }
 }
 
 /// Whether the table has rows for words in the script of a letter.
 pub(super) fn has_rows(c: char) -> bool {
-    Script::of(c).0 != Script::Other
+    Script::of(c) != Script::Other
 }
 
 /// Whether a letter means something by itself.
 pub(super) fn is_ideograph(c: char) -> bool {
-    Script::of(c).0 == Script::Ideographs
+    Script::of(c) == Script::Ideographs
 }
 
 pub(super) const fn is_katakana(c: char) -> bool {
@@ -90,7 +88,7 @@ pub(super) fn runs(text: &str) -> impl Iterator<Item = (Script, &str)> {
         let end = rest.find(|c| Script::of(c) != kind).unwrap_or(rest.len());
         let (run, after) = rest.split_at(end);
         rest = after;
-        Some((kind.0, run))
+        Some((kind, run))
     })
 }
 

@@ -1,10 +1,9 @@
 //! The tokens of a text: rows of the English table, and of the multilingual one.
 //!
 //! A word that both tables may mean (`die`, `table`, `wechseln`) has the tokens of both, the
-//! English ones first. Which of them count is decided when the whole text is known, by
-//! how much more often the words around occur in the other languages than in English. So a German
-//! heading of two words is German, the code in it is not, and a name in an English sentence stays
-//! English.
+//! English ones first. Which of them count is decided when the whole text is known, by how much more
+//! often the words around occur in the other languages than in English. So a German heading of two
+//! words is German, and the code in it is not.
 
 use super::Encoder;
 use super::multilingual::{Multilingual, Script, composed, runs};
@@ -82,7 +81,7 @@ impl<'a> Tokenizer<'a> {
                 self.rows.clear();
                 match script {
                     Script::Latin => self.latin(run),
-                    Script::Words => {
+                    Script::Words(_) => {
                         self.encoder.multilingual.word(run, &mut self.rows);
                         self.other(run);
                     }

@@ -3,10 +3,7 @@
 //!
 //! Control characters are dropped, accents are stripped, letters are lower-cased, and punctuation
 //! and ideographs are separate words. Each word is split into the longest pieces in the vocabulary.
-//! There are no special tokens.
-//!
-//! ASCII, which is nearly all text, takes a fast path. Everything else goes through the normalizer
-//! of the `tokenizers` crate.
+//! ASCII, which is nearly all text, takes a fast path. The rest goes through `tokenizers`.
 
 use rustc_hash::FxHashMap;
 use tokenizers::normalizers::BertNormalizer;

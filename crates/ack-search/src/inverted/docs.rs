@@ -8,7 +8,7 @@ use ack_api::source::{Claim, RowKey};
 use rustc_hash::FxHashMap;
 
 use super::{DocEntry, DocId};
-use crate::id_table::{IdTable, hash};
+use crate::dictionary::{IdTable, hash};
 use crate::interner::{Interner, NameId};
 
 /// The largest number of documents: postings have 24 bits for a document.

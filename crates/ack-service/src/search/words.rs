@@ -99,7 +99,7 @@ impl Search<'_> {
             return true;
         };
         let is_held = || {
-            let mut own = bm25.terms.iter().filter(|term| !bm25.is_lookalike(&term.key));
+            let mut own = bm25.terms.iter().filter(|term| !bm25.lookalikes.contains(&term.key));
             own.any(|term| view.frequency(&term.key, candidate.doc).is_some())
         };
         candidate.lexical > 0.0 && (bm25.lookalikes.is_empty() || is_held())
