@@ -101,8 +101,7 @@ impl Cache {
 
     /// The folder of the version that is served.
     pub fn installed(&self) -> Option<PathBuf> {
-        let target = fs::read_link(self.current()).ok()?;
-        let folder = self.folder.join(target);
+        let folder = self.folder.join(fs::read_link(self.current()).ok()?);
         folder.join(VERSION_FILE).is_file().then_some(folder)
     }
 
@@ -137,12 +136,10 @@ impl Cache {
     ) -> Result<(), BucketError> {
         let mut both = version.clone();
         both.version = both.version.max(known.version);
-        let is_new = |id: &String| version.held_back.iter().all(|mark| mark.id != *id);
-        let marks = known.held_back.iter().filter(|mark| is_new(&mark.id));
+        let marks = known.held_back.iter().filter(|mark| !version.holds_back(&mark.id));
         both.held_back.extend(marks.cloned());
         both.restored.extend(known.restored.iter().cloned());
-        let text = serde_json::to_vec(&both).unwrap_or_default();
-        replace(&folder.join(VERSION_FILE), &text)
+        replace(&folder.join(VERSION_FILE), &serde_json::to_vec(&both).unwrap_or_default())
     }
 
     pub fn not_successor(&self, known: &Version, version: u64, problem: &str) -> BucketError {
@@ -227,8 +224,7 @@ impl Cache {
         name: &str,
         version: &Version,
     ) -> Result<PathBuf, BucketError> {
-        let text = serde_json::to_vec(version).unwrap_or_default();
-        replace(&work.path().join(VERSION_FILE), &text)?;
+        replace(&work.path().join(VERSION_FILE), &serde_json::to_vec(version).unwrap_or_default())?;
         let versions = self.folder.join("versions");
         make_folder(&versions)?;
         // Readers may use a damaged version until they have its replacement, and keep its files
@@ -422,8 +418,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), BucketError> {
 }
 
 fn entries(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.map(|entry| entry.path()).collect()
+    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
 
 /// How long ago a file was written.

@@ -52,7 +52,6 @@ pub struct Origin<'a> {
     pub replaces: Option<&'a str>,
 }
 
-#[derive(Debug, Clone, Copy)]
 pub struct PublicationTerms<'a> {
     pub scope: &'a str,
     pub by: &'a str,
@@ -70,7 +69,6 @@ pub enum Step {
 }
 
 /// A version that was built locally and is not uploaded yet.
-#[derive(Debug)]
 pub struct BuiltVersion {
     version: Version,
     name: String,
@@ -251,11 +249,8 @@ impl Publisher {
         Ok(BuiltVersion { version, name, work, uploads, _lock: lock })
     }
 
-    /// Uploads a version and makes it visible to readers.
-    ///
-    /// # Errors
-    /// The bucket fails, cannot be written safely, or somebody else published meanwhile. Readers
-    /// then keep the previous version.
+    /// Uploads a version and makes it visible to readers. After an error, they keep the previous
+    /// one.
     pub fn publish(
         &self,
         base: &Base,

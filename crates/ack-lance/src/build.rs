@@ -107,6 +107,7 @@ pub struct Report {
     pub version: Option<u64>,
 }
 
+/// With numbers of rows: all that will be added, or those that were just added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     Begin(usize),
@@ -368,8 +369,7 @@ impl Writer {
         for keys in keys.chunks(MAX_KEYS_PER_CONDITION) {
             let mut by_source: HashMap<u8, Vec<String>> = HashMap::new();
             for key in keys {
-                let rows = by_source.entry(key.source).or_default();
-                rows.push(key.rowid.to_string());
+                by_source.entry(key.source).or_default().push(key.rowid.to_string());
             }
             for (source, rows) in by_source {
                 // This condition has only numbers, no text of a store.

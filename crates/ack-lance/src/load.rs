@@ -3,8 +3,7 @@
 use std::path::Path;
 use std::sync::mpsc::{Receiver, sync_channel};
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::{UInt8Type, UInt64Type};
+use arrow::array::{RecordBatch, StringArray, UInt8Array, UInt64Array};
 use lance::Dataset;
 use rustc_hash::FxHashMap;
 
@@ -42,7 +41,7 @@ pub fn load(
         let mut dataset = published_dataset(folder).await?;
         columns::check(&dataset.schema().metadata, encoder)?;
         let rows =
-            dataset.count_rows(None).await.map_err(TableError::read_error("count the rows"))?;
+            dataset.count_rows(None).await.map_err(TableError::lance_error("count the rows"))?;
         let mut searcher = None;
         if rows > resident {
             dataset = dataset_with(folder, session()).await?;
@@ -55,16 +54,13 @@ pub fn load(
         Ok((dataset, rows, searcher, lexicons))
     })?;
     let mut index = Index::new();
-    let searched = searcher.is_some();
     let mut read = LoadCounts::default();
     let (mut writer, contents) = index.writers();
-    if searched {
+    if let Some(searcher) = &mut searcher {
         let rows = |batch: &RecordBatch, numbers: Vec<Option<DocId>>| {
-            let row_numbers = Rows::new(batch).numbers::<UInt64Type>("_rowid")?.values().iter();
-            if let Some(searcher) = &mut searcher {
-                let added = row_numbers.zip(numbers).filter(|(_, number)| number.is_some());
-                added.for_each(|(row_number, _)| searcher.add_row(*row_number));
-            }
+            let row_numbers = Rows::new(batch).column::<UInt64Array>("_rowid")?.values().iter();
+            let added = row_numbers.zip(numbers).filter(|(_, number)| number.is_some());
+            added.for_each(|(row_number, _)| searcher.add_row(*row_number));
             Ok(())
         };
         wait(read.read_columns(&dataset, &columns::names(&[]), &mut writer, rows))?;
@@ -74,6 +70,7 @@ pub fn load(
         let fill = |batches| LoadedContents::new(contents, size, &lexicons)?.read(batches);
         read.read_all(&dataset, &mut writer, fill)?;
     }
+    let searched = searcher.is_some();
     index.set_loaded(searcher.map(|searcher| Box::new(searcher) as Box<dyn RemoteDocs>));
     let mut encoder = dataset.schema().metadata.get(META_ENCODER).cloned().unwrap_or_default();
     if read.contextual > 0 {
@@ -95,14 +92,14 @@ async fn lexicons(dataset: &Dataset) -> Result<RecordBatch, TableError> {
     let mut rows = Vec::new();
     each_batch(dataset, &["source"], |batch| {
         let batch = Rows::new(batch);
-        let sources = batch.numbers::<UInt8Type>("source")?.values().iter();
-        let numbers = batch.numbers::<UInt64Type>("_rowid")?.values().iter();
+        let sources = batch.column::<UInt8Array>("source")?.values().iter();
+        let numbers = batch.column::<UInt64Array>("_rowid")?.values().iter();
         let lexicons = numbers.zip(sources).filter(|(_, source)| **source == LEXICON_SOURCE);
         rows.extend(lexicons.map(|(number, _)| *number));
         Ok(())
     })
     .await?;
-    let failed = TableError::read_error("read the terms");
+    let failed = TableError::lance_error("read the terms");
     let schema = dataset.schema().project(&["detail"]).map_err(&failed)?;
     dataset.take_rows(&rows, schema).await.map_err(failed)
 }
@@ -127,7 +124,7 @@ impl LoadCounts {
         mut on_batch: impl FnMut(&RecordBatch, Vec<Option<DocId>>) -> Result<(), TableError>,
     ) -> Result<(), TableError> {
         each_batch(dataset, names, |batch| {
-            let networks = Rows::new(batch).texts("model")?;
+            let networks = Rows::new(batch).column::<StringArray>("model")?;
             self.contextual += networks.iter().flatten().count() as u64;
             let mut numbers = vec![None; batch.num_rows()];
             Rows::new(batch).memories(|row, entry| {
@@ -214,8 +211,7 @@ impl<'a> LoadedContents<'a> {
                     numbered.push((*number.ok_or(TableError::Damaged)?, weight));
                 }
                 if let Some(doc) = docs.get(row).copied().flatten() {
-                    let terms = numbered.iter().copied();
-                    self.index.add(doc, code.as_ref(), terms);
+                    self.index.add(doc, code.as_ref(), numbered.iter().copied());
                 }
                 Ok(())
             })?;

@@ -1,7 +1,9 @@
 //! How the rows of a vector table are read.
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use arrow::datatypes::{Int64Type, UInt8Type, UInt32Type, UInt64Type};
+use arrow::array::{
+    Array, AsArray, BinaryArray, Int64Array, ListArray, RecordBatch, StringArray, UInt8Array,
+    UInt32Array, UInt64Array,
+};
 
 use super::TableError;
 use super::columns::CHECK;
@@ -28,33 +30,11 @@ impl<'a> Rows<'a> {
         Self { batch }
     }
 
-    /// A column, as `cast` reads it.
-    fn column<T>(
-        &self,
-        name: &'static str,
-        cast: impl FnOnce(&'a ArrayRef) -> Option<&'a T>,
-    ) -> Result<&'a T, TableError> {
-        let column = self.batch.column_by_name(name).and_then(cast);
-        column.ok_or(TableError::Column { column: name })
-    }
-
-    pub fn texts(&self, name: &'static str) -> Result<&'a arrow::array::StringArray, TableError> {
-        self.column(name, |column| column.as_string_opt::<i32>())
-    }
-
-    pub fn bytes(&self, name: &'static str) -> Result<&'a arrow::array::BinaryArray, TableError> {
-        self.column(name, |column| column.as_binary_opt::<i32>())
-    }
-
-    pub fn numbers<T: arrow::array::ArrowPrimitiveType>(
-        &self,
-        name: &'static str,
-    ) -> Result<&'a arrow::array::PrimitiveArray<T>, TableError> {
-        self.column(name, |column| column.as_primitive_opt::<T>())
-    }
-
-    fn lists(&self, name: &'static str) -> Result<&'a arrow::array::ListArray, TableError> {
-        self.column(name, |column| column.as_list_opt::<i32>())
+    pub fn column<T: Array + 'static>(&self, name: &'static str) -> Result<&'a T, TableError> {
+        let column = self.batch.column_by_name(name);
+        column
+            .and_then(|column| column.as_any().downcast_ref())
+            .ok_or(TableError::Column { column: name })
     }
 
     /// Visits the detail of every row, with its position in the batch.
@@ -62,8 +42,8 @@ impl<'a> Rows<'a> {
         &self,
         mut each: impl FnMut(usize, Detail<'_>) -> Result<(), TableError>,
     ) -> Result<(), TableError> {
-        let source = self.numbers::<UInt8Type>("source")?;
-        let details = self.bytes("detail")?;
+        let source = self.column::<UInt8Array>("source")?;
+        let details = self.column::<BinaryArray>("detail")?;
         for (row, source) in source.values().iter().enumerate() {
             let detail = details.value(row);
             let detail = if *source == LEXICON_SOURCE {
@@ -79,7 +59,7 @@ impl<'a> Rows<'a> {
 
     /// Visits every memory, with its position in the batch.
     pub fn memories(&self, mut each: impl FnMut(usize, &DocEntry<'_>)) -> Result<(), TableError> {
-        let checksums = self.numbers::<UInt64Type>(CHECK)?;
+        let checksums = self.column::<UInt64Array>(CHECK)?;
         self.entries(|position, entry| {
             if checksums.value(position) != checksum(entry) {
                 return Err(TableError::Damaged);
@@ -94,30 +74,31 @@ impl<'a> Rows<'a> {
         &self,
         mut each: impl FnMut(usize, &DocEntry<'_>) -> Result<(), TableError>,
     ) -> Result<(), TableError> {
-        let source = self.numbers::<UInt8Type>("source")?;
-        let row = self.numbers::<Int64Type>("row")?;
-        let fingerprint = self.numbers::<UInt64Type>("fingerprint")?;
-        let length = self.numbers::<UInt32Type>("length")?;
-        let created = self.numbers::<Int64Type>("created")?;
-        let updated = self.numbers::<Int64Type>("updated")?;
-        let id = self.texts("id")?;
-        let status = self.texts("status")?;
+        let source = self.column::<UInt8Array>("source")?;
+        let row = self.column::<Int64Array>("row")?;
+        let fingerprint = self.column::<UInt64Array>("fingerprint")?;
+        let length = self.column::<UInt32Array>("length")?;
+        let created = self.column::<Int64Array>("created")?;
+        let updated = self.column::<Int64Array>("updated")?;
+        let id = self.column::<StringArray>("id")?;
+        let status = self.column::<StringArray>("status")?;
         let optional = ["project", "alias", "session", "session_id", "type", "superseded_by"];
-        let optional = optional.map(|name| self.texts(name));
+        let optional = optional.map(|name| self.column::<StringArray>(name));
         let [Ok(project), Ok(alias), Ok(session), Ok(session_id), Ok(kind), Ok(superseded)] =
             optional
         else {
             return Err(TableError::Column { column: "project" });
         };
-        let (tags, files) =
-            (Strings::new(self.lists("tags")?)?, Strings::new(self.lists("files")?)?);
+        let (tags, files) = (
+            Strings::new(self.column::<ListArray>("tags")?)?,
+            Strings::new(self.column::<ListArray>("files")?)?,
+        );
         for row_index in 0..self.batch.num_rows() {
-            let text = |column: &'a arrow::array::StringArray| {
+            let text = |column: &'a StringArray| {
                 if column.is_null(row_index) { "" } else { column.value(row_index) }
             };
-            let number = |column: &arrow::array::PrimitiveArray<Int64Type>| {
-                (!column.is_null(row_index)).then(|| column.value(row_index))
-            };
+            let number =
+                |column: &Int64Array| (!column.is_null(row_index)).then(|| column.value(row_index));
             if source.value(row_index) == LEXICON_SOURCE {
                 continue;
             }
@@ -178,11 +159,11 @@ pub fn checksum(entry: &DocEntry<'_>) -> u64 {
 
 struct Strings<'a> {
     offsets: &'a [i32],
-    values: &'a arrow::array::StringArray,
+    values: &'a StringArray,
 }
 
 impl<'a> Strings<'a> {
-    fn new(lists: &'a arrow::array::ListArray) -> Result<Self, TableError> {
+    fn new(lists: &'a ListArray) -> Result<Self, TableError> {
         Ok(Self {
             offsets: lists.value_offsets(),
             values: lists.values().as_string_opt::<i32>().ok_or(TableError::Damaged)?,

@@ -22,7 +22,7 @@
 //! The `words` of a memory are its terms again, for LanceDB's full-text index: separated by spaces,
 //! and repeated one to four times depending on the weighted frequency (`repetitions`).
 
-use arrow::array::RecordBatch;
+use arrow::array::{BinaryArray, RecordBatch};
 
 use super::TableError;
 use super::columns::NewRow;
@@ -227,7 +227,7 @@ pub fn read_lexicons(
     mut intern: impl FnMut(&str, [u32; 2]) -> u32,
 ) -> Result<FxHashMap<u32, Box<[u32]>>, TableError> {
     let mut batches = FxHashMap::default();
-    for detail in Rows::new(lexicons).bytes("detail")?.iter().flatten() {
+    for detail in Rows::new(lexicons).column::<BinaryArray>("detail")?.iter().flatten() {
         let (batch, terms, holders) = decode_lexicon(detail).ok_or(TableError::Damaged)?;
         let numbers = terms.split(' ').zip(read_holders(holders)).map(|(term, holders)| {
             Some(if term.is_empty() { NO_TERM } else { intern(term, holders?) })

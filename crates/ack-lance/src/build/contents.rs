@@ -3,8 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use arrow::array::Array;
-use arrow::datatypes::{UInt32Type, UInt64Type};
+use arrow::array::{Array, StringArray, UInt32Array, UInt64Array};
 use lancedb::Table;
 
 use super::{Encoders, Plan};
@@ -61,8 +60,7 @@ impl Contents {
         let removed: HashSet<&RowKey> = remove.iter().collect();
         let remaining = self.rows.iter().filter(|row| !removed.contains(&row.key));
         let used: HashSet<u64> = remaining.map(|row| row.batch).collect();
-        let unused = self.lexicons.difference(&used);
-        unused.filter_map(|batch| lexicon_key(*batch)).collect()
+        self.lexicons.difference(&used).filter_map(|batch| lexicon_key(*batch)).collect()
     }
 
     /// The batches whose lexicons have terms that no row needs once the given rows are removed.
@@ -102,9 +100,9 @@ pub(super) async fn open_contents(
     let mut terms = BatchTerms::default();
     while let Some(batch) = next_batch(&mut batches).await? {
         let rows = Rows::new(&batch);
-        let models = rows.texts("model")?;
-        let numbers = rows.numbers::<UInt64Type>("batch")?.values();
-        let lengths = rows.numbers::<UInt32Type>("length")?.values();
+        let models = rows.column::<StringArray>("model")?;
+        let numbers = rows.column::<UInt64Array>("batch")?.values();
+        let lengths = rows.column::<UInt32Array>("length")?.values();
         // A damaged row would stay damaged.
         rows.memories(|row, entry| {
             let model = models.is_valid(row).then(|| models.value(row));
