@@ -28,7 +28,7 @@ use super::columns;
 use super::extent::Extent;
 use super::indexes::{compact, drop_word_indexes, update_indexes, will_search_on_disk};
 use super::listing;
-use super::rows::Rows;
+use super::rows;
 use super::{
     PUBLISHED, TABLE, TableError, absolute, check_files, connect, next_batch, open, select_rows,
     tag_file, wait,
@@ -396,7 +396,7 @@ impl Writer {
                 let mut rows = select_rows(&self.table, &columns, Some(&condition)).await?;
                 let mut terms = BatchTerms::default();
                 while let Some(batch) = next_batch(&mut rows).await? {
-                    Rows::new(&batch).details(|_, detail| terms.add(&detail))?;
+                    rows::details(&batch, |_, detail| terms.add(&detail))?;
                 }
                 Ok((schema, terms))
             })?;

@@ -30,7 +30,7 @@ use arrow::error::ArrowError;
 use super::TableError;
 use super::extent::{Extent, META_EXTENT};
 use super::record_blocks::BlockWriter;
-use super::rows::{self, Rows};
+use super::rows;
 use super::terms::{self, EncodedTerms, LEXICON_SOURCE};
 use ack_api::memory::Memory;
 use ack_api::source::StoredMemory;
@@ -299,7 +299,7 @@ fn with_checksums(
     let unchecked: Vec<_> = schema.fields().iter().take(values.len()).cloned().collect();
     let unchecked = RecordBatch::try_new(Arc::new(Schema::new(unchecked)), values.clone())?;
     let mut checksums = vec![0; unchecked.num_rows()];
-    Rows::new(&unchecked).entries(|position, entry| {
+    rows::entries(&unchecked, |position, entry| {
         if let Some(checksum) = checksums.get_mut(position) {
             *checksum = rows::checksum(entry);
         }

@@ -8,7 +8,7 @@ use lance::Dataset;
 use rustc_hash::FxHashMap;
 
 use super::columns::{self, META_ENCODER};
-use super::rows::{Detail, Rows};
+use super::rows::{Detail, column, details, memories};
 use super::search::Searcher;
 use super::terms::{self, LEXICON_SOURCE, read_lexicons};
 use super::{
@@ -58,7 +58,7 @@ pub fn load(
     let (mut writer, contents) = index.writers();
     if let Some(searcher) = &mut searcher {
         let rows = |batch: &RecordBatch, numbers: Vec<Option<DocId>>| {
-            let row_numbers = Rows::new(batch).column::<UInt64Array>("_rowid")?.values().iter();
+            let row_numbers = column::<UInt64Array>(batch, "_rowid")?.values().iter();
             let added = row_numbers.zip(numbers).filter(|(_, number)| number.is_some());
             added.for_each(|(row_number, _)| searcher.add_row(*row_number));
             Ok(())
@@ -91,9 +91,8 @@ pub fn load(
 async fn lexicons(dataset: &Dataset) -> Result<RecordBatch, TableError> {
     let mut rows = Vec::new();
     each_batch(dataset, &["source"], |batch| {
-        let batch = Rows::new(batch);
-        let sources = batch.column::<UInt8Array>("source")?.values().iter();
-        let numbers = batch.column::<UInt64Array>("_rowid")?.values().iter();
+        let sources = column::<UInt8Array>(batch, "source")?.values().iter();
+        let numbers = column::<UInt64Array>(batch, "_rowid")?.values().iter();
         let lexicons = numbers.zip(sources).filter(|(_, source)| **source == LEXICON_SOURCE);
         rows.extend(lexicons.map(|(number, _)| *number));
         Ok(())
@@ -124,10 +123,10 @@ impl LoadCounts {
         mut on_batch: impl FnMut(&RecordBatch, Vec<Option<DocId>>) -> Result<(), TableError>,
     ) -> Result<(), TableError> {
         each_batch(dataset, names, |batch| {
-            let networks = Rows::new(batch).column::<StringArray>("model")?;
+            let networks = column::<StringArray>(batch, "model")?;
             self.contextual += networks.iter().flatten().count() as u64;
             let mut numbers = vec![None; batch.num_rows()];
-            Rows::new(batch).memories(|row, entry| {
+            memories(batch, |row, entry| {
                 self.memories += 1;
                 if let Some(slot) = numbers.get_mut(row) {
                     *slot = columns.add_loaded(entry);
@@ -199,7 +198,7 @@ impl<'a> LoadedContents<'a> {
     fn read(&mut self, batches: Receiver<NumberedBatch>) -> Result<(), TableError> {
         let mut numbered: Vec<(u32, u32)> = Vec::new();
         for (batch, docs) in batches {
-            Rows::new(&batch).details(|row, detail| {
+            details(&batch, |row, detail| {
                 let Detail::Memory(batch, code, held) = detail else {
                     return Ok(());
                 };

@@ -10,7 +10,7 @@ use rustc_hash::FxHashSet;
 use zstd::bulk::Decompressor;
 
 use super::record_blocks::{RecordBlock, read_blocks};
-use super::rows::Rows;
+use super::rows::column;
 use super::terms::LEXICON_SOURCE;
 use super::{TABLE, TableError, each_batch, published_dataset, wait};
 
@@ -27,12 +27,11 @@ pub fn read(
         let mut places: Vec<(u64, u64)> = Vec::new();
         let columns = ["source", "row", "fingerprint", "batch"];
         each_batch(&dataset, &columns, |batch| {
-            let rows = Rows::new(batch);
-            let places_in_table = rows.column::<UInt64Array>("_rowid")?;
-            let sources = rows.column::<UInt8Array>("source")?;
-            let numbers = rows.column::<Int64Array>("row")?;
-            let fingerprints = rows.column::<UInt64Array>("fingerprint")?;
-            let batches = rows.column::<UInt64Array>("batch")?;
+            let places_in_table = column::<UInt64Array>(batch, "_rowid")?;
+            let sources = column::<UInt8Array>(batch, "source")?;
+            let numbers = column::<Int64Array>(batch, "row")?;
+            let fingerprints = column::<UInt64Array>(batch, "fingerprint")?;
+            let batches = column::<UInt64Array>(batch, "batch")?;
             for row in 0..batch.num_rows() {
                 let key = RowKey { source: sources.value(row), rowid: numbers.value(row) };
                 if key.source == LEXICON_SOURCE {
@@ -51,7 +50,7 @@ pub fn read(
         let mut decompressor = Decompressor::new().map_err(|_| TableError::Damaged)?;
         for (place, batch) in places {
             let taken = dataset.take_rows(&[place], schema.clone()).await.map_err(&failed)?;
-            let records = Rows::new(&taken).column::<LargeBinaryArray>("record")?;
+            let records = column::<LargeBinaryArray>(&taken, "record")?;
             let record = records.iter().flatten().next().unwrap_or_default();
             let is_wanted = |key| remaining.remove(&(batch, key));
             read_blocks(&mut decompressor, record, is_wanted, &mut visit)?;
@@ -66,10 +65,9 @@ pub fn fingerprints(folder: &Path) -> Result<HashMap<String, u64>, TableError> {
         let dataset = published_dataset(folder).await?;
         let mut found = HashMap::new();
         each_batch(&dataset, &["source", "fingerprint", "id"], |batch| {
-            let rows = Rows::new(batch);
-            let sources = rows.column::<UInt8Array>("source")?;
-            let fingerprints = rows.column::<UInt64Array>("fingerprint")?;
-            let ids = rows.column::<StringArray>("id")?;
+            let sources = column::<UInt8Array>(batch, "source")?;
+            let fingerprints = column::<UInt64Array>(batch, "fingerprint")?;
+            let ids = column::<StringArray>(batch, "id")?;
             let memories = (0..batch.num_rows())
                 .filter(|row| sources.value(*row) != LEXICON_SOURCE && ids.is_valid(*row));
             found.extend(memories.map(|row| (ids.value(row).to_owned(), fingerprints.value(row))));

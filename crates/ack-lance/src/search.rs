@@ -14,7 +14,7 @@ use lancedb::query::{ExecutableQuery, QueryBase, Select};
 use lancedb::{DistanceType, Table};
 use rustc_hash::FxHashMap;
 
-use super::rows::Rows;
+use super::rows;
 use super::terms::{self, read_lexicons};
 use super::{TableError, next_batch, wait};
 use ack_api::MatchTags;
@@ -210,7 +210,7 @@ impl Searcher {
         let failed = TableError::lance_error("read memories");
         let columns = self.dataset.schema().project(&["detail"]).map_err(&failed)?;
         let batch = wait(async { self.dataset.take_rows(&rows, columns).await.map_err(&failed) })?;
-        let details = Rows::new(&batch).column::<BinaryArray>("detail")?;
+        let details = rows::column::<BinaryArray>(&batch, "detail")?;
         if details.len() != wanted.len() {
             return Err(TableError::Damaged);
         }
@@ -284,9 +284,8 @@ async fn collect_rows(
 ) -> Result<ScoredRows, TableError> {
     let mut found = Vec::new();
     while let Some(batch) = next_batch(&mut batches).await? {
-        let rows = Rows::new(&batch);
-        let numbers = rows.column::<UInt64Array>("_rowid")?.values().iter();
-        let values = rows.column::<Float32Array>(column)?.values().iter();
+        let numbers = rows::column::<UInt64Array>(&batch, "_rowid")?.values().iter();
+        let values = rows::column::<Float32Array>(&batch, column)?.values().iter();
         found.extend(values.map(|value| order(*value)).zip(numbers.copied()));
     }
     found.sort_by(|a, b| a.0.total_cmp(&b.0));

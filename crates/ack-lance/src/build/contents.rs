@@ -9,7 +9,7 @@ use lancedb::Table;
 use super::{Encoders, Plan};
 use crate::columns;
 use crate::extent::{self, Extent};
-use crate::rows::{Detail, Rows};
+use crate::rows::{self, Detail};
 use crate::terms::{self, LEXICON_SOURCE};
 use crate::{TableError, next_batch, open, select_rows};
 use ack_api::memory::Status;
@@ -99,12 +99,11 @@ pub(super) async fn open_contents(
     let mut contents = Contents::default();
     let mut terms = BatchTerms::default();
     while let Some(batch) = next_batch(&mut batches).await? {
-        let rows = Rows::new(&batch);
-        let models = rows.column::<StringArray>("model")?;
-        let numbers = rows.column::<UInt64Array>("batch")?.values();
-        let lengths = rows.column::<UInt32Array>("length")?.values();
+        let models = rows::column::<StringArray>(&batch, "model")?;
+        let numbers = rows::column::<UInt64Array>(&batch, "batch")?.values();
+        let lengths = rows::column::<UInt32Array>(&batch, "length")?.values();
         // A damaged row would stay damaged.
-        rows.memories(|row, entry| {
+        rows::memories(&batch, |row, entry| {
             let model = models.is_valid(row).then(|| models.value(row));
             contents.rows.push(StoredRow {
                 key: entry.key,
@@ -113,7 +112,7 @@ pub(super) async fn open_contents(
                 batch: numbers.get(row).copied().unwrap_or_default(),
             });
         })?;
-        rows.details(|row, detail| {
+        rows::details(&batch, |row, detail| {
             if let Detail::Lexicon(batch, ..) = detail {
                 contents.lexicons.insert(u64::from(batch));
                 contents.records += lengths.get(row).map_or(0, |length| *length as usize);
