@@ -115,17 +115,6 @@ impl Cache {
         read_version(&self.installed()?)
     }
 
-    /// Checks that a version can have been published after the one that is here. A bucket that was
-    /// set back, by accident or on purpose, would serve memories again that were withdrawn.
-    pub fn check_follows(&self, version: &Version) -> Result<(), BucketError> {
-        if let Some(known) = self.version()
-            && let Some(problem) = version.contradiction(&known)
-        {
-            return Err(self.not_successor(&known, version.version, &problem));
-        }
-        Ok(())
-    }
-
     /// Keeps what a newer version said next to the installed one, so that this machine still knows
     /// it if nothing is published now. The lock must be held.
     pub fn remember(
@@ -171,6 +160,7 @@ impl Cache {
     }
 
     pub fn save_state(&self, state: &State) -> Result<(), BucketError> {
+        make_folder(&self.folder)?;
         let text = serde_json::to_vec_pretty(state).unwrap_or_default();
         replace(&self.folder.join("state.json"), &text)
     }

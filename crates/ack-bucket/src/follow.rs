@@ -357,7 +357,13 @@ impl Remote {
             return Ok(());
         };
         let version = fetch::fetch_version(client, head)?;
-        self.cache.check_follows(&version)?;
+        // A bucket that was set back, by accident or on purpose, would serve memories again that
+        // were withdrawn.
+        if let Some(known) = self.cache.version()
+            && let Some(problem) = version.contradiction(&known)
+        {
+            return Err(self.cache.not_successor(&known, version.version, &problem));
+        }
         let mut loading = None;
         let preload = &mut || loading = self.preload(&version);
         let folder = fetch::install(client, &self.cache, head, &version, progress, preload)?;

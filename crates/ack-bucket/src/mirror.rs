@@ -60,10 +60,7 @@ pub fn tag_version(folder: &Path, version: &Version) -> Result<(), BucketError> 
         cache::make_folder(folder)?;
     }
     let contents = serde_json::json!({
-        "branch": null,
-        "version": number,
-        "createdAt": null,
-        "updatedAt": null,
+        "branch": null, "version": number, "createdAt": null, "updatedAt": null,
         "manifestSize": manifest.bytes,
     });
     cache::replace(&path, contents.to_string().as_bytes())
@@ -133,8 +130,7 @@ fn write(
             },
         );
         drop(sender);
-        let written = writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        (read, written)
+        (read, writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     });
     let Some(unreadable) = written.map_err(&failed)? else {
         return Err(BucketError::damaged(address, "its records are far larger than its files say"));

@@ -27,8 +27,6 @@ const MAX_TERMS_PER_MEMORY: usize = 400;
 /// How many decoded batches may wait for the thread that reads terms and vectors.
 const MAX_WAITING_BATCHES: usize = 2;
 
-const CONTENT_COLUMNS: [&str; 2] = ["source", "detail"];
-
 /// Loads all rows of the published version into an index, which still has to be reconciled with the
 /// store. If the table has more than `resident` rows, terms and vectors stay on disk and are
 /// searched there. Otherwise a second thread reads them while this one reads the columns.
@@ -149,12 +147,9 @@ impl LoadCounts {
             let (sender, receiver) = sync_channel(MAX_WAITING_BATCHES);
             let reading = scope.spawn(move || fill(receiver));
             let send = |batch: &RecordBatch, numbers| {
-                let row_numbers = CONTENT_COLUMNS
-                    .iter()
-                    .filter_map(|name| batch.schema_ref().index_of(name).ok());
-                let batch = batch
-                    .project(&row_numbers.collect::<Vec<_>>())
-                    .map_err(|_| TableError::Damaged)?;
+                let contents = ["source", "detail"].map(|name| batch.schema_ref().index_of(name));
+                let contents: Vec<usize> = contents.into_iter().flatten().collect();
+                let batch = batch.project(&contents).map_err(|_| TableError::Damaged)?;
                 sender.send((batch, numbers)).map_err(|_| TableError::Damaged)
             };
             let known = wait(self.read_columns(dataset, &both, columns, send));

@@ -32,8 +32,7 @@ impl Remote {
     }
 
     pub(super) fn save_state(&self, state: &State) -> Result<(), BucketError> {
-        let saved =
-            cache::make_folder(self.cache.folder()).and_then(|()| self.cache.save_state(state));
+        let saved = self.cache.save_state(state);
         *self.unsaved.lock() = saved.is_err().then(|| state.clone());
         saved
     }
