@@ -101,8 +101,7 @@ impl Cache {
 
     /// The folder of the version that is served.
     pub fn installed(&self) -> Option<PathBuf> {
-        let target = fs::read_link(self.current()).ok()?;
-        let folder = self.folder.join(target);
+        let folder = self.folder.join(fs::read_link(self.current()).ok()?);
         folder.join(VERSION_FILE).is_file().then_some(folder)
     }
 
@@ -116,17 +115,6 @@ impl Cache {
         read_version(&self.installed()?)
     }
 
-    /// Checks that a version can have been published after the one that is here. A bucket that was
-    /// set back, by accident or on purpose, would serve memories again that were withdrawn.
-    pub fn check_follows(&self, version: &Version) -> Result<(), BucketError> {
-        if let Some(known) = self.version()
-            && let Some(problem) = version.contradiction(&known)
-        {
-            return Err(self.not_successor(&known, version.version, &problem));
-        }
-        Ok(())
-    }
-
     /// Keeps what a newer version said next to the installed one, so that this machine still knows
     /// it if nothing is published now. The lock must be held.
     pub fn remember(
@@ -137,12 +125,10 @@ impl Cache {
     ) -> Result<(), BucketError> {
         let mut both = version.clone();
         both.version = both.version.max(known.version);
-        let is_new = |id: &String| version.held_back.iter().all(|mark| mark.id != *id);
-        let marks = known.held_back.iter().filter(|mark| is_new(&mark.id));
+        let marks = known.held_back.iter().filter(|mark| !version.holds_back(&mark.id));
         both.held_back.extend(marks.cloned());
         both.restored.extend(known.restored.iter().cloned());
-        let text = serde_json::to_vec(&both).unwrap_or_default();
-        replace(&folder.join(VERSION_FILE), &text)
+        replace(&folder.join(VERSION_FILE), &serde_json::to_vec(&both).unwrap_or_default())
     }
 
     pub fn not_successor(&self, known: &Version, version: u64, problem: &str) -> BucketError {
@@ -174,6 +160,7 @@ impl Cache {
     }
 
     pub fn save_state(&self, state: &State) -> Result<(), BucketError> {
+        make_folder(&self.folder)?;
         let text = serde_json::to_vec_pretty(state).unwrap_or_default();
         replace(&self.folder.join("state.json"), &text)
     }
@@ -227,8 +214,7 @@ impl Cache {
         name: &str,
         version: &Version,
     ) -> Result<PathBuf, BucketError> {
-        let text = serde_json::to_vec(version).unwrap_or_default();
-        replace(&work.path().join(VERSION_FILE), &text)?;
+        replace(&work.path().join(VERSION_FILE), &serde_json::to_vec(version).unwrap_or_default())?;
         let versions = self.folder.join("versions");
         make_folder(&versions)?;
         // Readers may use a damaged version until they have its replacement, and keep its files
@@ -422,8 +408,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), BucketError> {
 }
 
 fn entries(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.map(|entry| entry.path()).collect()
+    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
 
 /// How long ago a file was written.

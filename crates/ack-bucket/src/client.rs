@@ -34,7 +34,6 @@ pub struct Client {
     small_object_timeout: Duration,
 }
 
-#[derive(Debug)]
 pub enum ReadOutcome {
     /// The object, and what identifies these contents of it.
     Found(Bytes, UpdateVersion),
@@ -43,7 +42,6 @@ pub enum ReadOutcome {
     Missing,
 }
 
-#[derive(Debug, Clone)]
 pub struct ListedObject {
     /// Its name, without the prefix of the address.
     pub name: String,
@@ -254,8 +252,7 @@ impl Client {
         name: &str,
         request: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, BucketError> {
-        let answer = self.wait(REQUEST_TIMEOUT, request)?;
-        answer.map_err(|error| self.failed(verb, name, &error))
+        self.wait(REQUEST_TIMEOUT, request)?.map_err(|error| self.failed(verb, name, &error))
     }
 
     fn wait<T>(&self, within: Duration, work: impl Future<Output = T>) -> Result<T, BucketError> {

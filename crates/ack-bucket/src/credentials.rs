@@ -46,7 +46,7 @@ const CONTAINER_HOSTS: [&str; 3] = ["169.254.170.2", "169.254.170.23", "fd00:ec2
 pub(crate) fn add(
     builder: AmazonS3Builder,
     credentials: Credentials,
-) -> Result<AmazonS3Builder, CredentialsProblem> {
+) -> Result<AmazonS3Builder, String> {
     if credentials == Credentials::Anonymous {
         return Ok(builder.with_skip_signature(true));
     }
@@ -55,13 +55,13 @@ pub(crate) fn add(
         Err(_) if credentials == Credentials::Instance => "the metadata service of this machine",
         place => place?,
     };
-    let store = builder.clone().build().map_err(|error| CredentialsProblem(reason(&error)))?;
+    let store = builder.clone().build().map_err(|error| reason(&error))?;
     let provider = Arc::clone(store.credentials());
     Ok(builder.with_credentials(Arc::new(LibraryProvider { provider, place })))
 }
 
 /// Where object_store takes credentials from, in its order, if not from the metadata service.
-fn place_in_environment(builder: &AmazonS3Builder) -> Result<&'static str, CredentialsProblem> {
+fn place_in_environment(builder: &AmazonS3Builder) -> Result<&'static str, &'static str> {
     use AmazonS3ConfigKey as Key;
     let is_set = |key| builder.get_config_value(&key).is_some();
     if is_set(Key::AccessKeyId) || is_set(Key::SecretAccessKey) {
@@ -71,12 +71,10 @@ fn place_in_environment(builder: &AmazonS3Builder) -> Result<&'static str, Crede
     } else if is_set(Key::ContainerCredentialsRelativeUri) {
         Ok("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")
     } else if !is_set(Key::ContainerCredentialsFullUri) {
-        let problem = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set";
-        Err(CredentialsProblem(problem.to_owned()))
+        Err("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set")
     } else if !is_set(Key::ContainerAuthorizationTokenFile) {
-        let problem = "AWS_CONTAINER_CREDENTIALS_FULL_URI is set, and \
-                       AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE is not";
-        Err(CredentialsProblem(problem.to_owned()))
+        Err("AWS_CONTAINER_CREDENTIALS_FULL_URI is set, and \
+             AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE is not")
     } else {
         Ok("AWS_CONTAINER_CREDENTIALS_FULL_URI")
     }
@@ -84,14 +82,13 @@ fn place_in_environment(builder: &AmazonS3Builder) -> Result<&'static str, Crede
 
 /// Refuses the address of a container's service that would get its token in clear text:
 /// object_store asks any address.
-fn check_container_address(builder: &AmazonS3Builder) -> Result<(), CredentialsProblem> {
+fn check_container_address(builder: &AmazonS3Builder) -> Result<(), &'static str> {
     let address = builder.get_config_value(&AmazonS3ConfigKey::ContainerCredentialsFullUri);
     if address.is_none_or(|address| may_give_credentials(&address)) {
         return Ok(());
     }
-    let problem = "AWS_CONTAINER_CREDENTIALS_FULL_URI must be an https:// address, or an http:// \
-                   address of this machine or of its container service";
-    Err(CredentialsProblem(problem.to_owned()))
+    Err("AWS_CONTAINER_CREDENTIALS_FULL_URI must be an https:// address, or an http:// address of \
+         this machine or of its container service")
 }
 
 /// Whether an address is encrypted, or near: on this machine, or a container service of AWS.

@@ -37,6 +37,7 @@ pub struct Progress {
 pub fn fetch_version(client: &Client, head: &Head) -> Result<Version, BucketError> {
     let damaged =
         |what: &str| Err(BucketError::damaged(client.address(), format!("`{}` {what}", head.log)));
+    check_format(client, head.format)?;
     let bytes = client.get(&head.log)?;
     if sha256(&bytes) != head.sha256 {
         return damaged("is not what was published");
@@ -176,8 +177,7 @@ pub fn fetch(
             progress(here);
         }
         fetching.into_iter().try_for_each(|thread| {
-            let fetched = thread.join();
-            fetched.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })
     })
 }

@@ -159,8 +159,7 @@ impl Remote {
         let folder = self.cache.temporary_folder(cache::LOADING_PREFIX).ok()?;
         fetch::link_files(&self.cache, version, folder.path()).ok()?;
         let run = move || load(&mirror::table_folder(folder.path()), encoder, resident);
-        let thread = std::thread::Builder::new().name("bucket-table".to_owned());
-        thread.spawn(run).ok()
+        std::thread::Builder::new().name("bucket-table".to_owned()).spawn(run).ok()
     }
 
     /// Brings the local memories up to date, as far as that is possible without a long wait.
@@ -358,7 +357,13 @@ impl Remote {
             return Ok(());
         };
         let version = fetch::fetch_version(client, head)?;
-        self.cache.check_follows(&version)?;
+        // A bucket that was set back, by accident or on purpose, would serve memories again that
+        // were withdrawn.
+        if let Some(known) = self.cache.version()
+            && let Some(problem) = version.contradiction(&known)
+        {
+            return Err(self.cache.not_successor(&known, version.version, &problem));
+        }
         let mut loading = None;
         let preload = &mut || loading = self.preload(&version);
         let folder = fetch::install(client, &self.cache, head, &version, progress, preload)?;
@@ -380,6 +385,5 @@ fn now() -> i64 {
 /// How long ago a moment was. `None` if it is in the future: the clock was ahead when it was saved,
 /// so its age is unknown.
 fn age(moment: i64) -> Option<Duration> {
-    let passed = now().saturating_sub(moment);
-    u64::try_from(passed).ok().map(Duration::from_millis)
+    u64::try_from(now().saturating_sub(moment)).ok().map(Duration::from_millis)
 }

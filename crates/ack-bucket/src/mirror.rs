@@ -60,10 +60,7 @@ pub fn tag_version(folder: &Path, version: &Version) -> Result<(), BucketError> 
         cache::make_folder(folder)?;
     }
     let contents = serde_json::json!({
-        "branch": null,
-        "version": number,
-        "createdAt": null,
-        "updatedAt": null,
+        "branch": null, "version": number, "createdAt": null, "updatedAt": null,
         "manifestSize": manifest.bytes,
     });
     cache::replace(&path, contents.to_string().as_bytes())
@@ -86,14 +83,12 @@ pub fn update(
     limit: u64,
 ) -> Result<(), BucketError> {
     let path = database_path(folder);
-    let before = before.filter(|before| fs::copy(database_path(before), &path).is_ok());
-    if let Some(before) = before {
-        let known = fingerprints(&store(before));
-        let outcome = known.and_then(|known| write(address, folder, known, limit));
-        if outcome.is_ok() {
-            return Ok(());
-        }
-        let _ = fs::remove_file(&path);
+    if let Some(before) = before
+        && fs::copy(database_path(before), &path).is_ok()
+        && let Ok(known) = fingerprints(&store(before))
+        && write(address, folder, known, limit).is_ok()
+    {
+        return Ok(());
     }
     write(address, folder, HashMap::new(), limit)
 }
@@ -135,12 +130,10 @@ fn write(
             },
         );
         drop(sender);
-        let written = writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        (read, written)
+        (read, writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     });
     let Some(unreadable) = written.map_err(&failed)? else {
-        let problem = "its records are far larger than its files say";
-        return Err(BucketError::damaged(address, problem));
+        return Err(BucketError::damaged(address, "its records are far larger than its files say"));
     };
     read?;
     present.sort_unstable();
@@ -163,8 +156,7 @@ pub fn links(folder: &Path) -> Result<Vec<Link>, BucketError> {
     };
     let mut links = Vec::new();
     for line in BufReader::new(file).lines() {
-        let line = line.map_err(BucketError::io("read", &path))?;
-        links.extend(serde_json::from_str::<Link>(&line));
+        links.extend(serde_json::from_str::<Link>(&line.map_err(BucketError::io("read", &path))?));
     }
     Ok(links)
 }

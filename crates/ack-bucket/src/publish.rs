@@ -52,7 +52,6 @@ pub struct Origin<'a> {
     pub replaces: Option<&'a str>,
 }
 
-#[derive(Debug, Clone, Copy)]
 pub struct PublicationTerms<'a> {
     pub scope: &'a str,
     pub by: &'a str,
@@ -70,7 +69,6 @@ pub enum Step {
 }
 
 /// A version that was built locally and is not uploaded yet.
-#[derive(Debug)]
 pub struct BuiltVersion {
     version: Version,
     name: String,
@@ -241,8 +239,7 @@ impl Publisher {
             restores: None,
             held_back: plan.withdrawals.clone(),
             restored: plan.restored.clone(),
-            encoder: Encoder::embedded()
-                .map_or_else(String::new, |encoder| encoder.name().to_owned()),
+            encoder: Encoder::embedded().map(|it| it.name().to_owned()).unwrap_or_default(),
             files,
         };
         let there: HashSet<&str> = base.files().map(|file| file.object.as_str()).collect();
@@ -251,11 +248,8 @@ impl Publisher {
         Ok(BuiltVersion { version, name, work, uploads, _lock: lock })
     }
 
-    /// Uploads a version and makes it visible to readers.
-    ///
-    /// # Errors
-    /// The bucket fails, cannot be written safely, or somebody else published meanwhile. Readers
-    /// then keep the previous version.
+    /// Uploads a version and makes it visible to readers. After an error, they keep the previous
+    /// one.
     pub fn publish(
         &self,
         base: &Base,
@@ -412,17 +406,12 @@ fn write_records(base: &Base, plan: &Plan, database: &Path) -> rusqlite::Result<
     for item in &plan.withdrawn {
         withdrawn_rows.extend(writer.find_row(&item.id)?);
     }
-    let mut next = writer.last_row()? + 1;
+    let mut last = writer.last_row()?;
     writer.remove(&withdrawn_rows)?;
     for record in &plan.upserts {
-        let row = match writer.find_row(&record.id)? {
-            Some(row) => row,
-            None => {
-                next += 1;
-                next - 1
-            }
-        };
-        writer.upsert(row, record)?;
+        let known = writer.find_row(&record.id)?;
+        last += i64::from(known.is_none());
+        writer.upsert(known.unwrap_or(last), record)?;
     }
     writer.set_links(&plan.links)?;
     writer.finish()?;
@@ -430,13 +419,9 @@ fn write_records(base: &Base, plan: &Plan, database: &Path) -> rusqlite::Result<
 }
 
 fn write_links(links: &[Link], work: &Path) -> Result<(), BucketError> {
-    let lines: String = links
-        .iter()
-        .filter_map(|link| serde_json::to_string(link).ok())
-        .map(|line| line + "\n")
-        .collect();
+    let lines = links.iter().filter_map(|link| Some(serde_json::to_string(link).ok()? + "\n"));
     let path = work.join(LINKS);
-    fs::write(&path, lines).map_err(BucketError::io("write", &path))
+    fs::write(&path, lines.collect::<String>()).map_err(BucketError::io("write", &path))
 }
 
 /// The files of a new version. Files of the previous version keep their objects.

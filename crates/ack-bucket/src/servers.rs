@@ -80,7 +80,7 @@ pub(crate) fn s3(
         .with_http_connector(WithoutRedirects)
         .with_retry(retry_config());
     builder = credentials::add(builder, settings.credentials)
-        .map_err(|problem| refused(address, problem.to_string()))?;
+        .map_err(|problem| refused(address, problem))?;
     if let Some(endpoint) = &settings.endpoint {
         builder = builder
             .with_endpoint(endpoint.trim_end_matches('/'))

@@ -4,8 +4,6 @@
 //! by row, so that the sum of two products fits into 16 bits: without an instruction for such sums
 //! (VNNI), AVX2 adds them in pairs.
 
-use std::fmt;
-
 use rten_gemm::{GemmError, GemmExecutor, GemmInputA, GemmInputB, GemmOptions, PackedBMatrix};
 use rten_simd::SimdOp;
 use rten_tensor::NdTensorView;
@@ -25,12 +23,6 @@ pub struct Linear {
     scales: Vec<f32>,
     /// Added to each output.
     bias: Vec<f32>,
-}
-
-impl fmt::Debug for Linear {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Linear({} x {})", self.outputs(), self.weights.rows())
-    }
 }
 
 /// What products are computed with: the fastest code for this processor, and buffers.
@@ -142,8 +134,7 @@ mod tests {
         let mut workspace = Workspace::default();
         workspace.round(row, row.len());
         let (zero, step) = (workspace.zeros[0], workspace.steps[0]);
-        let bytes = workspace.bytes.iter();
-        bytes.map(|byte| (f32::from(*byte) - zero) * step).collect()
+        workspace.bytes.iter().map(|byte| (f32::from(*byte) - zero) * step).collect()
     }
 
     #[test]
@@ -168,8 +159,7 @@ mod tests {
             let linear = Linear::new(&bytes, vec![1.0; outputs], vec![0.0; outputs]);
             let (mut out, mut workspace) = (Vec::new(), Workspace::default());
             for number in [127.0, -127.0] {
-                let rows = vec![number; count * inputs];
-                linear.apply(&rows, &mut out, &mut workspace).unwrap();
+                linear.apply(&vec![number; count * inputs], &mut out, &mut workspace).unwrap();
                 let exact = number * f32::from(weight) * inputs as f32;
                 assert!(out.iter().all(|sum| *sum == exact), "{exact} {}", out[0]);
             }

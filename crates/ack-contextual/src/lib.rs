@@ -49,21 +49,17 @@ const BATCH_TOKENS: usize = 256;
 #[error(transparent)]
 pub struct EncodeError(#[from] GemmError);
 
-#[derive(Debug)]
 pub struct Contextual {
     network: Network,
     encoder: &'static Encoder,
 }
 
 impl Contextual {
-    pub const NAME: &str = "contextual-minilm";
-
     /// The transformer inside the binary, or `None` if it is damaged (a test ensures that it is
     /// not).
     pub fn embedded() -> Option<&'static Self> {
         static CONTEXTUAL: OnceLock<Option<Contextual>> = OnceLock::new();
-        let read = || Self::read(ARTIFACT, Encoder::embedded()?);
-        CONTEXTUAL.get_or_init(read).as_ref()
+        CONTEXTUAL.get_or_init(|| Self::read(ARTIFACT, Encoder::embedded()?)).as_ref()
     }
 
     /// Identifies the weights and how they are used, without reading them.
@@ -78,8 +74,9 @@ impl Contextual {
     /// Reads an artifact for the tokens and the space of `encoder`; `None` if a part of it is missing.
     fn read(artifact: &'static [u8], encoder: &'static Encoder) -> Option<Self> {
         let artifact = Artifact(SafeTensors::deserialize(artifact).ok()?);
-        let count = (0..).take_while(|number| artifact.has_layer(*number)).count();
-        let layers = (0..count).map(|number| artifact.layer(number));
+        let has_layer =
+            |number: &usize| artifact.tensor(&format!("layers.{number}.qkv.weight")).is_some();
+        let layers = (0..).take_while(has_layer).map(|number| artifact.layer(number));
         let network = Network {
             tokens: artifact.token_table()?,
             positions: artifact.scaled("pos", WIDTH)?,
@@ -96,9 +93,7 @@ impl Contextual {
     pub fn question(&self, text: &str) -> Option<Vec<f32>> {
         static THREAD: OnceLock<Option<ThreadPool>> = OnceLock::new();
         let start = || ThreadPoolBuilder::new().num_threads(1).build().ok();
-        let mut tokens = self.tokens(text);
-        tokens.truncate(MAX_QUESTION_TOKENS - 2);
-        let texts = [window(&tokens)];
+        let texts = [window(&self.tokens(text, MAX_QUESTION_TOKENS - 2))];
         let encode = || self.network.encode(&texts);
         let vectors = match THREAD.get_or_init(start) {
             Some(thread) => thread.install(encode),
@@ -108,9 +103,6 @@ impl Contextual {
     }
 
     /// The vectors of memories, with norm 1, in the static encoder's space.
-    ///
-    /// # Errors
-    /// If there is too little memory.
     pub fn memories(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EncodeError> {
         let memories: Vec<_> = texts.par_iter().map(|text| self.windows(text)).collect();
         let windows = memories.concat();
@@ -138,16 +130,17 @@ impl Contextual {
         Ok(sums.collect())
     }
 
-    fn tokens(&self, text: &str) -> Vec<TokenId> {
+    /// The first tokens of a text, without the special ones.
+    fn tokens(&self, text: &str, most: usize) -> Vec<TokenId> {
         let mut tokens = Vec::new();
         self.encoder.english_tokens(&plain(text), &mut tokens);
+        tokens.truncate(most);
         tokens
     }
 
     /// The windows of a memory: as few as possible, and of equal size.
     fn windows(&self, text: &str) -> Vec<Vec<TokenId>> {
-        let mut tokens = self.tokens(text);
-        tokens.truncate(MAX_MEMORY_TOKENS);
+        let tokens = self.tokens(text, MAX_MEMORY_TOKENS);
         let count = tokens.len().div_ceil(MAX_WINDOW_TOKENS - 2);
         match count {
             0 => vec![window(&[])],
@@ -206,15 +199,9 @@ impl Artifact {
         let rows = self.tensor(name)?.data().chunks_exact(size);
         let scales = self.floats(&format!("{name}.scale"))?;
         let values = rows.zip(scales).flat_map(|(row, scale)| {
-            let values = row.iter();
-            values.map(move |byte| f32::from(byte.cast_signed()) * scale)
+            row.iter().map(move |byte| f32::from(byte.cast_signed()) * scale)
         });
         Some(values.collect())
-    }
-
-    fn has_layer(&self, number: usize) -> bool {
-        let name = format!("layers.{number}.qkv.weight");
-        self.tensor(&name).is_some()
     }
 
     fn layer(&self, number: usize) -> Option<Layer> {

@@ -14,7 +14,6 @@ const HEADS: usize = 12;
 const HEAD: usize = WIDTH / HEADS;
 const EPSILON: f32 = 1e-12;
 
-#[derive(Debug)]
 pub struct Network {
     pub tokens: TokenTable,
     /// One row for each position in a text.
@@ -26,7 +25,6 @@ pub struct Network {
 
 /// The tokens' vectors as a product quantization: each is put together from pieces, rotated, and
 /// shifted by the mean.
-#[derive(Debug)]
 pub struct TokenTable {
     /// For each token, the entry of each piece.
     pub codes: &'static [u8],
@@ -38,7 +36,6 @@ pub struct TokenTable {
 }
 
 /// One layer: attention, then two matrices with the Gaussian error linear unit between them.
-#[derive(Debug)]
 pub struct Layer {
     /// Queries, keys and values of all heads.
     pub qkv: Linear,
@@ -50,7 +47,6 @@ pub struct Layer {
 }
 
 /// Layer normalization (Ba, Kiros and Hinton 2016).
-#[derive(Debug)]
 pub struct Norm {
     pub weight: Vec<f32>,
     pub bias: Vec<f32>,
@@ -173,10 +169,8 @@ fn attend(
         }
         let scores = NdTensorView::from_data([length, length], &**scores);
         workspace.product(scores, values, 1.0, head)?;
-        let rows = out.chunks_exact_mut(WIDTH).zip(head.chunks_exact(HEAD));
-        for (out, head) in rows {
-            let columns = out.iter_mut().skip(number * HEAD);
-            columns.zip(head).for_each(|(out, value)| *out = *value);
+        for (out, head) in out.chunks_exact_mut(WIDTH).zip(head.chunks_exact(HEAD)) {
+            out.iter_mut().skip(number * HEAD).zip(head).for_each(|(out, value)| *out = *value);
         }
     }
     Ok(())
@@ -200,8 +194,7 @@ fn add(values: &mut [f32], others: &[f32]) {
 
 /// Gives a row norm 1.
 pub fn to_unit(row: &mut [f32]) {
-    let norm = SumSquare::new(row).dispatch().sqrt();
-    let factor = 1.0 / norm.max(f32::MIN_POSITIVE);
+    let factor = 1.0 / SumSquare::new(row).dispatch().sqrt().max(f32::MIN_POSITIVE);
     for value in row {
         *value *= factor;
     }

@@ -28,7 +28,7 @@ use super::columns;
 use super::extent::Extent;
 use super::indexes::{compact, drop_word_indexes, update_indexes, will_search_on_disk};
 use super::listing;
-use super::rows::Rows;
+use super::rows;
 use super::{
     PUBLISHED, TABLE, TableError, absolute, check_files, connect, next_batch, open, select_rows,
     tag_file, wait,
@@ -107,6 +107,7 @@ pub struct Report {
     pub version: Option<u64>,
 }
 
+/// With numbers of rows: all that will be added, or those that were just added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     Begin(usize),
@@ -368,8 +369,7 @@ impl Writer {
         for keys in keys.chunks(MAX_KEYS_PER_CONDITION) {
             let mut by_source: HashMap<u8, Vec<String>> = HashMap::new();
             for key in keys {
-                let rows = by_source.entry(key.source).or_default();
-                rows.push(key.rowid.to_string());
+                by_source.entry(key.source).or_default().push(key.rowid.to_string());
             }
             for (source, rows) in by_source {
                 // This condition has only numbers, no text of a store.
@@ -396,7 +396,7 @@ impl Writer {
                 let mut rows = select_rows(&self.table, &columns, Some(&condition)).await?;
                 let mut terms = BatchTerms::default();
                 while let Some(batch) = next_batch(&mut rows).await? {
-                    Rows::new(&batch).details(|_, detail| terms.add(&detail))?;
+                    rows::details(&batch, |_, detail| terms.add(&detail))?;
                 }
                 Ok((schema, terms))
             })?;

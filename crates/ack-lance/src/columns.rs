@@ -30,7 +30,7 @@ use arrow::error::ArrowError;
 use super::TableError;
 use super::extent::{Extent, META_EXTENT};
 use super::record_blocks::BlockWriter;
-use super::rows::{self, Rows};
+use super::rows;
 use super::terms::{self, EncodedTerms, LEXICON_SOURCE};
 use ack_api::memory::Memory;
 use ack_api::source::StoredMemory;
@@ -164,7 +164,7 @@ pub fn batch(
     rows: &[NewRow<'_>],
 ) -> Result<RecordBatch, TableError> {
     let terms = terms::encode_terms(u32::try_from(number).unwrap_or(u32::MAX), rows);
-    batch_of_terms(schema, extent, (number, terms), rows).map_err(unmade)
+    batch_of_terms(schema, extent, (number, terms), rows)
 }
 
 /// The lexicon of a batch again, without its rows.
@@ -174,11 +174,13 @@ pub fn lexicon(
     detail: Vec<u8>,
 ) -> Result<RecordBatch, TableError> {
     let terms = EncodedTerms { lexicon: detail, rows: Vec::new(), words: Vec::new() };
-    batch_of_terms(schema, Extent::Derived, (number, terms), &[]).map_err(unmade)
+    batch_of_terms(schema, Extent::Derived, (number, terms), &[])
 }
 
-fn unmade(error: ArrowError) -> TableError {
-    TableError::lance_error("make a batch")(error.into())
+impl From<ArrowError> for TableError {
+    fn from(error: ArrowError) -> Self {
+        Self::lance_error("make a batch")(error)
+    }
 }
 
 fn batch_of_terms(
@@ -186,7 +188,7 @@ fn batch_of_terms(
     extent: Extent,
     (number, terms): (u64, EncodedTerms),
     rows: &[NewRow<'_>],
-) -> Result<RecordBatch, ArrowError> {
+) -> Result<RecordBatch, TableError> {
     let on_disk = extent.is_searched_on_disk();
     let batch_row = i64::try_from(number).unwrap_or(i64::MAX);
     let records_in_batch =
@@ -219,7 +221,7 @@ fn batch_of_terms(
         )),
     ];
     if extent.has_records() {
-        values.push(Arc::new(records(rows)?));
+        values.push(Arc::new(records(rows).map_err(ArrowError::from)?));
     }
     with_checksums(schema, values)
 }
@@ -230,8 +232,7 @@ fn numbers<T: ArrowPrimitiveType>(
     rows: &[NewRow<'_>],
     value: impl Fn(&NewRow<'_>) -> Option<T::Native>,
 ) -> ArrayRef {
-    let values = std::iter::once(lexicon).chain(rows.iter().map(value));
-    Arc::new(values.collect::<PrimitiveArray<T>>())
+    Arc::new(std::iter::once(lexicon).chain(rows.iter().map(value)).collect::<PrimitiveArray<T>>())
 }
 
 /// A column of texts. The lexicon has an empty one.
@@ -239,8 +240,7 @@ fn texts(
     rows: &[NewRow<'_>],
     value: for<'r, 'm> fn(&'r NewRow<'m>) -> Option<&'r str>,
 ) -> ArrayRef {
-    let values = std::iter::once(Some("")).chain(rows.iter().map(value));
-    Arc::new(values.collect::<StringArray>())
+    Arc::new(std::iter::once(Some("")).chain(rows.iter().map(value)).collect::<StringArray>())
 }
 
 /// A column of lists of texts. The lexicon has an empty one.
@@ -295,19 +295,18 @@ fn vectors(
 fn with_checksums(
     schema: &SchemaRef,
     mut values: Vec<ArrayRef>,
-) -> Result<RecordBatch, ArrowError> {
+) -> Result<RecordBatch, TableError> {
     let unchecked: Vec<_> = schema.fields().iter().take(values.len()).cloned().collect();
     let unchecked = RecordBatch::try_new(Arc::new(Schema::new(unchecked)), values.clone())?;
     let mut checksums = vec![0; unchecked.num_rows()];
-    let checked = Rows::new(&unchecked).entries(|position, entry| {
+    rows::entries(&unchecked, |position, entry| {
         if let Some(checksum) = checksums.get_mut(position) {
             *checksum = rows::checksum(entry);
         }
         Ok(())
-    });
-    checked.map_err(|error| ArrowError::ExternalError(Box::new(error)))?;
+    })?;
     values.push(Arc::new(UInt64Array::from(checksums)));
-    RecordBatch::try_new(Arc::clone(schema), values)
+    Ok(RecordBatch::try_new(Arc::clone(schema), values)?)
 }
 
 fn milliseconds(moment: Option<jiff::Timestamp>) -> Option<i64> {
@@ -340,6 +339,5 @@ fn text_parts(memory: &Memory) -> impl Iterator<Item = &str> {
 
 pub fn encoded_text(memory: &Memory) -> String {
     let concepts = memory.concepts.iter().map(String::as_str);
-    let parts: Vec<&str> = text_parts(memory).chain(concepts).collect();
-    parts.join("\n")
+    text_parts(memory).chain(concepts).collect::<Vec<_>>().join("\n")
 }

@@ -10,7 +10,6 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path as FilePath;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use async_trait::async_trait;
 use futures::stream::{self, BoxStream};
@@ -131,12 +130,9 @@ fn read_only() -> Error {
     Error::NotSupported { source: "a table is only read here".into() }
 }
 
-#[derive(Debug)]
 struct OpenFile {
-    location: Path,
     file: File,
-    size: u64,
-    modified: SystemTime,
+    meta: ObjectMeta,
 }
 
 /// Files that are read repeatedly: a table of a million memories has about twenty.
@@ -154,18 +150,20 @@ fn is_immutable(location: &Path) -> bool {
 fn open(local: &LocalFileSystem, location: &Path) -> Result<Arc<OpenFile>> {
     let failed = |source| read_error(location, source);
     let known =
-        OPEN_FILES.find(|opened| (opened.location == *location).then(|| Arc::clone(opened)));
-    if let Some(opened) = known {
+        |opened: &Arc<OpenFile>| (opened.meta.location == *location).then(|| Arc::clone(opened));
+    if let Some(opened) = OPEN_FILES.find(known) {
         return Ok(opened);
     }
     let file = files::open(&local.path_to_filesystem(location)?).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
-    let opened = Arc::new(OpenFile {
+    let meta = ObjectMeta {
         location: location.clone(),
-        file,
+        last_modified: metadata.modified().map_err(failed)?.into(),
         size: metadata.len(),
-        modified: metadata.modified().map_err(failed)?,
-    });
+        e_tag: None,
+        version: None,
+    };
+    let opened = Arc::new(OpenFile { file, meta });
     if is_immutable(location) {
         OPEN_FILES.keep(Arc::clone(&opened));
     }
@@ -185,23 +183,15 @@ fn read(local: &LocalFileSystem, location: &Path, range: Range<u64>) -> Result<G
     let opened = open(local, location)?;
     let length = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or_default();
     // A file that is shorter than expected is damaged: missing bytes are never made up.
-    if range.end > opened.size {
+    if range.end > opened.meta.size {
         return Err(read_error(location, std::io::ErrorKind::UnexpectedEof.into()));
     }
     let mut bytes = vec![0; length];
-    opened
-        .file
-        .read_exact_at(&mut bytes, range.start)
-        .map_err(|source| read_error(location, source))?;
+    let read = opened.file.read_exact_at(&mut bytes, range.start);
+    read.map_err(|source| read_error(location, source))?;
     Ok(GetResult {
         payload: GetResultPayload::Stream(stream::once(async { Ok(bytes.into()) }.boxed()).boxed()),
-        meta: ObjectMeta {
-            location: location.clone(),
-            last_modified: opened.modified.into(),
-            size: opened.size,
-            e_tag: None,
-            version: None,
-        },
+        meta: opened.meta.clone(),
         range,
         attributes: object_store::Attributes::default(),
         extensions: object_store::Extensions::default(),

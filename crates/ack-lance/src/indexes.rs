@@ -34,14 +34,7 @@ const SPARE_FRAGMENTS: usize = 32;
 /// Merges small fragments if there are many. Next to a store, also writes those again that have
 /// removed rows, whose text would otherwise stay in the file.
 pub async fn compact(table: &Table, rows: usize, extent: Extent) -> Result<(), TableError> {
-    let fragments = table
-        .stats()
-        .await
-        .map_err(TableError::lance_error("look at the fragments"))?
-        .fragment_stats
-        .num_fragments;
-    let has_many = fragments > rows / ROWS_PER_FRAGMENT + SPARE_FRAGMENTS;
-    if has_many || (extent == Extent::Derived && has_removed_rows(table).await?) {
+    if needs_compaction(table, rows, extent).await? {
         let mut options = CompactionOptions::default();
         if extent == Extent::Derived {
             options.materialize_deletions_threshold = 0.0;
@@ -52,13 +45,14 @@ pub async fn compact(table: &Table, rows: usize, extent: Extent) -> Result<(), T
     Ok(())
 }
 
-/// Whether a file of the table has rows that were removed from it.
-async fn has_removed_rows(table: &Table) -> Result<bool, TableError> {
+async fn needs_compaction(table: &Table, rows: usize, extent: Extent) -> Result<bool, TableError> {
     let Some(dataset) = table.dataset() else {
         return Ok(false);
     };
     let dataset = dataset.get().await.map_err(TableError::lance_error("look at the fragments"))?;
-    Ok(dataset.fragments().iter().any(|fragment| fragment.deletion_file.is_some()))
+    let fragments = dataset.fragments();
+    Ok(fragments.len() > rows / ROWS_PER_FRAGMENT + SPARE_FRAGMENTS
+        || extent == Extent::Derived && fragments.iter().any(|it| it.deletion_file.is_some()))
 }
 
 /// Drops the indexes that contain words of the memories: all but the one on vectors.

@@ -101,14 +101,7 @@ fn reason(error: &lancedb::Error) -> String {
 impl TableError {
     /// Whether the table itself is at fault, and not its folder or another build.
     const fn is_table_fault(&self) -> bool {
-        matches!(
-            self,
-            Self::Lance { .. }
-                | Self::Mismatch { .. }
-                | Self::OtherEncoder { .. }
-                | Self::Column { .. }
-                | Self::Damaged
-        )
+        !matches!(self, Self::Unpublished | Self::Busy | Self::Special { .. } | Self::Io { .. })
     }
 
     /// Whether a damaged file can be the cause.
@@ -138,12 +131,8 @@ impl TableError {
         move |source| Self::Io { action, path: path.to_owned(), source }
     }
 
-    fn read_error(action: &'static str) -> impl Fn(lance::Error) -> Self {
+    fn lance_error<E: Into<lancedb::Error>>(action: &'static str) -> impl Fn(E) -> Self {
         move |source| Self::Lance { action, source: Box::new(source.into()) }
-    }
-
-    fn lance_error(action: &'static str) -> impl Fn(lancedb::Error) -> Self {
-        move |source| Self::Lance { action, source: Box::new(source) }
     }
 }
 
@@ -251,7 +240,7 @@ async fn dataset_with(folder: &Path, session: Arc<Session>) -> Result<Dataset, T
         .with_tag(PUBLISHED)
         .load()
         .await
-        .map_err(TableError::read_error("open the published version"))
+        .map_err(TableError::lance_error("open the published version"))
 }
 
 /// Reads columns of all rows, with their numbers in `_rowid`, in ascending order, file by file. A
@@ -261,7 +250,7 @@ async fn each_batch(
     columns: &[&str],
     mut visit: impl FnMut(&RecordBatch) -> Result<(), TableError>,
 ) -> Result<(), TableError> {
-    let failed = TableError::read_error("read the rows");
+    let failed = TableError::lance_error("read the rows");
     let schema = dataset.schema().project(columns).map_err(&failed)?;
     let mut fragments = dataset.get_fragments();
     fragments.sort_unstable_by_key(lance::dataset::fragment::FileFragment::id);

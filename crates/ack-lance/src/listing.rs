@@ -2,7 +2,7 @@
 //! in the same state, a reader need not list them.
 
 use std::hash::{Hash, Hasher};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ack_search::inverted::sync::Listing;
 use ack_store::Store;
@@ -29,24 +29,19 @@ pub fn write(folder: &Path, key: u64, listing: &Listing) -> Result<(), TableErro
     let listing = listing.to_bytes();
     let hash = xxh3_64(&listing).to_le_bytes();
     // One build at a time writes it.
-    let new = folder.join(format!("{FILE_NAME}.new"));
-    let written = std::fs::write(&new, [&key.to_le_bytes()[..], &hash, &listing].concat())
-        .and_then(|()| std::fs::rename(&new, path(folder)));
-    written.map_err(TableError::io("write", &path(folder)))
+    let (new, path) = (folder.join(format!("{FILE_NAME}.new")), folder.join(FILE_NAME));
+    std::fs::write(&new, [&key.to_le_bytes()[..], &hash, &listing].concat())
+        .and_then(|()| std::fs::rename(&new, &path))
+        .map_err(TableError::io("write", &path))
 }
 
 /// The listing of a store that is still in the state of the last build.
 pub fn read(folder: &Path, key: u64) -> Option<Listing> {
-    let bytes = ack_sys::files::read(&path(folder), MAX_BYTES).ok()?;
+    let bytes = ack_sys::files::read(&folder.join(FILE_NAME), MAX_BYTES).ok()?;
     let (known, rest) = bytes.split_first_chunk::<8>()?;
     let (hash, listing) = rest.split_first_chunk::<8>()?;
-    let is_whole = || u64::from_le_bytes(*hash) == xxh3_64(listing);
-    if u64::from_le_bytes(*known) != key || !is_whole() {
+    if u64::from_le_bytes(*known) != key || u64::from_le_bytes(*hash) != xxh3_64(listing) {
         return None;
     }
     Listing::from_bytes(listing)
-}
-
-fn path(folder: &Path) -> PathBuf {
-    folder.join(FILE_NAME)
 }

@@ -3,13 +3,12 @@
 use std::path::Path;
 use std::sync::mpsc::{Receiver, sync_channel};
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::{UInt8Type, UInt64Type};
+use arrow::array::{RecordBatch, StringArray, UInt8Array, UInt64Array};
 use lance::Dataset;
 use rustc_hash::FxHashMap;
 
 use super::columns::{self, META_ENCODER};
-use super::rows::{Detail, Rows};
+use super::rows::{Detail, column, details, memories};
 use super::search::Searcher;
 use super::terms::{self, LEXICON_SOURCE, read_lexicons};
 use super::{
@@ -29,8 +28,6 @@ const MAX_TERMS_PER_MEMORY: usize = 400;
 /// How many decoded batches may wait for the thread that reads terms and vectors.
 const MAX_WAITING_BATCHES: usize = 2;
 
-const CONTENT_COLUMNS: [&str; 2] = ["source", "detail"];
-
 /// Loads all rows of the published version into an index, which still has to be reconciled with the
 /// store. If the table has more than `resident` rows, terms and vectors stay on disk and are
 /// searched there. Otherwise a second thread reads them while this one reads the columns.
@@ -43,7 +40,7 @@ pub fn load(
         let mut dataset = published_dataset(folder).await?;
         columns::check(&dataset.schema().metadata, encoder)?;
         let rows =
-            dataset.count_rows(None).await.map_err(TableError::read_error("count the rows"))?;
+            dataset.count_rows(None).await.map_err(TableError::lance_error("count the rows"))?;
         let mut searcher = None;
         if rows > resident {
             dataset = dataset_with(folder, session()).await?;
@@ -56,16 +53,13 @@ pub fn load(
         Ok((dataset, rows, searcher, lexicons))
     })?;
     let mut index = Index::new();
-    let searched = searcher.is_some();
     let mut read = LoadCounts::default();
     let (docs, contents) = index.halves();
-    if searched {
+    if let Some(searcher) = &mut searcher {
         let rows = |batch: &RecordBatch, numbers: Vec<Option<DocId>>| {
-            let row_numbers = Rows::new(batch).numbers::<UInt64Type>("_rowid")?.values().iter();
-            if let Some(searcher) = &mut searcher {
-                let added = row_numbers.zip(numbers).filter(|(_, number)| number.is_some());
-                added.for_each(|(row_number, _)| searcher.add_row(*row_number));
-            }
+            let row_numbers = column::<UInt64Array>(batch, "_rowid")?.values().iter();
+            let added = row_numbers.zip(numbers).filter(|(_, number)| number.is_some());
+            added.for_each(|(row_number, _)| searcher.add_row(*row_number));
             Ok(())
         };
         wait(read.read_columns(&dataset, &columns::names(&[]), docs, rows))?;
@@ -75,6 +69,7 @@ pub fn load(
         let fill = |batches| LoadedContents::new(contents, size, &lexicons)?.read(batches);
         read.read_all(&dataset, docs, fill)?;
     }
+    let searched = searcher.is_some();
     index.set_loaded(searcher.map(|searcher| Box::new(searcher) as Box<dyn RemoteDocs>));
     let mut encoder = dataset.schema().metadata.get(META_ENCODER).cloned().unwrap_or_default();
     if read.contextual > 0 {
@@ -95,15 +90,14 @@ pub fn load(
 async fn lexicons(dataset: &Dataset) -> Result<RecordBatch, TableError> {
     let mut rows = Vec::new();
     each_batch(dataset, &["source"], |batch| {
-        let batch = Rows::new(batch);
-        let sources = batch.numbers::<UInt8Type>("source")?.values().iter();
-        let numbers = batch.numbers::<UInt64Type>("_rowid")?.values().iter();
+        let sources = column::<UInt8Array>(batch, "source")?.values().iter();
+        let numbers = column::<UInt64Array>(batch, "_rowid")?.values().iter();
         let lexicons = numbers.zip(sources).filter(|(_, source)| **source == LEXICON_SOURCE);
         rows.extend(lexicons.map(|(number, _)| *number));
         Ok(())
     })
     .await?;
-    let failed = TableError::read_error("read the terms");
+    let failed = TableError::lance_error("read the terms");
     let schema = dataset.schema().project(&["detail"]).map_err(&failed)?;
     dataset.take_rows(&rows, schema).await.map_err(failed)
 }
@@ -128,10 +122,10 @@ impl LoadCounts {
         mut on_batch: impl FnMut(&RecordBatch, Vec<Option<DocId>>) -> Result<(), TableError>,
     ) -> Result<(), TableError> {
         each_batch(dataset, names, |batch| {
-            let networks = Rows::new(batch).texts("model")?;
+            let networks = column::<StringArray>(batch, "model")?;
             self.contextual += networks.iter().flatten().count() as u64;
             let mut numbers = vec![None; batch.num_rows()];
-            Rows::new(batch).memories(|row, entry| {
+            memories(batch, |row, entry| {
                 self.memories += 1;
                 if let Some(slot) = numbers.get_mut(row) {
                     *slot = columns.add_loaded(entry);
@@ -154,12 +148,9 @@ impl LoadCounts {
             let (sender, receiver) = sync_channel(MAX_WAITING_BATCHES);
             let reading = scope.spawn(move || fill(receiver));
             let send = |batch: &RecordBatch, numbers| {
-                let row_numbers = CONTENT_COLUMNS
-                    .iter()
-                    .filter_map(|name| batch.schema_ref().index_of(name).ok());
-                let batch = batch
-                    .project(&row_numbers.collect::<Vec<_>>())
-                    .map_err(|_| TableError::Damaged)?;
+                let contents = ["source", "detail"].map(|name| batch.schema_ref().index_of(name));
+                let contents: Vec<usize> = contents.into_iter().flatten().collect();
+                let batch = batch.project(&contents).map_err(|_| TableError::Damaged)?;
                 sender.send((batch, numbers)).map_err(|_| TableError::Damaged)
             };
             let known = wait(self.read_columns(dataset, &both, columns, send));
@@ -203,7 +194,7 @@ impl<'a> LoadedContents<'a> {
     fn read(&mut self, batches: Receiver<NumberedBatch>) -> Result<(), TableError> {
         let mut numbered: Vec<(u32, u32)> = Vec::new();
         for (batch, docs) in batches {
-            Rows::new(&batch).details(|row, detail| {
+            details(&batch, |row, detail| {
                 let Detail::Memory(batch, code, held) = detail else {
                     return Ok(());
                 };
@@ -215,8 +206,7 @@ impl<'a> LoadedContents<'a> {
                     numbered.push((*number.ok_or(TableError::Damaged)?, weight));
                 }
                 if let Some(doc) = docs.get(row).copied().flatten() {
-                    let terms = numbered.iter().copied();
-                    self.index.add(doc, code.as_ref(), terms);
+                    self.index.add(doc, code.as_ref(), numbered.iter().copied());
                 }
                 Ok(())
             })?;

@@ -64,7 +64,6 @@ impl BlockWriter {
     }
 }
 
-#[derive(Debug)]
 pub struct RecordBlock {
     bytes: Vec<u8>,
     records: Vec<(RowKey, Range<usize>)>,
@@ -77,41 +76,32 @@ impl RecordBlock {
     }
 }
 
-pub struct BlockReader(Decompressor<'static>);
-
-impl BlockReader {
-    pub fn new() -> Result<Self, TableError> {
-        Decompressor::new().map(Self).map_err(|_| TableError::Damaged)
-    }
-
-    /// Reads the blocks of a batch, and passes on the records for which `is_wanted` holds.
-    pub fn read(
-        &mut self,
-        mut blocks: &[u8],
-        mut is_wanted: impl FnMut(RowKey) -> bool,
-        mut visit: impl FnMut(RecordBlock),
-    ) -> Result<(), TableError> {
-        while !blocks.is_empty() {
-            let (frame, contents_length);
-            (contents_length, blocks) = split_length(blocks)?;
-            let frame_length;
-            (frame_length, blocks) = split_length(blocks)?;
-            (frame, blocks) = blocks.split_at_checked(frame_length).ok_or(TableError::Damaged)?;
-            if contents_length > MAX_BLOCK_BYTES {
-                return Err(TableError::Damaged);
-            }
-            let bytes = self.0.decompress(frame, contents_length);
-            let bytes = bytes.map_err(|_| TableError::Damaged)?;
-            if bytes.len() != contents_length {
-                return Err(TableError::Damaged);
-            }
-            let records = find_records(&bytes, &mut is_wanted)?;
-            if !records.is_empty() {
-                visit(RecordBlock { bytes, records });
-            }
+/// Reads the blocks of a batch, and passes on the records for which `is_wanted` holds.
+pub fn read_blocks(
+    decompressor: &mut Decompressor<'_>,
+    mut blocks: &[u8],
+    mut is_wanted: impl FnMut(RowKey) -> bool,
+    mut visit: impl FnMut(RecordBlock),
+) -> Result<(), TableError> {
+    while !blocks.is_empty() {
+        let (contents_length, rest) = split_length(blocks)?;
+        let (frame_length, rest) = split_length(rest)?;
+        let (frame, rest) = rest.split_at_checked(frame_length).ok_or(TableError::Damaged)?;
+        blocks = rest;
+        if contents_length > MAX_BLOCK_BYTES {
+            return Err(TableError::Damaged);
         }
-        Ok(())
+        let bytes = decompressor.decompress(frame, contents_length);
+        let bytes = bytes.map_err(|_| TableError::Damaged)?;
+        if bytes.len() != contents_length {
+            return Err(TableError::Damaged);
+        }
+        let records = find_records(&bytes, &mut is_wanted)?;
+        if !records.is_empty() {
+            visit(RecordBlock { bytes, records });
+        }
     }
+    Ok(())
 }
 
 /// The places of the wanted records in the contents of a block.
@@ -144,14 +134,10 @@ fn split_length(bytes: &[u8]) -> Result<(usize, &[u8]), TableError> {
 mod tests {
     use super::*;
 
-    fn key(rowid: i64) -> RowKey {
-        RowKey { source: 0, rowid }
-    }
-
     fn written(count: i64) -> Vec<u8> {
         let mut writer = BlockWriter::default();
         for rowid in 0..count {
-            writer.push(key(rowid), &json(rowid)).unwrap();
+            writer.push(RowKey { source: 0, rowid }, &json(rowid)).unwrap();
         }
         writer.finish().unwrap()
     }
@@ -162,7 +148,7 @@ mod tests {
 
     fn read(blocks: &[u8], wanted: impl FnMut(RowKey) -> bool) -> Result<Vec<i64>, TableError> {
         let mut found = Vec::new();
-        BlockReader::new()?.read(blocks, wanted, |block| {
+        read_blocks(&mut Decompressor::new().unwrap(), blocks, wanted, |block| {
             for (key, bytes) in block.iter() {
                 assert_eq!(bytes, json(key.rowid).as_bytes());
                 found.push(key.rowid);

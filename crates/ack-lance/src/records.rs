@@ -1,16 +1,16 @@
 //! Reads whole records from a table that replaces its store.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use ack_api::source::RowKey;
-use arrow::array::AsArray;
-use arrow::datatypes::{Int64Type, UInt8Type, UInt64Type};
+use arrow::array::{Array, Int64Array, LargeBinaryArray, StringArray, UInt8Array, UInt64Array};
 use lance::dataset::fragment::FileFragment;
 use rustc_hash::FxHashSet;
+use zstd::bulk::Decompressor;
 
-use super::record_blocks::{BlockReader, RecordBlock};
-use super::rows::Rows;
+use super::record_blocks::{RecordBlock, read_blocks};
+use super::rows::column;
 use super::terms::LEXICON_SOURCE;
 use super::{TABLE, TableError, each_batch, published_dataset, wait};
 
@@ -26,22 +26,18 @@ pub fn read(
         let mut remaining: FxHashSet<(u64, RowKey)> = FxHashSet::default();
         let mut places: Vec<(u64, u64)> = Vec::new();
         let columns = ["source", "row", "fingerprint", "batch"];
-        each_batch(&dataset, &columns, |rows| {
-            let rows = Rows::new(rows);
-            let places_in_table = rows.numbers::<UInt64Type>("_rowid")?.values().iter();
-            let sources = rows.numbers::<UInt8Type>("source")?.values().iter();
-            let numbers = rows.numbers::<Int64Type>("row")?.values();
-            let fingerprints = rows.numbers::<UInt64Type>("fingerprint")?.values();
-            let batches = rows.numbers::<UInt64Type>("batch")?.values();
-            let keys = sources
-                .zip(numbers)
-                .map(|(source, rowid)| RowKey { source: *source, rowid: *rowid });
-            let rows = places_in_table.zip(keys).zip(fingerprints).zip(batches);
-            for (((place, key), fingerprint), batch) in rows {
+        each_batch(&dataset, &columns, |batch| {
+            let places_in_table = column::<UInt64Array>(batch, "_rowid")?;
+            let sources = column::<UInt8Array>(batch, "source")?;
+            let numbers = column::<Int64Array>(batch, "row")?;
+            let fingerprints = column::<UInt64Array>(batch, "fingerprint")?;
+            let batches = column::<UInt64Array>(batch, "batch")?;
+            for row in 0..batch.num_rows() {
+                let key = RowKey { source: sources.value(row), rowid: numbers.value(row) };
                 if key.source == LEXICON_SOURCE {
-                    places.push((*place, *batch));
-                } else if wanted(key, *fingerprint) {
-                    remaining.insert((*batch, key));
+                    places.push((places_in_table.value(row), batches.value(row)));
+                } else if wanted(key, fingerprints.value(row)) {
+                    remaining.insert((batches.value(row), key));
                 }
             }
             Ok(())
@@ -49,18 +45,15 @@ pub fn read(
         .await?;
         let batches: FxHashSet<u64> = remaining.iter().map(|(batch, _)| *batch).collect();
         places.retain(|(_, batch)| batches.contains(batch));
-        let failed = TableError::read_error("read the records");
+        let failed = TableError::lance_error("read the records");
         let schema = dataset.schema().project(&["record"]).map_err(&failed)?;
-        let mut blocks = BlockReader::new()?;
+        let mut decompressor = Decompressor::new().map_err(|_| TableError::Damaged)?;
         for (place, batch) in places {
-            let taken = dataset.take_rows(&[place], schema.clone()).await;
-            let taken = taken.map_err(&failed)?;
-            let records = taken.column_by_name("record");
-            let records = records.and_then(|column| column.as_binary_opt::<i64>());
-            let records = records.ok_or(TableError::Column { column: "record" })?;
-            let is_wanted = |key| remaining.remove(&(batch, key));
+            let taken = dataset.take_rows(&[place], schema.clone()).await.map_err(&failed)?;
+            let records = column::<LargeBinaryArray>(&taken, "record")?;
             let record = records.iter().flatten().next().unwrap_or_default();
-            blocks.read(record, is_wanted, &mut visit)?;
+            let is_wanted = |key| remaining.remove(&(batch, key));
+            read_blocks(&mut decompressor, record, is_wanted, &mut visit)?;
         }
         if remaining.is_empty() { Ok(()) } else { Err(TableError::Damaged) }
     })
@@ -71,15 +64,13 @@ pub fn fingerprints(folder: &Path) -> Result<HashMap<String, u64>, TableError> {
     wait(async {
         let dataset = published_dataset(folder).await?;
         let mut found = HashMap::new();
-        each_batch(&dataset, &["source", "fingerprint", "id"], |rows| {
-            let rows = Rows::new(rows);
-            let sources = rows.numbers::<UInt8Type>("source")?.values();
-            let fingerprints = rows.numbers::<UInt64Type>("fingerprint")?.values();
-            let rows = sources.iter().zip(fingerprints).zip(rows.texts("id")?);
-            let memories = rows.filter(|((source, _), _)| **source != LEXICON_SOURCE);
-            found.extend(
-                memories.filter_map(|((_, fingerprint), id)| Some((id?.to_owned(), *fingerprint))),
-            );
+        each_batch(&dataset, &["source", "fingerprint", "id"], |batch| {
+            let sources = column::<UInt8Array>(batch, "source")?;
+            let fingerprints = column::<UInt64Array>(batch, "fingerprint")?;
+            let ids = column::<StringArray>(batch, "id")?;
+            let memories = (0..batch.num_rows())
+                .filter(|row| sources.value(*row) != LEXICON_SOURCE && ids.is_valid(*row));
+            found.extend(memories.map(|row| (ids.value(row).to_owned(), fingerprints.value(row))));
             Ok(())
         })
         .await?;
@@ -92,33 +83,23 @@ pub fn fingerprints(folder: &Path) -> Result<HashMap<String, u64>, TableError> {
 pub fn published_files(folder: &Path) -> Result<Vec<PathBuf>, TableError> {
     let table = PathBuf::from(format!("{TABLE}.lance"));
     let table_path = folder.join(&table);
-    let paths = wait(async {
+    let paths: BTreeSet<PathBuf> = wait(async {
         let dataset = published_dataset(folder).await?;
-        let mut paths: Vec<PathBuf> = Vec::new();
         let manifest = &dataset.manifest_location().path;
-        if let Some(name) = manifest.filename() {
-            paths.push(PathBuf::from("_versions").join(name));
-        }
-        for fragment in dataset.get_fragments() {
-            paths.extend(files_of(&fragment));
-        }
-        let indexes: HashSet<String> = lance::index::DatasetIndexExt::load_indices(&dataset)
+        let mut paths = BTreeSet::new();
+        paths.extend(manifest.filename().map(|name| PathBuf::from("_versions").join(name)));
+        paths.extend(dataset.get_fragments().iter().flat_map(files_of));
+        let indexes = lance::index::DatasetIndexExt::load_indices(&dataset)
             .await
-            .map_err(TableError::read_error("list the files"))?
-            .iter()
-            .map(|index| index.uuid.to_string())
-            .collect();
-        for index in indexes {
-            let inside = PathBuf::from("_indices").join(index);
+            .map_err(TableError::lance_error("list the files"))?;
+        for index in indexes.iter() {
+            let inside = PathBuf::from("_indices").join(index.uuid.to_string());
             let listed = std::fs::read_dir(table_path.join(&inside)).into_iter().flatten();
             paths.extend(listed.flatten().map(|entry| inside.join(entry.file_name())));
         }
         Ok(paths)
     })?;
-    let mut paths: Vec<PathBuf> = paths.into_iter().map(|path| table.join(path)).collect();
-    paths.sort();
-    paths.dedup();
-    Ok(paths)
+    Ok(paths.into_iter().map(|path| table.join(path)).collect())
 }
 
 fn files_of(fragment: &FileFragment) -> Vec<PathBuf> {

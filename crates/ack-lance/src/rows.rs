@@ -1,7 +1,9 @@
 //! How the rows of a vector table are read.
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use arrow::datatypes::{Int64Type, UInt8Type, UInt32Type, UInt64Type};
+use arrow::array::{
+    Array, AsArray, BinaryArray, Int64Array, ListArray, RecordBatch, StringArray, UInt8Array,
+    UInt32Array, UInt64Array,
+};
 
 use super::TableError;
 use super::columns::CHECK;
@@ -11,10 +13,6 @@ use ack_api::source::RowKey;
 use ack_search::inverted::DocEntry;
 use ack_search::semantic::QuantizedVector;
 
-pub struct Rows<'a> {
-    batch: &'a RecordBatch,
-}
-
 /// A row's `detail`, decoded.
 pub enum Detail<'a> {
     /// The lexicon of a batch: its number, and bytes for [`super::terms::decode_lexicon`].
@@ -23,127 +21,105 @@ pub enum Detail<'a> {
     Memory(u32, Option<QuantizedVector>, &'a [u8]),
 }
 
-impl<'a> Rows<'a> {
-    pub const fn new(batch: &'a RecordBatch) -> Self {
-        Self { batch }
-    }
+pub fn column<'a, T: Array + 'static>(
+    batch: &'a RecordBatch,
+    name: &'static str,
+) -> Result<&'a T, TableError> {
+    let column = batch.column_by_name(name);
+    column
+        .and_then(|column| column.as_any().downcast_ref())
+        .ok_or(TableError::Column { column: name })
+}
 
-    /// A column, as `cast` reads it.
-    fn column<T>(
-        &self,
-        name: &'static str,
-        cast: impl FnOnce(&'a ArrayRef) -> Option<&'a T>,
-    ) -> Result<&'a T, TableError> {
-        let column = self.batch.column_by_name(name).and_then(cast);
-        column.ok_or(TableError::Column { column: name })
-    }
-
-    pub fn texts(&self, name: &'static str) -> Result<&'a arrow::array::StringArray, TableError> {
-        self.column(name, |column| column.as_string_opt::<i32>())
-    }
-
-    pub fn bytes(&self, name: &'static str) -> Result<&'a arrow::array::BinaryArray, TableError> {
-        self.column(name, |column| column.as_binary_opt::<i32>())
-    }
-
-    pub fn numbers<T: arrow::array::ArrowPrimitiveType>(
-        &self,
-        name: &'static str,
-    ) -> Result<&'a arrow::array::PrimitiveArray<T>, TableError> {
-        self.column(name, |column| column.as_primitive_opt::<T>())
-    }
-
-    fn lists(&self, name: &'static str) -> Result<&'a arrow::array::ListArray, TableError> {
-        self.column(name, |column| column.as_list_opt::<i32>())
-    }
-
-    /// Visits the detail of every row, with its position in the batch.
-    pub fn details(
-        &self,
-        mut each: impl FnMut(usize, Detail<'_>) -> Result<(), TableError>,
-    ) -> Result<(), TableError> {
-        let source = self.numbers::<UInt8Type>("source")?;
-        let details = self.bytes("detail")?;
-        for (row, source) in source.values().iter().enumerate() {
-            let detail = details.value(row);
-            let detail = if *source == LEXICON_SOURCE {
-                terms::decode_lexicon(detail).map(|(batch, ..)| Detail::Lexicon(batch, detail))
-            } else {
-                terms::decode_memory(detail)
-                    .map(|(batch, code, terms)| Detail::Memory(batch, code, terms))
-            };
-            each(row, detail.ok_or(TableError::Damaged)?)?;
-        }
-        Ok(())
-    }
-
-    /// Visits every memory, with its position in the batch.
-    pub fn memories(&self, mut each: impl FnMut(usize, &DocEntry<'_>)) -> Result<(), TableError> {
-        let checksums = self.numbers::<UInt64Type>(CHECK)?;
-        self.entries(|position, entry| {
-            if checksums.value(position) != checksum(entry) {
-                return Err(TableError::Damaged);
-            }
-            each(position, entry);
-            Ok(())
-        })
-    }
-
-    /// Visits every memory, as [`Self::memories`] does, and checks no checksum.
-    pub fn entries(
-        &self,
-        mut each: impl FnMut(usize, &DocEntry<'_>) -> Result<(), TableError>,
-    ) -> Result<(), TableError> {
-        let source = self.numbers::<UInt8Type>("source")?;
-        let row = self.numbers::<Int64Type>("row")?;
-        let fingerprint = self.numbers::<UInt64Type>("fingerprint")?;
-        let length = self.numbers::<UInt32Type>("length")?;
-        let created = self.numbers::<Int64Type>("created")?;
-        let updated = self.numbers::<Int64Type>("updated")?;
-        let id = self.texts("id")?;
-        let status = self.texts("status")?;
-        let optional = ["project", "alias", "session", "session_id", "type", "superseded_by"];
-        let optional = optional.map(|name| self.texts(name));
-        let [Ok(project), Ok(alias), Ok(session), Ok(session_id), Ok(kind), Ok(superseded)] =
-            optional
-        else {
-            return Err(TableError::Column { column: "project" });
+/// Visits the detail of every row, with its position in the batch.
+pub fn details(
+    batch: &RecordBatch,
+    mut each: impl FnMut(usize, Detail<'_>) -> Result<(), TableError>,
+) -> Result<(), TableError> {
+    let source = column::<UInt8Array>(batch, "source")?;
+    let details = column::<BinaryArray>(batch, "detail")?;
+    for (row, source) in source.values().iter().enumerate() {
+        let detail = details.value(row);
+        let detail = if *source == LEXICON_SOURCE {
+            terms::decode_lexicon(detail).map(|(batch, ..)| Detail::Lexicon(batch, detail))
+        } else {
+            terms::decode_memory(detail)
+                .map(|(batch, code, terms)| Detail::Memory(batch, code, terms))
         };
-        let (tags, files) =
-            (Strings::new(self.lists("tags")?)?, Strings::new(self.lists("files")?)?);
-        for row_index in 0..self.batch.num_rows() {
-            let text = |column: &'a arrow::array::StringArray| {
-                if column.is_null(row_index) { "" } else { column.value(row_index) }
-            };
-            let number = |column: &arrow::array::PrimitiveArray<Int64Type>| {
-                (!column.is_null(row_index)).then(|| column.value(row_index))
-            };
-            if source.value(row_index) == LEXICON_SOURCE {
-                continue;
-            }
-            let entry = DocEntry {
-                key: RowKey { source: source.value(row_index), rowid: row.value(row_index) },
-                fingerprint: fingerprint.value(row_index),
-                id: text(id),
-                created: number(created).unwrap_or(i64::MIN),
-                updated: number(updated).unwrap_or(i64::MIN),
-                length: length.value(row_index),
-                status: Status::parse(text(status))
-                    .filter(|status| *status != Status::Rejected)
-                    .ok_or(TableError::Damaged)?,
-                project: text(project),
-                alias: text(alias),
-                session: text(session),
-                session_id: text(session_id),
-                kind: text(kind),
-                tags: tags.row(row_index)?,
-                files: files.row(row_index)?,
-                superseded_by: Some(text(superseded)).filter(|id| !id.is_empty()),
-            };
-            each(row_index, &entry)?;
-        }
-        Ok(())
+        each(row, detail.ok_or(TableError::Damaged)?)?;
     }
+    Ok(())
+}
+
+/// Visits every memory, with its position in the batch.
+pub fn memories(
+    batch: &RecordBatch,
+    mut each: impl FnMut(usize, &DocEntry<'_>),
+) -> Result<(), TableError> {
+    let checksums = column::<UInt64Array>(batch, CHECK)?;
+    entries(batch, |position, entry| {
+        if checksums.value(position) != checksum(entry) {
+            return Err(TableError::Damaged);
+        }
+        each(position, entry);
+        Ok(())
+    })
+}
+
+/// Visits every memory, as [`memories`] does, and checks no checksum.
+pub fn entries<'a>(
+    batch: &'a RecordBatch,
+    mut each: impl FnMut(usize, &DocEntry<'_>) -> Result<(), TableError>,
+) -> Result<(), TableError> {
+    let source = column::<UInt8Array>(batch, "source")?;
+    let row = column::<Int64Array>(batch, "row")?;
+    let fingerprint = column::<UInt64Array>(batch, "fingerprint")?;
+    let length = column::<UInt32Array>(batch, "length")?;
+    let created = column::<Int64Array>(batch, "created")?;
+    let updated = column::<Int64Array>(batch, "updated")?;
+    let id = column::<StringArray>(batch, "id")?;
+    let status = column::<StringArray>(batch, "status")?;
+    let optional = ["project", "alias", "session", "session_id", "type", "superseded_by"];
+    let optional = optional.map(|name| column::<StringArray>(batch, name));
+    let [Ok(project), Ok(alias), Ok(session), Ok(session_id), Ok(kind), Ok(superseded)] = optional
+    else {
+        return Err(TableError::Column { column: "project" });
+    };
+    let (tags, files) = (
+        Strings::new(column::<ListArray>(batch, "tags")?)?,
+        Strings::new(column::<ListArray>(batch, "files")?)?,
+    );
+    for row_index in 0..batch.num_rows() {
+        let text = |column: &'a StringArray| {
+            if column.is_null(row_index) { "" } else { column.value(row_index) }
+        };
+        let number =
+            |column: &Int64Array| (!column.is_null(row_index)).then(|| column.value(row_index));
+        if source.value(row_index) == LEXICON_SOURCE {
+            continue;
+        }
+        let entry = DocEntry {
+            key: RowKey { source: source.value(row_index), rowid: row.value(row_index) },
+            fingerprint: fingerprint.value(row_index),
+            id: text(id),
+            created: number(created).unwrap_or(i64::MIN),
+            updated: number(updated).unwrap_or(i64::MIN),
+            length: length.value(row_index),
+            status: Status::parse(text(status))
+                .filter(|status| *status != Status::Rejected)
+                .ok_or(TableError::Damaged)?,
+            project: text(project),
+            alias: text(alias),
+            session: text(session),
+            session_id: text(session_id),
+            kind: text(kind),
+            tags: tags.row(row_index)?,
+            files: files.row(row_index)?,
+            superseded_by: Some(text(superseded)).filter(|id| !id.is_empty()),
+        };
+        each(row_index, &entry)?;
+    }
+    Ok(())
 }
 
 /// The XXH3 hash of the columns that an entry was read from.
@@ -178,11 +154,11 @@ pub fn checksum(entry: &DocEntry<'_>) -> u64 {
 
 struct Strings<'a> {
     offsets: &'a [i32],
-    values: &'a arrow::array::StringArray,
+    values: &'a StringArray,
 }
 
 impl<'a> Strings<'a> {
-    fn new(lists: &'a arrow::array::ListArray) -> Result<Self, TableError> {
+    fn new(lists: &'a ListArray) -> Result<Self, TableError> {
         Ok(Self {
             offsets: lists.value_offsets(),
             values: lists.values().as_string_opt::<i32>().ok_or(TableError::Damaged)?,

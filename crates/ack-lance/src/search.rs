@@ -5,8 +5,7 @@
 //! memories have each, and the numbers that each batch of the table uses for them (see
 //! [`super::terms`]).
 
-use arrow::array::{Array, RecordBatch};
-use arrow::datatypes::{Float32Type, UInt64Type};
+use arrow::array::{Array, BinaryArray, Float32Array, RecordBatch, UInt64Array};
 use futures::future::try_join_all;
 use lance::Dataset;
 use lancedb::arrow::SendableRecordBatchStream;
@@ -15,7 +14,7 @@ use lancedb::query::{ExecutableQuery, QueryBase, Select};
 use lancedb::{DistanceType, Table};
 use rustc_hash::FxHashMap;
 
-use super::rows::Rows;
+use super::rows;
 use super::terms::{self, read_lexicons};
 use super::{TableError, next_batch, wait};
 use ack_api::MatchTags;
@@ -158,8 +157,7 @@ impl Searcher {
                 None => Vec::new(),
             };
             let lists = try_join_all(searches).await.map_err(|_| TableError::Damaged)?;
-            let lists: Result<Vec<ScoredRows>, TableError> = lists.into_iter().collect();
-            Ok((lists?, nearest))
+            Ok((lists.into_iter().collect::<Result<Vec<_>, _>>()?, nearest))
         })?;
         let every_word = lists.first().is_some_and(|found| found.len() < enough(MAX_TEXT_HITS));
         let complete = query.vector.is_none() && every_word;
@@ -209,11 +207,10 @@ impl Searcher {
         if rows.is_empty() {
             return Ok(Vec::new());
         }
-        let failed = TableError::read_error("read memories");
-        let columns = self.dataset.schema().project(&["detail"]);
-        let columns = columns.map_err(&failed)?;
+        let failed = TableError::lance_error("read memories");
+        let columns = self.dataset.schema().project(&["detail"]).map_err(&failed)?;
         let batch = wait(async { self.dataset.take_rows(&rows, columns).await.map_err(&failed) })?;
-        let details = Rows::new(&batch).bytes("detail")?;
+        let details = rows::column::<BinaryArray>(&batch, "detail")?;
         if details.len() != wanted.len() {
             return Err(TableError::Damaged);
         }
@@ -223,8 +220,7 @@ impl Searcher {
             .filter_map(|(position, term)| Some((self.lexicon.terms.find(&term.key)?, position)))
             .collect();
         let docs = wanted.iter().zip(details).map(|(doc, detail)| {
-            let detail = detail.ok_or(TableError::Damaged)?;
-            self.lexicon.row(*doc, detail, &query_terms)
+            self.lexicon.row(*doc, detail.ok_or(TableError::Damaged)?, &query_terms)
         });
         docs.collect()
     }
@@ -288,9 +284,8 @@ async fn collect_rows(
 ) -> Result<ScoredRows, TableError> {
     let mut found = Vec::new();
     while let Some(batch) = next_batch(&mut batches).await? {
-        let rows = Rows::new(&batch);
-        let numbers = rows.numbers::<UInt64Type>("_rowid")?.values().iter();
-        let values = rows.numbers::<Float32Type>(column)?.values().iter();
+        let numbers = rows::column::<UInt64Array>(&batch, "_rowid")?.values().iter();
+        let values = rows::column::<Float32Array>(&batch, column)?.values().iter();
         found.extend(values.map(|value| order(*value)).zip(numbers.copied()));
     }
     found.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -388,8 +383,7 @@ fn condition(filters: &PushdownFilter<'_>, (filter, allowed): (StatusFilter, boo
     if let Some(until) = filters.until {
         parts.push(format!("created < {until}"));
     }
-    let parts: Vec<String> = parts.iter().map(|part| format!("({part})")).collect();
-    parts.join(" AND ")
+    parts.iter().map(|part| format!("({part})")).collect::<Vec<_>>().join(" AND ")
 }
 
 fn in_list(column: &str, values: &[&str]) -> String {

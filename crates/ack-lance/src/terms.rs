@@ -22,11 +22,11 @@
 //! The `words` of a memory are its terms again, for LanceDB's full-text index: separated by spaces,
 //! and repeated one to four times depending on the weighted frequency (`repetitions`).
 
-use arrow::array::RecordBatch;
+use arrow::array::{BinaryArray, RecordBatch};
 
 use super::TableError;
 use super::columns::NewRow;
-use super::rows::Rows;
+use super::rows::column;
 use ack_api::memory::Status;
 use ack_search::analyzer::unpack_term;
 use ack_search::semantic::QuantizedVector;
@@ -227,7 +227,7 @@ pub fn read_lexicons(
     mut intern: impl FnMut(&str, [u32; 2]) -> u32,
 ) -> Result<FxHashMap<u32, Box<[u32]>>, TableError> {
     let mut batches = FxHashMap::default();
-    for detail in Rows::new(lexicons).bytes("detail")?.iter().flatten() {
+    for detail in column::<BinaryArray>(lexicons, "detail")?.iter().flatten() {
         let (batch, terms, holders) = decode_lexicon(detail).ok_or(TableError::Damaged)?;
         let numbers = terms.split(' ').zip(read_holders(holders)).map(|(term, holders)| {
             Some(if term.is_empty() { NO_TERM } else { intern(term, holders?) })

@@ -95,19 +95,14 @@ pub struct Bucket {
 
 impl Bucket {
     /// Every key, in order.
-    #[must_use]
     pub fn keys(&self) -> Vec<String> {
         let listed = self.shared.objects.list(None);
         let keys = listed.filter_map(async |object| Some(object.ok()?.location.to_string()));
         block_on(keys.collect())
     }
 
-    #[must_use]
     pub fn get(&self, key: &str) -> Option<Bytes> {
-        block_on(async {
-            let found = self.shared.objects.get(&Path::from(key)).await.ok()?;
-            found.bytes().await.ok()
-        })
+        block_on(async { self.shared.objects.get(&Path::from(key)).await.ok()?.bytes().await.ok() })
     }
 
     pub fn put(&self, key: &str, bytes: impl Into<Bytes>) {
@@ -121,13 +116,11 @@ impl Bucket {
     }
 
     /// The bytes of every object, to search for text that must not be there.
-    #[must_use]
     pub fn all_bytes(&self) -> Vec<u8> {
         self.keys().iter().filter_map(|key| self.get(key)).flatten().collect()
     }
 
     /// Every request since the start or [`Self::reset_log`], in order of arrival.
-    #[must_use]
     pub fn requests(&self) -> Vec<Request> {
         self.shared.requests.lock().clone()
     }

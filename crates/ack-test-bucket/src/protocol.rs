@@ -25,12 +25,10 @@ const CONDITIONS: [&str; 3] = ["if-match", "if-none-match", IF_GENERATION];
 const FIRST_GENERATION: u64 = 1_000;
 
 pub(crate) struct Call {
+    pub(crate) request: Request,
     method: Method,
     bucket: String,
-    key: String,
     query: HashMap<String, String>,
-    range: Option<String>,
-    key_id: Option<String>,
     body: Bytes,
     pub(crate) conditions: HashMap<&'static str, String>,
 }
@@ -86,37 +84,32 @@ impl Call {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             (name.to_owned(), decoded(value))
         });
-        let conditions = CONDITIONS.into_iter().filter_map(|name| Some((name, header(name)?)));
-        Self {
-            method: head.method.clone(),
-            bucket: bucket.to_owned(),
-            key: key.to_owned(),
-            query: query.collect(),
-            range: header("range"),
-            key_id: header("authorization").and_then(|signed| key_id(&signed)),
-            body,
-            conditions: conditions.collect(),
-        }
-    }
-
-    pub(crate) fn request(&self) -> Request {
-        let is_removal = self.method == Method::DELETE || self.query.contains_key("delete");
-        let operation = if is_removal {
+        let query: HashMap<String, String> = query.collect();
+        let operation = if head.method == Method::DELETE || query.contains_key("delete") {
             Operation::Delete
-        } else if self.method != Method::GET {
+        } else if head.method != Method::GET {
             Operation::Put
-        } else if self.key.is_empty() {
+        } else if key.is_empty() {
             Operation::List
         } else {
             Operation::Get
         };
-        Request {
+        let request = Request {
             operation,
-            key: self.key.clone(),
-            range: self.range.clone(),
-            key_id: self.key_id.clone(),
-            bytes_in: self.body.len() as u64,
+            key: key.to_owned(),
+            range: header("range"),
+            key_id: header("authorization").and_then(|signed| key_id(&signed)),
+            bytes_in: body.len() as u64,
             bytes_out: 0,
+        };
+        let conditions = CONDITIONS.into_iter().filter_map(|name| Some((name, header(name)?)));
+        Self {
+            request,
+            method: head.method.clone(),
+            bucket: bucket.to_owned(),
+            query,
+            body,
+            conditions: conditions.collect(),
         }
     }
 
@@ -124,7 +117,7 @@ impl Call {
         if self.bucket != NAME {
             return Reply::refusal(404, "NoSuchBucket");
         }
-        let path = Path::from(self.key.as_str());
+        let path = Path::from(self.request.key.as_str());
         let answered = match (self.method.as_str(), self.query.get("uploadId")) {
             ("POST" | "PUT" | "DELETE", Some(id)) => self.upload(objects, &path, id).await,
             ("POST", None) if self.query.contains_key("uploads") => {
@@ -133,14 +126,14 @@ impl Call {
             ("POST", None) => self.delete_many(objects).await,
             ("PUT", None) => self.put(objects, &path).await,
             ("DELETE", None) => objects.delete(&path).await.map(|()| Reply::empty(204)),
-            _ if self.key.is_empty() => self.list(objects).await,
+            _ if self.request.key.is_empty() => self.list(objects).await,
             _ => self.get(objects, &path).await,
         };
         answered.unwrap_or_else(Reply::from)
     }
 
     async fn get(&self, objects: &InMemory, path: &Path) -> Result<Reply, Error> {
-        let range = self.range.as_deref().and_then(parse_range);
+        let range = self.request.range.as_deref().and_then(parse_range);
         let is_part = range.is_some();
         let options = GetOptions {
             if_none_match: self.conditions.get("if-none-match").cloned(),

@@ -45,7 +45,6 @@ impl Bucket {
     }
 
     /// The endpoint for clients, without the bucket's name.
-    #[must_use]
     pub fn endpoint(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -113,13 +112,12 @@ async fn handle(
     let (head, body) = request.into_parts();
     let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
     let mut call = Call::new(&head, body);
-    let request = call.request();
     let number = {
         let mut requests = shared.requests.lock();
-        requests.push(request.clone());
+        requests.push(call.request.clone());
         requests.len() - 1
     };
-    let action = shared.decide(&request);
+    let action = shared.decide(&call.request);
     match action {
         Action::Hang => std::future::pending().await,
         Action::Delay(delay) => tokio::time::sleep(delay).await,

@@ -32,10 +32,8 @@ impl Remote {
     }
 
     pub(super) fn save_state(&self, state: &State) -> Result<(), BucketError> {
-        let saved =
-            cache::make_folder(self.cache.folder()).and_then(|()| self.cache.save_state(state));
-        let mut unsaved = self.unsaved.lock();
-        *unsaved = saved.is_err().then(|| state.clone());
+        let saved = self.cache.save_state(state);
+        *self.unsaved.lock() = saved.is_err().then(|| state.clone());
         saved
     }
 
@@ -60,8 +58,7 @@ impl Remote {
         if age(state.asked_at).is_none() {
             // The clock was ahead then. The age of the copy counts from now on.
             let max_age = i64::try_from(self.max_age.as_millis()).unwrap_or(i64::MAX);
-            let least = max_age.saturating_add(1);
-            state.asked_at = state.failed_at.saturating_sub(least);
+            state.asked_at = state.failed_at.saturating_sub(max_age.saturating_add(1));
             state.is_time_unknown = true;
         }
         state.failures = state.failures.saturating_add(1);
@@ -134,8 +131,7 @@ impl Remote {
                 megabytes(work.progress.total)
             ));
         }
-        let problem = state.problem.as_ref();
-        problem.filter(|_| state.failed_at > state.asked_at).cloned()
+        state.problem.clone().filter(|_| state.failed_at > state.asked_at)
     }
 
     /// The state without memories that may be served.
@@ -160,8 +156,7 @@ fn withdraws_since(client: &Client, head: &Head, served: &Version) -> bool {
         if version.version <= served.version {
             return version != *served;
         }
-        let is_held_back = |id: &str| served.held_back.iter().any(|known| known.id == id);
-        let holds_more_back = version.held_back.iter().any(|mark| !is_held_back(&mark.id));
+        let holds_more_back = version.held_back.iter().any(|mark| !served.holds_back(&mark.id));
         // A version that restores another one may lack what came after it.
         if version.withdrawn > 0 || version.restores.is_some() || holds_more_back {
             return true;

@@ -159,11 +159,10 @@ impl Publisher {
         let chain = self.version_chain(usize::MAX)?;
         let earlier = self.find_version(number, &chain)?;
         let current = chain.first().map_or(earlier, |(_, current)| current);
-        let mut held_back = current.held_back.clone();
-        let restored = restore_marks(&mut held_back, current.restored.clone(), restore);
-        let comes_back =
-            held_back.iter().filter(|it| earlier.held_back.iter().all(|held| held.id != it.id));
-        let ids: Vec<String> = comes_back.map(|mark| mark.id.clone()).collect();
+        let (mut held_back, mut restored) = (current.held_back.clone(), current.restored.clone());
+        restore_marks(&mut held_back, &mut restored, restore);
+        let come_back = held_back.iter().map(|mark| &mark.id).filter(|id| !earlier.holds_back(id));
+        let ids: Vec<String> = come_back.cloned().collect();
         if !ids.is_empty() {
             return Err(BucketError::RestoresWithdrawn { version: number, ids });
         }

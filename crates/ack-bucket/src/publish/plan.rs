@@ -33,7 +33,6 @@ pub(super) struct Published {
 }
 
 /// The records and links that should be published.
-#[derive(Debug, Clone, Default)]
 pub struct DesiredState {
     /// Every memory, without the marks that reading adds.
     pub records: Vec<Memory>,
@@ -124,13 +123,17 @@ impl Base {
         restored.cloned().collect::<BTreeSet<_>>().into_iter().collect()
     }
 
+    fn begin(&self) -> Plan {
+        let base = self.number();
+        let (withdrawals, restored) = (self.withdrawals(), self.restored());
+        Plan { base, withdrawals, restored, is_repair: self.known.is_some(), ..Plan::default() }
+    }
+
     /// Memories that were withdrawn by hand are left out, except those in `restore`.
     pub fn plan(&self, desired: DesiredState, restore: &[String]) -> Result<Plan, BucketError> {
-        let mut withdrawals = self.withdrawals();
-        let restored = restore_marks(&mut withdrawals, self.restored(), restore);
-        let withheld: HashSet<&str> = withdrawals.iter().map(|mark| mark.id.as_str()).collect();
-        let mut plan =
-            Plan { base: self.number(), is_repair: self.known.is_some(), ..Plan::default() };
+        let mut plan = self.begin();
+        restore_marks(&mut plan.withdrawals, &mut plan.restored, restore);
+        let withheld: HashSet<&str> = plan.withdrawals.iter().map(|mark| &*mark.id).collect();
         let mut ids: BTreeSet<String> = BTreeSet::new();
         for record in desired.records {
             if withheld.contains(record.id.as_str()) {
@@ -155,8 +158,6 @@ impl Base {
         plan.links = desired.links.into_iter().filter(between).collect();
         sort(&mut plan.links);
         plan.links_change = plan.links != self.links()?;
-        plan.withdrawals = withdrawals;
-        plan.restored = restored;
         Ok(plan)
     }
 
@@ -168,13 +169,7 @@ impl Base {
         ids: &[String],
         by: &str,
     ) -> Result<Plan, BucketError> {
-        let mut plan = Plan {
-            base: self.number(),
-            withdrawals: self.withdrawals(),
-            restored: self.restored(),
-            is_repair: self.known.is_some(),
-            ..Plan::default()
-        };
+        let mut plan = self.begin();
         for id in ids {
             let is_withdrawn = plan.withdrawals.iter().any(|mark| mark.id == *id);
             if is_withdrawn && !self.records.contains_key(id) {
@@ -213,21 +208,14 @@ impl Base {
     }
 }
 
-/// Takes the marks of memories that may be published again, and returns those that may, together
-/// with earlier ones.
+/// Moves the marks of memories that may be published again to those that may.
 pub(super) fn restore_marks(
     withdrawals: &mut Vec<Withdrawn>,
-    mut restored: Vec<String>,
+    restored: &mut Vec<String>,
     restore: &[String],
-) -> Vec<String> {
-    withdrawals.retain(|mark| {
-        let is_restored = restore.contains(&mark.id);
-        if is_restored {
-            restored.push(mark.id.clone());
-        }
-        !is_restored
-    });
-    restored
+) {
+    let allowed = withdrawals.extract_if(.., |mark| restore.contains(&mark.id));
+    restored.extend(allowed.map(|mark| mark.id));
 }
 
 fn to_item(record: &Memory) -> Item {

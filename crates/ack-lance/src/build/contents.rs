@@ -3,14 +3,13 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use arrow::array::Array;
-use arrow::datatypes::{UInt32Type, UInt64Type};
+use arrow::array::{Array, StringArray, UInt32Array, UInt64Array};
 use lancedb::Table;
 
 use super::{Encoders, Plan};
 use crate::columns;
 use crate::extent::{self, Extent};
-use crate::rows::{Detail, Rows};
+use crate::rows::{self, Detail};
 use crate::terms::{self, LEXICON_SOURCE};
 use crate::{TableError, next_batch, open, select_rows};
 use ack_api::memory::Status;
@@ -61,8 +60,7 @@ impl Contents {
         let removed: HashSet<&RowKey> = remove.iter().collect();
         let remaining = self.rows.iter().filter(|row| !removed.contains(&row.key));
         let used: HashSet<u64> = remaining.map(|row| row.batch).collect();
-        let unused = self.lexicons.difference(&used);
-        unused.filter_map(|batch| lexicon_key(*batch)).collect()
+        self.lexicons.difference(&used).filter_map(|batch| lexicon_key(*batch)).collect()
     }
 
     /// The batches whose lexicons have terms that no row needs once the given rows are removed.
@@ -101,12 +99,11 @@ pub(super) async fn open_contents(
     let mut contents = Contents::default();
     let mut terms = BatchTerms::default();
     while let Some(batch) = next_batch(&mut batches).await? {
-        let rows = Rows::new(&batch);
-        let models = rows.texts("model")?;
-        let numbers = rows.numbers::<UInt64Type>("batch")?.values();
-        let lengths = rows.numbers::<UInt32Type>("length")?.values();
+        let models = rows::column::<StringArray>(&batch, "model")?;
+        let numbers = rows::column::<UInt64Array>(&batch, "batch")?.values();
+        let lengths = rows::column::<UInt32Array>(&batch, "length")?.values();
         // A damaged row would stay damaged.
-        rows.memories(|row, entry| {
+        rows::memories(&batch, |row, entry| {
             let model = models.is_valid(row).then(|| models.value(row));
             contents.rows.push(StoredRow {
                 key: entry.key,
@@ -115,7 +112,7 @@ pub(super) async fn open_contents(
                 batch: numbers.get(row).copied().unwrap_or_default(),
             });
         })?;
-        rows.details(|row, detail| {
+        rows::details(&batch, |row, detail| {
             if let Detail::Lexicon(batch, ..) = detail {
                 contents.lexicons.insert(u64::from(batch));
                 contents.records += lengths.get(row).map_or(0, |length| *length as usize);

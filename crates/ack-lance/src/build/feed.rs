@@ -63,8 +63,8 @@ pub fn append(
                 let read = &read;
                 running.push(scope.spawn(move || preparer.prepare(number, &read(keys)?)));
             }
-            let running = running.into_iter().map(std::thread::ScopedJoinHandle::join);
-            running.map(|it| it.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+            let joined = running.into_iter().map(|thread| thread.join());
+            joined.map(|it| it.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
         });
         for batch in prepared {
             match batch {
