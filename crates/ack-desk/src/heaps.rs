@@ -466,9 +466,9 @@ impl Desk {
         }
     }
 
-    /// Decides about all waiting memories of a heap that are not flagged, or about none. All of it is
-    /// undone together. Without a choice, one memory of each group is kept. Returns what was decided,
-    /// in a sentence.
+    /// Decides about all waiting memories of a heap that are not flagged, or about none. All of it
+    /// is undone together. Without a choice, one memory of each group is kept. Returns what was
+    /// decided, in a sentence.
     pub fn decide_heap(
         &mut self,
         name: &str,
