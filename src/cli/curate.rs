@@ -125,7 +125,7 @@ fn chosen(
 
 /// Notes why memories may be out of date, so that whoever approves them keeps them despite that.
 pub fn mark_stale(desk: &mut Desk) -> Result<(), CliError> {
-    let staleness = desk.service().staleness(desk.now());
+    let staleness = desk.service.staleness(desk.now);
     for number in 0..desk.items().len() {
         let item = desk.items().get(number);
         let reason = item.map(|item| stale::reason(&item.candidate, &staleness));
@@ -341,7 +341,7 @@ fn confirm(
     let items = numbers.iter().filter_map(|number| desk.items().get(*number));
     let mut text = String::new();
     for item in items.take(MAX_LISTED) {
-        let _ = writeln!(text, "  {}", summary(&item.candidate, desk.short_ids()));
+        let _ = writeln!(text, "  {}", summary(&item.candidate, &desk.short_ids));
     }
     if numbers.len() > MAX_LISTED {
         let _ = writeln!(text, "  and {} more", numbers.len() - MAX_LISTED);

@@ -192,7 +192,7 @@ fn nearest(desk: &Desk, number: usize) -> Vec<Nearest> {
     let Some(item) = desk.items().get(number).filter(|_| number < MAX_WITH_NEAREST) else {
         return Vec::new();
     };
-    let near = neighbours(desk.service(), &item.candidate, &[], desk.now()).into_iter();
+    let near = neighbours(desk.service, &item.candidate, &[], desk.now).into_iter();
     near.map(|Near { id, title, relation, .. }| Nearest { id, title, relation }).collect()
 }
 
@@ -223,8 +223,7 @@ fn list_stale(caller: Caller<'_>, found: &[ApprovedMemory]) -> Result<(), CliErr
     write_plain(&out)
 }
 
-/// A memory of a list: where it is, its title, and what to know about it. At a terminal, a line and
-/// the marks.
+/// A memory of a list: its place, its title and its marks. At a terminal, a line and the marks.
 fn listed(card: &Card, short: &ShortIds, screen: &Screen) -> String {
     let mut out = match screen.width {
         Some(width) => {
@@ -264,7 +263,7 @@ fn list(caller: Caller<'_>, desk: &mut Desk, is_filtered: bool) -> Result<(), Cl
         return write_plain(&format!("{what}{}\n", put_off_text(desk, is_filtered)));
     }
     desk.shorten_ids();
-    let short = desk.short_ids();
+    let short = &desk.short_ids;
     let screen = Screen::of_output();
     let mut out: String = desk.head().text.lines().map(|line| wrapped(line, "", &screen)).collect();
     let shown = screen.listed(count);

@@ -47,12 +47,11 @@ impl Search {
     }
 }
 
-/// Compares the memories with each other and with the approved ones. The desk stays unlocked while
-/// they are compared.
+/// Compares the memories with each other and with the approved ones, while the desk is unlocked.
 pub fn find_relations(desk: &Mutex<Desk>) {
     let (service, waiting) = {
         let desk = desk.lock();
-        (desk.service(), desk.waiting())
+        (desk.service, desk.waiting())
     };
     let find = || Relations::find(service, &waiting);
     // Nobody waits for so many, and the threads of the usual pool have keys to answer.
@@ -96,7 +95,7 @@ pub fn answered(desk: &Mutex<Desk>) -> Option<Answered> {
 }
 
 pub fn find_approved(desk: &Mutex<Desk>, changed: impl Fn()) {
-    if desk.lock().queue() == QueueKind::Approved {
+    if desk.lock().queue == QueueKind::Approved {
         // Those that the person asked for are on the desk already.
         return;
     }

@@ -205,8 +205,7 @@ impl ChoiceOnMemory<'_> {
         }
     }
 
-    /// `hidden_count`: how many other memories agents stop seeing once they see this one, not counting
-    /// the one that the choice names. `short` names memories.
+    /// `hidden_count`: how many others agents stop seeing, without the one that the choice names.
     pub fn preview(
         &self,
         session: &ReviewSession,

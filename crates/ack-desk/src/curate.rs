@@ -321,8 +321,7 @@ fn has_replaced(memory: &Candidate, other: &Candidate) -> bool {
     false
 }
 
-/// The lists of `into` with what another memory adds, or `None` if it adds nothing. Keeps earlier
-/// edits.
+/// The lists of `into` with what another memory adds, if it adds anything. Keeps earlier edits.
 fn merged_lists(into: &Candidate, other: &Memory, with_facts: bool) -> Option<Edit> {
     let memory = into.memory();
     let with = |current: &[String], added: &[String]| {

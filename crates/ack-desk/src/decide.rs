@@ -30,8 +30,8 @@ pub struct Selection {
 }
 
 impl Desk {
-    /// Decides about a memory, or about several without the flagged ones: about all of them or, if the
-    /// choice is not possible for one, about none.
+    /// Decides about a memory, or about several without the flagged ones: all or, if the choice is
+    /// not possible for one, none.
     pub fn decide(
         &mut self,
         numbers: &[usize],
@@ -53,8 +53,8 @@ impl Desk {
         Ok(Decided { said: self.sentence(&said.join("; ")), next: self.next(view, last) })
     }
 
-    /// Approves a memory, and marks the others of its group that are not flagged as its duplicates: all
-    /// or nothing. All of it is undone together.
+    /// Approves a memory, and marks the others of its group that are not flagged as its
+    /// duplicates, all or nothing. All of it is undone together.
     pub fn keep_one(&mut self, number: usize, view: &QueueView) -> Result<Decided, CurateError> {
         let group = self.group(number);
         let Some(item) = self.items.get(number).filter(|_| !group.is_empty()) else {

@@ -16,8 +16,7 @@ use ack_service::context::brief::{Brief, MEMORIES_AT_START};
 use ack_service::context::preview::{PreviewChange, PreviewLine};
 use ack_service::evidence::{Bounds, FileState, WorkTree};
 
-/// What the working tree says about a memory: a line for each file it cites. `None` if the memory
-/// belongs to another project, or cites nothing.
+/// A line for each cited file. `None` if the memory is another project's, or cites nothing.
 pub fn evidence(service: &Service, candidate: &Candidate) -> Option<Vec<String>> {
     let current = service.select(None, None).ok()?.current;
     let memory = candidate.memory();

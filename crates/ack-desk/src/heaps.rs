@@ -125,8 +125,7 @@ pub struct Heap {
     pub waiting: usize,
     /// How many it has, decided or not.
     pub total: usize,
-    /// How often the person's past prompts would have found one of those that are left; `None` if
-    /// there are no prompts.
+    /// How often past prompts would have found one of those that are left; `None` without prompts.
     pub missed: Option<usize>,
     /// What was chosen for its memories, if none waits.
     pub done: Option<&'static str>,
@@ -467,9 +466,9 @@ impl Desk {
         }
     }
 
-    /// Decides about all waiting memories of a heap that are not flagged, or about none. All of it is
-    /// undone together. Without a choice, one memory of each group is kept. Returns what was decided,
-    /// in a sentence.
+    /// Decides about all waiting memories of a heap that are not flagged, or about none. All of it
+    /// is undone together. Without a choice, one memory of each group is kept. Returns what was
+    /// decided, in a sentence.
     pub fn decide_heap(
         &mut self,
         name: &str,

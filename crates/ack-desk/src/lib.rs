@@ -61,7 +61,7 @@ const MEMBERS: usize = 50;
 
 #[derive(Debug)]
 pub struct Desk {
-    service: &'static Service,
+    pub service: &'static Service,
     /// Those that wait, then the approved ones. A memory is known by its number here.
     items: Vec<QueueItem>,
     /// What was counted or looked for in them since they changed.
@@ -75,24 +75,26 @@ pub struct Desk {
     /// The group of each memory that is in one.
     group_of: HashMap<usize, usize>,
     next_key: u64,
-    now: jiff::Timestamp,
+    pub now: jiff::Timestamp,
     /// The statistics of the whole queue when the desk was opened.
     numbers: QueueNumbers,
     /// Served memories that a newer waiting one would replace, by the newer one's scope and id.
     replaced: HashMap<(String, String), Vec<String>>,
-    queue: QueueKind,
+    /// What the desk begins with.
+    pub queue: QueueKind,
     /// The scopes that the unreviewed memories come from.
     scopes: Vec<Arc<Scope>>,
     filter: Filter,
-    /// How previews name memories. Empty: by whole ids.
-    short: ShortIds,
+    /// How memories are named. Empty: by whole ids.
+    pub short_ids: ShortIds,
     /// Whether a choice for many memories is also for flagged ones.
     includes_flagged: bool,
     /// The heaps that are split by type.
     split: HashSet<HeapKind>,
     need: Need,
     pace: Pace,
-    has_approved: bool,
+    /// Whether the approved memories were read.
+    pub has_approved: bool,
     /// Whether it is known which memories contradict an approved one.
     are_compared: bool,
 }
@@ -177,7 +179,7 @@ impl Desk {
             queue: QueueKind::Waiting,
             scopes: scopes.to_vec(),
             filter: Filter::default(),
-            short: ShortIds::default(),
+            short_ids: ShortIds::default(),
             includes_flagged: false,
             split: HashSet::new(),
             need: Need::default(),
@@ -217,11 +219,7 @@ impl Desk {
 
     /// Names memories by the shortest forms of their ids from now on.
     pub fn shorten_ids(&mut self) {
-        self.short = short_ids(&self.scopes);
-    }
-
-    pub const fn short_ids(&self) -> &ShortIds {
-        &self.short
+        self.short_ids = short_ids(&self.scopes);
     }
 
     /// Adds all approved memories after the waiting ones.
@@ -241,10 +239,6 @@ impl Desk {
         self.forget_known();
     }
 
-    pub const fn has_approved(&self) -> bool {
-        self.has_approved
-    }
-
     pub fn mark_stale(&mut self, number: usize, reason: Option<String>) {
         if let Some(item) = self.items.get_mut(number) {
             item.is_approved = reason.is_some();
@@ -258,16 +252,8 @@ impl Desk {
         self.add_approved(found);
     }
 
-    pub const fn queue(&self) -> QueueKind {
-        self.queue
-    }
-
     pub fn waiting(&self) -> Vec<Arc<Candidate>> {
         by_queue(&self.items).0.iter().map(|item| Arc::clone(&item.candidate)).collect()
-    }
-
-    pub const fn now(&self) -> jiff::Timestamp {
-        self.now
     }
 
     pub fn items(&self) -> &[QueueItem] {
@@ -312,10 +298,6 @@ impl Desk {
         Some(card)
     }
 
-    pub const fn service(&self) -> &'static Service {
-        self.service
-    }
-
     pub fn preview(&self, numbers: &[usize], choice: &Choice) -> Result<Preview, CurateError> {
         let session = preview_session(self.now);
         if let [number] = numbers {
@@ -325,19 +307,19 @@ impl Desk {
             let other = self.other(&item.candidate, choice)?;
             let chosen = item.with_choice(choice, other.as_ref());
             let hidden_count = self.hidden_count(&[item], choice);
-            let mut preview = chosen.preview(&session, hidden_count, &self.short)?;
-            preview.add_side_effects(&side_effects(&[chosen], &session), &self.short);
+            let mut preview = chosen.preview(&session, hidden_count, &self.short_ids)?;
+            preview.add_side_effects(&side_effects(&[chosen], &session), &self.short_ids);
             return Ok(preview);
         }
         let (numbers, held_back) = self.of_choice(numbers);
         let items: Vec<&QueueItem> = self.items_of(&numbers).collect();
         let hides = self.hidden_count(&items, choice);
-        let mut preview = Preview::of_many(choice, &items, hides, &self.short);
+        let mut preview = Preview::of_many(choice, &items, hides, &self.short_ids);
         // Choices that name another memory never bring back what several memories replaced.
         if choice.other().is_none() {
             let chosen: Vec<ChoiceOnMemory<'_>> =
                 items.iter().map(|item| item.with_choice(choice, None)).collect();
-            preview.add_side_effects(&side_effects(&chosen, &session), &self.short);
+            preview.add_side_effects(&side_effects(&chosen, &session), &self.short_ids);
         }
         preview.label = held_back.after(&preview.label);
         Ok(preview)
@@ -366,7 +348,7 @@ impl Desk {
             match self.preview(&[number], &choice) {
                 Ok(mut preview) => {
                     // Its id stands beside the keys.
-                    let id = format!(" {}", self.short.shortest(other));
+                    let id = format!(" {}", self.short_ids.shortest(other));
                     preview.label = preview.label.replacen(&id, " it", 1);
                     Some(Action { key, choice, preview })
                 }

@@ -25,8 +25,7 @@ const MIN_DIFF_SHARE: f64 = 0.5;
 const MIN_DIFF_OVERLAP: f64 = 0.3;
 /// How many held memories are compared in full.
 const MAX_HELD: usize = 10;
-/// Common text between two changes, at most this many characters long, is shown as part of the
-/// change.
+/// Common text of at most so many characters between two changes is shown as part of them.
 const MAX_INLINE_CHARS: usize = 3;
 
 #[derive(Debug, Clone, Serialize)]

@@ -160,8 +160,7 @@ pub struct QueueView {
     /// if it must not occur.
     pub filter: String,
     pub queue: QueueKind,
-    /// Whether approved memories come by their last decision alone, rather than first those that
-    /// may be out of date.
+    /// Whether approved memories come by their last decision alone, not first the stale ones.
     pub last_decided: bool,
 }
 
@@ -234,8 +233,7 @@ pub(crate) struct Known {
     approved: Option<ApprovedCount>,
 }
 
-/// How many approved memories there are without those that were decided about and saved, and how
-/// many of them may be out of date.
+/// The approved memories that were not decided about and saved; how many may be out of date.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ApprovedCount {
     pub all: usize,

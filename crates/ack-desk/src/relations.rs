@@ -138,8 +138,7 @@ impl Desk {
         self.ids(self.group(number))
     }
 
-    /// The ids of those that were decided about in this session, each with the decision as a
-    /// participle.
+    /// The ids of those that were decided about in this session, each with a participle.
     pub fn decided_in_group(&self, number: usize) -> Vec<(String, &'static str)> {
         let decided = self.others_of_group(number).filter_map(|other| {
             let item = self.items.get(other)?;

@@ -86,11 +86,7 @@ struct PlannedChoice {
 
 impl Desk {
     /// Writes all choices. Puts back those about memories that have changed, or that someone else
-    /// decided about.
-    ///
-    /// # Errors
-    /// A store or a log cannot be read, or a log cannot be written. Choices for that scope and the
-    /// following ones are kept.
+    /// decided about. After an error, choices for that scope and the following ones are kept.
     pub fn write(&mut self, session: &ReviewSession) -> Result<ReviewOutcome, CurateError> {
         let mut outcome =
             ReviewOutcome { batch: session.batch.clone(), ..ReviewOutcome::default() };

@@ -21,8 +21,7 @@ use ack_service::Service;
 
 const MAX_APPLY_BYTES: u64 = 256 << 20;
 
-/// Writes decisions from a file. Checks every line before it writes the first one, and shows a
-/// person what it will write.
+/// Writes decisions from a file: checks every line first, and shows a person what it will write.
 pub fn run(
     caller: Caller<'_>,
     service: &'static Service,

@@ -207,7 +207,7 @@ impl Helper {
         Self { wanted, events, sender, is_busy }
     }
 
-    /// The next Ctrl+C of a terminal that is not ours at that moment, or interrupt of another program.
+    /// Ctrl+C of a terminal that is not ours at that moment, or an interrupt of another program.
     fn catch_interrupt(&self) {
         let sender = self.sender.clone();
         signals::on_interrupt(move || drop(sender.send(Event::Key(Key::Interrupt))));

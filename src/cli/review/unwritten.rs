@@ -51,8 +51,7 @@ pub fn save_at_exit(
     });
 }
 
-/// Saves the choices, and returns the message. If no file can be written, the message contains the
-/// choices themselves.
+/// Saves the choices. Returns where, in a message, or the choices if no file can be written.
 pub fn save(folders: &[PathBuf], desk: &mut Desk, session: &ReviewSession) -> String {
     let count = desk.unwritten();
     let lines = desk.unwritten_lines();

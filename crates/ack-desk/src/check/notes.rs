@@ -398,7 +398,8 @@ impl CheckState {
             if let (Some(later), Some(earlier)) = (kept.get(later), kept.get(earlier)) {
                 let (id, path) = (&earlier.id, earlier.path.display());
                 let message = format!(
-                    "has nearly the words of `{id}` ({path}); if both say the same, keep one of them"
+                    "has nearly the words of `{id}` ({path}); if both say the same, keep one of \
+                     them"
                 );
                 let at = (later.path.as_path(), later.line);
                 self.findings.push(Finding::warning("near-duplicate", at, message));

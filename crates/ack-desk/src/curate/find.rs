@@ -52,8 +52,7 @@ impl Filter {
     }
 }
 
-/// The memory with an id, or the only one whose id begins with it. Short ids (`7be2-2`) work as
-/// they do for `get`.
+/// The memory with an id, or the only one whose id, or short id (`7be2-2`), begins with it.
 pub fn by_id(scopes: &[Arc<Scope>], id: &str) -> Result<Candidate, CurateError> {
     let found = with_id(scopes, id)?;
     if found.is_empty() {

@@ -179,7 +179,8 @@ function showMissed() {
   by("missed").hidden = !missed;
   if (missed) {
     const entries = missed.examples.map(({ text, day }) => joined([`“${text}”`, day]));
-    fold("missed", "Missed by your agents", null, element("p", {}, missed.said), listOf(entries, { class: "small" }));
+    const examples = listOf(entries, { class: "small" });
+    fold("missed", "Missed by your agents", null, element("p", {}, missed.said), examples);
   }
 }
 

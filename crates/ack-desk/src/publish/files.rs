@@ -145,8 +145,7 @@ fn plan_new(
     Some((path, after))
 }
 
-/// Plans the file of a memory that has one. Returns the file as it will be, unless its text must not
-/// be published.
+/// Plans the file of a memory that has one. Returns it as it will be, unless it is held back.
 fn plan_existing(
     plan: &mut PublishPlan,
     origin: &PublishedMemory<'_>,

@@ -88,8 +88,7 @@ impl PublishedMemory<'_> {
         hex(&Sha256::digest(content.to_string()))
     }
 
-    /// The file's text. `existing` is its present content, whose other keys, order and comments
-    /// stay.
+    /// The file's text. Other keys, order and comments of `existing`, its present content, stay.
     pub fn render(&self, existing: Option<&str>) -> String {
         let memory = self.memory;
         let base = existing.or(self.source);

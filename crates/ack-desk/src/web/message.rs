@@ -112,7 +112,7 @@ impl ListEntry {
             title: text::line(&memory.title, 160),
             place: item.place().clone(),
             kind: memory.kind.clone(),
-            age_days: age_in_days(memory, desk.now()),
+            age_days: age_in_days(memory, desk.now),
             flagged: item.is_held_back(),
             alike: desk.alike(number),
             missed: desk.missed_of(&[number]),

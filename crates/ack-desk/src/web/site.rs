@@ -106,7 +106,7 @@ impl ReviewSite {
         limits: PageLimits,
     ) -> std::io::Result<Self> {
         Ok(Self {
-            service: desk.service(),
+            service: desk.service,
             desk: Arc::new(Mutex::new(desk)),
             curator,
             gate: Gate::new(&[], access.token()),
@@ -295,7 +295,7 @@ impl ReviewSite {
                 Ok(json!({
                     "batch": outcome.batch, "written": outcome.written,
                     "conflicts": outcome.conflict_text(),
-                    "side_effects": outcome.side_effects.lines(desk.short_ids()),
+                    "side_effects": outcome.side_effects.lines(&desk.short_ids),
                     "summary": self.summary(&desk),
                 }))
             }
@@ -321,7 +321,7 @@ impl ReviewSite {
     fn summary(&self, desk: &Desk) -> Value {
         json!({
             "reasons": REASONS,
-            "queue": desk.queue(),
+            "queue": desk.queue,
             "head": desk.head(),
             "progress": desk.progress(),
             // How many were read, and whether some are still being read.
@@ -403,7 +403,7 @@ impl ReviewSite {
     /// The nearest approved memories, each with the possible actions for the pair.
     fn near(&self, request: &CardRequest) -> Result<Value, Failure> {
         let (candidate, held) = self.with_held(request)?;
-        let now = self.desk.lock().now();
+        let now = self.desk.lock().now;
         let near = neighbours(self.service, &candidate, &held, now);
         self.has_sent_neighbours.store(true, Ordering::Relaxed);
         let desk = self.desk.lock();

@@ -296,7 +296,7 @@ fn draw_card(walk: &mut Walk<'_>, screen: &mut Buffer, area: Rect) {
             _ if !walk.list.is_empty() => "All of it is decided. Esc goes back.",
             _ if !walk.view.filter.is_empty() => "No matches. Esc takes the filter away.",
             QueueKind::Waiting => "Nothing unreviewed.",
-            QueueKind::Approved if walk.desk.lock().has_approved() => "Nothing is approved.",
+            QueueKind::Approved if walk.desk.lock().has_approved => "Nothing is approved.",
             QueueKind::Approved => "The approved memories are being read …",
         };
         return put(screen, area, &wrapped(what, columns, "", BOLD));

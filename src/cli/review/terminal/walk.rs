@@ -90,7 +90,7 @@ pub struct Walk<'a> {
 impl<'a> Walk<'a> {
     /// Begins at the plan, or at the first card.
     pub fn new(desk: &'a Mutex<Desk>, session: &ReviewSession) -> Self {
-        let view = QueueView { queue: desk.lock().queue(), ..QueueView::default() };
+        let view = QueueView { queue: desk.lock().queue, ..QueueView::default() };
         let mut walk = Self {
             desk,
             actor: session.actor.clone(),

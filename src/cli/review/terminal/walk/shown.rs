@@ -53,14 +53,14 @@ impl CardFound {
         let (candidate, held, service, now) = {
             let desk = desk.lock();
             let candidate = Arc::clone(&desk.items().get(number)?.candidate);
-            (Arc::clone(&candidate), desk.held(&candidate), desk.service(), desk.now())
+            (Arc::clone(&candidate), desk.held(&candidate), desk.service, desk.now)
         };
         let near = neighbours(service, &candidate, &held, now).into_iter();
         let evidence = evidence(service, &candidate).unwrap_or_default();
         let next = NextSession::of(service, &candidate, &held, session_text);
         let desk = desk.lock();
         let near = near
-            .map(|near| ShownNear { short_id: desk.short_ids().shortest(&near.id), near })
+            .map(|near| ShownNear { short_id: desk.short_ids.shortest(&near.id), near })
             .collect();
         Some(Self { number, near, evidence, next })
     }
@@ -109,7 +109,7 @@ impl ShownCard {
         let known = decided_alike(desk, number).into_iter().chain(back);
         Some(Self {
             number,
-            short_id: desk.short_ids().shortest(&card.id),
+            short_id: desk.short_ids.shortest(&card.id),
             card,
             candidate: Arc::clone(&item.candidate),
             is_flagged: item.is_held_back(),
@@ -190,7 +190,7 @@ impl ShownCard {
 /// The waiting memories that are much alike, and the keys for them.
 fn alike(desk: &Desk, number: usize) -> Option<String> {
     let ids = desk.ids_of_group(number);
-    let ids: Vec<String> = ids.iter().map(|id| desk.short_ids().shortest(id)).collect();
+    let ids: Vec<String> = ids.iter().map(|id| desk.short_ids.shortest(id)).collect();
     let (count, ids) = (ids.len() + 1, ids.join(" "));
     (count > 1).then(|| {
         format!("{count} alike · g keep this one, A approve all, R reject all; the others: {ids}")
@@ -212,7 +212,7 @@ fn missed(desk: &Desk, number: usize) -> Vec<String> {
 fn decided_alike(desk: &Desk, number: usize) -> Option<String> {
     let decided = desk.decided_in_group(number).into_iter();
     let decided: Vec<String> = decided
-        .map(|(id, decision)| format!("{} {decision}", desk.short_ids().shortest(&id)))
+        .map(|(id, decision)| format!("{} {decision}", desk.short_ids.shortest(&id)))
         .collect();
     (!decided.is_empty()).then(|| format!("already decided, much alike: {}", decided.join(", ")))
 }
