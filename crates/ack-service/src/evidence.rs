@@ -1,12 +1,9 @@
 //! Checks whether the files that a memory cites are in a project's working tree.
 //!
 //! Nothing outside the tree is accessed: paths that leave it and symbolic links are not followed.
-//! What was not checked counts as unknown, never as gone, because a check has limits on time and
-//! entries.
-//!
-//! Whether the files exist is cheap enough for every answer: one system call per folder, and one
-//! listing of the tree if some seem to be gone. The number of commits ([`ack_worktree::history`]) is
-//! only for the reviewer.
+//! What was not checked counts as unknown, never as gone: a check has limits on time and entries.
+//! It is cheap enough for every answer: one system call per folder, and one listing of the tree if
+//! some files seem to be gone. The number of commits is only for the reviewer.
 
 use std::cell::OnceCell;
 use std::fs;

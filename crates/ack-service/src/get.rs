@@ -139,12 +139,8 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
     let opened = OpenScopes::open(service, &mut selection, &mut response.notes)?;
     spec.check_kinds(&opened)?;
     let mut lookup = Lookup::new(&opened, &selection, &spec);
-    let mut page = DetailPage {
-        count: ids.len(),
-        left: ids.len(),
-        budget: MAX_TOKENS,
-        ..DetailPage::default()
-    };
+    let (count, left, budget) = (ids.len(), ids.len(), MAX_TOKENS);
+    let mut page = DetailPage { count, left, budget, ..DetailPage::default() };
     for id in &ids {
         cancel::check()?;
         let found = match lookup.find(id) {

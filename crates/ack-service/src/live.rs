@@ -193,20 +193,16 @@ impl LiveIndex {
 
     /// Whether there is an index and no thread is updating it.
     pub fn is_ready(&self) -> bool {
-        self.peek(|indexed| indexed.is_some()) == Some(true)
+        self.slot.try_read().is_some_and(|slot| slot.is_some())
     }
 
     pub fn is_missing(&self) -> bool {
-        self.peek(|indexed| indexed.is_none()) == Some(true)
+        self.slot.try_read().is_some_and(|slot| slot.is_none())
     }
 
     pub fn bytes(&self) -> usize {
-        self.peek(|indexed| indexed.map_or(0, |it| it.index.bytes())).unwrap_or(0)
-    }
-
-    /// Looks at the index; `None` if a thread is updating it.
-    fn peek<T>(&self, look: impl FnOnce(Option<&IndexedScope>) -> T) -> Option<T> {
-        self.slot.try_read().map(|slot| look(slot.as_ref()))
+        let slot = self.slot.try_read();
+        slot.map_or(0, |slot| slot.as_ref().map_or(0, |indexed| indexed.index.bytes()))
     }
 
     fn refresh(

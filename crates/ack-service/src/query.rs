@@ -1,10 +1,7 @@
 //! `query_memories`: the retrieval pipeline, from arguments to a page.
 
-mod names;
+use std::collections::{BTreeSet, HashSet};
 
-use std::collections::BTreeSet;
-
-use self::names::{KnownNames, unknown_types};
 use super::engine::Service;
 use super::open::OpenScopes;
 use super::search::{Certainty, Page, Search};
@@ -12,14 +9,20 @@ use super::validate::QuerySpec;
 use super::{answer, budget, same_id};
 use crate::error::{Error, UNREVIEWED_WITHHELD, review_shows};
 use crate::scope::resolve::Selection;
-use ack_api::memory::{StatusFilter, fold_name, nearest};
+use ack_api::memory::{Status, StatusFilter, fold_name, nearest};
 use ack_api::number::{count, verb};
 use ack_api::{
     Given, Hint, Message, Mode, Note, NoteKind, QueryRequest, QueryResponse, Skipped, Tool, cancel,
+    text,
 };
 use ack_search::cursor::Cursor;
 use ack_search::encoder::Encoder;
+use ack_search::interner::NameId;
+use ack_search::inverted::Index;
 use ack_search::view::View;
+
+const MAX_TYPES: usize = 12;
+const MAX_NEAR: usize = 3;
 
 pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, Error> {
     let spec = QuerySpec::new(request, &service.config)?;
@@ -107,7 +110,7 @@ impl Search<'_> {
         let Some(like) = &self.spec.like else {
             return Ok(());
         };
-        let (status, id) = (self.spec.filters.status, ack_api::text::id(&like.id));
+        let (status, id) = (self.spec.filters.status, text::id(&like.id));
         let Some((scope, doc)) = self.like else {
             let ids = self.views.iter().flat_map(|view| view.index.live_ids(status));
             let near = nearest(&like.id, ids, 3);
@@ -242,4 +245,96 @@ impl Search<'_> {
         }));
         suggestions
     }
+}
+
+#[derive(Default)]
+struct KnownNames<'a> {
+    projects: NameSet<'a>,
+    tags: NameSet<'a>,
+    types: NameSet<'a>,
+}
+
+#[derive(Default)]
+struct NameSet<'a> {
+    /// Those of memories that the request may see.
+    visible: BTreeSet<&'a str>,
+    /// Those of memories that wait for review, unless the request asks for these. It learns that
+    /// there are some, but not their names.
+    waiting: BTreeSet<&'a str>,
+}
+
+impl<'a> KnownNames<'a> {
+    fn of(search: &'a Search<'a>) -> Self {
+        let mut known = Self::default();
+        for view in &search.views {
+            let index = view.index;
+            let (mut projects, mut tags, mut types) =
+                (HashSet::new(), HashSet::new(), HashSet::new());
+            for (number, doc) in cancel::guarded(index.live()) {
+                let is_shown = search.spec.filters.status.allows(doc.status);
+                if is_shown || doc.status == Status::Staging {
+                    projects.insert((is_shown, doc.project));
+                    types.insert((is_shown, doc.kind));
+                    tags.extend(index.tags(number).iter().map(|tag| (is_shown, *tag)));
+                }
+            }
+            known.projects.extend(index, projects);
+            known.tags.extend(index, tags);
+            known.types.extend(index, types);
+        }
+        known
+    }
+}
+
+impl<'a> NameSet<'a> {
+    fn extend(&mut self, index: &'a Index, ids: HashSet<(bool, NameId)>) {
+        let names = ids.into_iter().map(|(is_shown, id)| (is_shown, index.name(id)));
+        for (is_shown, name) in names.filter(|(_, name)| !name.is_empty()) {
+            if is_shown { &mut self.visible } else { &mut self.waiting }.insert(name);
+        }
+    }
+
+    /// `has` says what memories with such a name do.
+    fn unknown(&self, has: &str, wanted: &str) -> Option<String> {
+        let folded = fold_name(wanted);
+        let holds =
+            |names: &BTreeSet<&str>| cancel::guarded(names).any(|name| fold_name(name) == folded);
+        let quoted = format!("\"{}\"", text::line(wanted, 80));
+        if holds(&self.visible) {
+            return None;
+        }
+        if holds(&self.waiting) {
+            return Some(format!("Every memory that {has} {quoted} waits for review"));
+        }
+        let near =
+            |names: &BTreeSet<&str>| nearest(wanted, names.iter().copied(), MAX_NEAR).join(", ");
+        let (visible, waiting) = (near(&self.visible), near(&self.waiting));
+        let hint = if !visible.is_empty() {
+            format!("; similar: {visible}")
+        } else if !waiting.is_empty() {
+            // The name is text that nobody reviewed.
+            "; one that waits for review has a similar name".to_owned()
+        } else {
+            String::new()
+        };
+        Some(format!("No memory {has} {quoted}{hint}"))
+    }
+}
+
+/// There are few types, so all are listed if none is similar.
+fn unknown_types(wanted: Option<&str>, known: &NameSet<'_>) -> Vec<String> {
+    let wanted = wanted.unwrap_or_default();
+    if known.visible.iter().any(|name| fold_name(name) == fold_name(wanted)) {
+        return Vec::new();
+    }
+    let wanted = wanted.split(',').map(str::trim).filter(|wanted| !wanted.is_empty());
+    let messages = wanted.filter_map(|wanted| {
+        let message = known.unknown("has the type", wanted)?;
+        if message.ends_with('"') && !known.visible.is_empty() {
+            let some: Vec<&str> = known.visible.iter().take(MAX_TYPES).copied().collect();
+            return Some(format!("{message}; types are: {}", some.join(", ")));
+        }
+        Some(message)
+    });
+    messages.collect()
 }

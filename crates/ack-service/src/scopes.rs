@@ -448,12 +448,9 @@ fn instant(millis: i64) -> Option<String> {
 }
 
 fn projects(index: &Index, max: usize, shown: StatusFilter) -> Vec<String> {
-    let names = index
-        .live()
-        .filter(|(_, doc)| shown.allows(doc.status))
-        .map(|(_, doc)| doc.project)
-        .filter(|name| *name != 0);
-    index.count_spellings(names).into_iter().take(max).map(|(name, _)| name.to_owned()).collect()
+    let docs = index.live().filter(|(_, doc)| doc.project != 0 && shown.allows(doc.status));
+    let names = index.count_spellings(docs.map(|(_, doc)| doc.project)).into_iter();
+    names.take(max).map(|(name, _)| name.to_owned()).collect()
 }
 
 fn tags(index: &Index, max: usize) -> Vec<TagCount> {

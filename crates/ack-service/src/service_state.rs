@@ -82,13 +82,9 @@ impl ServiceState {
     fn by_manifests(service: &Service) -> (Self, Vec<Arc<Scope>>) {
         let scopes = service.registry.discover().scopes;
         let Ok(current) = current_by_manifests(&service.config, &scopes, None) else {
-            let unknown = Self {
-                review: ReviewState::Unknown,
-                is_pin_missing: service.config.pinned.is_some(),
-                pinned: pinned(service),
-                ..Self::default()
-            };
-            return (unknown, Vec::new());
+            let is_pin_missing = service.config.pinned.is_some();
+            let (review, pinned) = (ReviewState::Unknown, pinned(service));
+            return (Self { review, is_pin_missing, pinned, ..Self::default() }, Vec::new());
         };
         let is_pinned = service.config.pinned.is_some();
         let own_scope = current.scope.as_ref();
@@ -96,7 +92,7 @@ impl ServiceState {
         let is_private = |scope: &&Arc<Scope>| scope.manifest.visibility == Visibility::Private;
         let searched: Vec<Arc<Scope>> =
             service.readable_by_default(&scopes, &current).cloned().collect();
-        let service_state = Self {
+        let state = Self {
             review: if scopes.is_empty() {
                 ReviewState::Nothing
             } else if searched.iter().any(|scope| serves_unreviewed(scope)) {
@@ -110,7 +106,7 @@ impl ServiceState {
             waiting: None,
             is_pin_missing: false,
         };
-        (service_state, searched)
+        (state, searched)
     }
 }
 

@@ -65,8 +65,8 @@ impl Service {
             })
         });
         let matches: Vec<IdMatch> = matches.collect();
-        let dropped = wanted.len() - matches.len();
-        Ok(IdMatches { matches, total: total - dropped })
+        let total = total - (wanted.len() - matches.len());
+        Ok(IdMatches { matches, total })
     }
 
     /// The shortest form of each id that is unique in the searched scopes.

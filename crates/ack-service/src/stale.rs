@@ -1,11 +1,9 @@
 //! Reasons why an approved memory may be out of date, in a few words.
 //!
-//! There are four checks, cheapest first: the day set by its author (`stale_after`); what its
-//! author says about it in its header (`status: deprecated`); a newer approved memory that contradicts it by a link, which answers show in `contradicts`; and, for
-//! memories of the current project, whether all the files it cites are missing from the working
-//! tree. The tree counts only if git tracks files there, and the check has limits
-//! ([`Bounds::ANSWER`]). A decision after the author's day clears that mark. A decision that names
-//! a mark clears that one, because a person kept the memory.
+//! The checks, cheapest first: the day set by its author (`stale_after`), which a later decision
+//! clears; its author's `status: deprecated`; a newer approved memory that contradicts it by a link;
+//! and, in the current project, whether git tracks files there and all that it cites are missing
+//! ([`Bounds::ANSWER`]). A decision that names a mark clears it, because a person kept the memory.
 
 use std::sync::OnceLock;
 

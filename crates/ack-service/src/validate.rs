@@ -83,7 +83,7 @@ impl QuerySpec {
     }
 
     /// A query without words that lists every memory, for a caller that sees all of them.
-    fn all(status: StatusFilter, limit: usize) -> Self {
+    pub fn all(status: StatusFilter, limit: usize) -> Self {
         Self {
             filters: Filters { status, ..Filters::default() },
             limit,

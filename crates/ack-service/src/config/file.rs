@@ -62,11 +62,8 @@ fn explain(
     let assigned = || Some(source.lines().nth(line - 1)?.split_once('=')?.0.trim().to_owned());
     let key = key.or_else(assigned).unwrap_or_default();
     let last = key.rsplit('.').next().unwrap_or_default();
-    let file = if known.iter().any(|known| known == "default_scope") {
-        "config.toml"
-    } else {
-        "scope.toml"
-    };
+    let is_config = known.iter().any(|known| known == "default_scope");
+    let file = if is_config { "config.toml" } else { "scope.toml" };
     if problem.starts_with("unknown field")
         && let Some(instead) = instead_of(file, &key)
     {

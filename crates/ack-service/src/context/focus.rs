@@ -19,7 +19,6 @@ use crate::shown::Shown;
 use crate::validate::QuerySpec;
 use ack_api::memory::StatusFilter;
 use ack_api::{ContextResponse, MemoryHit, Note, NoteKind, Pending, text};
-use ack_search::filter::Filters;
 use ack_search::interner::NameId;
 use ack_search::inverted::Index;
 use ack_store::sessions::{MAX_MEMBERS, Members, RecentSession};
@@ -94,15 +93,9 @@ impl<'a> FocusSearch<'a> {
         if hits.len() >= max {
             return Ok(());
         }
-        let spec = QuerySpec {
-            text: text.map(str::to_owned),
-            filters: Filters {
-                current_project: Some(is_own),
-                status: StatusFilter::Approved,
-                ..Filters::default()
-            },
-            ..QuerySpec::words("", StatusFilter::Approved, max)
-        };
+        let mut spec = QuerySpec::all(StatusFilter::Approved, max);
+        spec.text = text.map(str::to_owned);
+        spec.filters.current_project = Some(is_own);
         let search = Search::new(self.opened, self.selection, &spec, None)?;
         // Fetch more, because some may be in either list already, perhaps under another id.
         let page = search.page(None, max + self.shown.len() + 2)?;

@@ -1,6 +1,7 @@
 //! The memories that a client lists in a menu: those that were promoted, and the project's newest.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::outlines::{self, Reading, ScopeOutline};
@@ -53,25 +54,23 @@ impl Service {
             (is_foreign((number, outline)), is_other, Reverse(outline.created), number, outline.key)
         });
         places.truncate(MAX_LISTED);
-        let mut listed: Vec<(usize, ListedMemory)> = Vec::new();
-        for (number, read) in read.iter().enumerate() {
+        let found = read.iter().enumerate().map(|(number, read)| {
             let here = places.iter().filter(|(scope, _)| *scope == number);
             let wanted: Vec<_> = here.map(|(_, it)| (it.key, it.id.as_str())).collect();
             if wanted.is_empty() {
-                continue;
+                return HashMap::default();
             }
             let found = read.scope.store.snapshot_with_timeout(READ_TIMEOUT, |snapshot| {
                 snapshot.memories(&wanted, StatusFilter::Approved)
             });
-            let found = found.unwrap_or_default();
-            for (position, (scope, outline)) in places.iter().enumerate() {
-                if let Some(memory) = found.get(&outline.id).filter(|_| *scope == number) {
-                    listed.push((position, entry(&read.scope.name, memory)));
-                }
-            }
-        }
-        listed.sort_by_key(|(position, _)| *position);
-        Ok(listed.into_iter().map(|(_, memory)| memory).collect())
+            found.unwrap_or_default()
+        });
+        let found: Vec<HashMap<String, Memory>> = found.collect();
+        let listed = places.iter().filter_map(|(number, outline)| {
+            let memory = found.get(*number)?.get(&outline.id)?;
+            Some(entry(&read.get(*number)?.scope.name, memory))
+        });
+        Ok(listed.collect())
     }
 }
 

@@ -158,10 +158,4 @@ mod tests {
         assert_eq!(subjects.names.join(" "), names, "unusual spellings");
         assert_eq!(subjects.words, ["payout", "pay", "refund"]);
     }
-
-    #[test]
-    fn a_word_is_distinctive_where_few_memories_hold_it() {
-        assert!(is_distinctive(5, 10) && !is_distinctive(6, 10));
-        assert!(is_distinctive(20, 1_000) && !is_distinctive(21, 1_000));
-    }
 }

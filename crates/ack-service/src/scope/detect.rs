@@ -155,10 +155,10 @@ fn by_name(scopes: &[Arc<Scope>], place: &Place) -> Option<Detection> {
         if let Some(project) = scope.manifest.projects.find(&name) {
             let alias = project.aliases.iter().find(|alias| fold_name(alias) == name);
             let alias = alias.filter(|_| fold_name(&project.name) != name);
-            let rule = alias.map_or_else(
-                || format!("projects `{}`", project.name),
-                |alias| format!("projects `{alias}`, an alias of `{}`", project.name),
-            );
+            let rule = match alias {
+                Some(alias) => format!("projects `{alias}`, an alias of `{}`", project.name),
+                None => format!("projects `{}`", project.name),
+            };
             return Some(Detection::new(scope, rule, Claim::Name));
         }
     }
@@ -258,14 +258,12 @@ fn listed_project<'a>(
     let home = config.home.as_deref();
     let by_folder_name =
         |folder: &Path| listed.find(&fold_name(&folder.file_name()?.to_string_lossy()));
-    let paths = scope.manifest.paths.iter();
-    let mut matches: Vec<(PatternMatch, Option<&Project>)> = paths
-        .filter_map(|pattern| {
-            let found = closest(pattern, place, scope, home)?;
-            let project = by_folder_name(&found.folder).or_else(|| listed.find(&stem(pattern)));
-            Some((found, project))
-        })
-        .collect();
+    let matches = scope.manifest.paths.iter().filter_map(|pattern| {
+        let found = closest(pattern, place, scope, home)?;
+        let project = by_folder_name(&found.folder).or_else(|| listed.find(&stem(pattern)));
+        Some((found, project))
+    });
+    let mut matches: Vec<(PatternMatch, Option<&Project>)> = matches.collect();
     // The sort is stable: of equally long ones the first counts.
     matches.sort_by_key(|(found, _)| Reverse(found.depth));
     let named = matches.iter().find_map(|(found, project)| Some((found, (*project)?)));
@@ -303,11 +301,9 @@ fn closest(
     scope: &Scope,
     home: Option<&Path>,
 ) -> Option<PatternMatch> {
-    let matches = place
-        .folders()
-        .into_iter()
-        .filter_map(|folder| match_pattern(pattern, &folder, &scope.folder, home));
-    matches.max_by_key(|found| found.depth)
+    let folders = place.folders().into_iter();
+    let found = folders.filter_map(|folder| match_pattern(pattern, &folder, &scope.folder, home));
+    found.max_by_key(|found| found.depth)
 }
 
 /// Matches a pattern against `folder` or one of its parents. `None` if none matches.
