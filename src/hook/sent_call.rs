@@ -2,8 +2,8 @@
 //! that failed.
 //!
 //! For failed commands, Claude Code and Qwen Code have an event of their own, with the output in
-//! `error`. The others call the hook after every command: Codex with the output alone, Gemini CLI and
-//! Copilot CLI with the exit code in the text for the model.
+//! `error`. The others call the hook after every command: Codex with the output alone, Gemini CLI
+//! and Copilot CLI with the exit code in the text for the model.
 
 use serde_json::{Map, Value};
 

@@ -1,5 +1,5 @@
-//! Memories about a tool call, only certain ones: about a file before it is edited, once per file and
-//! session, and about the error of a command that failed, once per memory and session.
+//! Memories about a tool call, only certain ones: about a file before it is edited, once per file
+//! and session, and about the error of a command that failed, once per memory and session.
 
 use super::wire::{Event, Host, Output};
 use super::{QUOTATION_NOTICE, in_full, kind_of_note, kind_of_notes, write_memory};

@@ -386,8 +386,8 @@ pub fn read(path: &Path) -> Result<Option<(String, Metadata)>, ConnectError> {
     text_of(path, &real)
 }
 
-/// The path of the file that a path leads to: people keep settings elsewhere and link to them. The file may be missing. `None` if a link on the path
-/// leads to something that does not exist.
+/// The path of the file that a path leads to: people keep settings elsewhere and link to them. The
+/// file may be missing. `None` if a link on the path leads to something that does not exist.
 fn real_path(path: &Path) -> Option<PathBuf> {
     // A client's variable may name a relative path.
     let path = &std::path::absolute(path).unwrap_or_else(|_| path.to_owned());

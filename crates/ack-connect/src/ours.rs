@@ -270,7 +270,8 @@ mod tests {
 
     #[test]
     fn a_program_with_its_arguments_is_a_command_too() {
-        let hook = |program: &str| json!({ "type": "command", "command": program, "args": ["hook", "session-start"] });
+        let arguments = ["hook", "session-start"];
+        let hook = |program: &str| json!({ "command": program, "args": arguments });
         assert!(is_hook(&hook("/a b/ack-memory")) && !is_hook(&hook("/a b/other")));
         let settings = json!({ "hooks": { "SessionStart": [{ "hooks": [hook("ack-memory")] }] } });
         assert!(calls_hook(&settings, "session-start"));
