@@ -114,16 +114,8 @@ fn spelled(text: &str) -> Vec<(usize, String)> {
 /// Whether some single letters follow each other, with one character between two.
 fn has_single_letters(text: &str) -> bool {
     let is_between = |byte: &u8| matches!(byte, b' ' | b'\t' | b'.' | b'-');
-    let is_run = |window: &[u8]| {
-        let mut pairs = window.chunks(2);
-        pairs.all(|pair| {
-            pair.first().is_some_and(u8::is_ascii_alphabetic) && pair.get(1).is_none_or(is_between)
-        })
-    };
-    let bytes = text.as_bytes();
-    bytes.windows(11).any(|window| {
-        window.get(1).is_some_and(is_between)
-            && window.get(3).is_some_and(is_between)
-            && is_run(window)
+    text.as_bytes().windows(11).any(|window| {
+        window.iter().skip(1).step_by(2).all(is_between)
+            && window.iter().step_by(2).all(u8::is_ascii_alphabetic)
     })
 }

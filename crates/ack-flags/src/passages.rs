@@ -25,16 +25,16 @@ pub fn passages(text: &str) -> Vec<Passage> {
     let plain = Plain::of(text);
     let kinds: [(Warning, FindLines); 2] =
         [(Warning::Secret, secret_lines), (Warning::AddressesAgent, agent_lines)];
-    let flagged = kinds.map(|(_, lines)| lines(&plain));
-    let mut start = 0;
-    for (number, line) in (1..).zip(text.split_inclusive('\n')) {
-        for ((warning, lines), flagged) in kinds.iter().zip(&flagged) {
+    for (warning, lines) in kinds {
+        let flagged = lines(&plain);
+        let mut start = 0;
+        for (number, line) in (1..).zip(text.split_inclusive('\n')) {
             if flagged.contains(&number) {
                 let is_one = |part: &str| !lines(&Plain::of(part)).is_empty();
-                add(&mut passages, (start, line), *warning, is_one);
+                add(&mut passages, (start, line), warning, is_one);
             }
+            start += line.len();
         }
-        start += line.len();
     }
     for (start, _) in text.match_indices(NAMED) {
         let name = text.get(start..).unwrap_or_default();

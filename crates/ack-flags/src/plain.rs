@@ -9,7 +9,7 @@ use ack_api::text::is_invisible;
 use base64::Engine;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use regex::{Regex, RegexBuilder, bytes};
+use regex::{Captures, Regex, RegexBuilder, bytes};
 use rustc_hash::FxHashMap;
 use unicode_normalization::UnicodeNormalization;
 
@@ -59,19 +59,14 @@ fn written_out(text: &str) -> Cow<'_, str> {
         )
     });
     // Most texts have no code, and that is seen faster without the pattern.
-    if !text.bytes().any(|byte| matches!(byte, b'\\' | b'&' | b'[')) {
-        return Cow::Borrowed(text);
+    let may_have_codes = text.bytes().any(|byte| matches!(byte, b'\\' | b'&' | b'['));
+    match CODES.as_ref().filter(|_| may_have_codes) {
+        Some(codes) => codes.replace_all(text, |code: &Captures<'_>| {
+            let code = code.get(0).map_or("", |code| code.as_str());
+            character(code).map_or_else(String::new, String::from)
+        }),
+        None => Cow::Borrowed(text),
     }
-    let (mut written, mut copied) = (String::new(), 0);
-    for code in CODES.iter().flat_map(|codes| codes.find_iter(text)) {
-        written += text.get(copied..code.start()).unwrap_or_default();
-        written.extend(character(code.as_str()));
-        copied = code.end();
-    }
-    if copied == 0 {
-        return Cow::Borrowed(text);
-    }
-    Cow::Owned(written + text.get(copied..).unwrap_or_default())
 }
 
 /// What a code stands for; no control character, so that lines stay as they are.

@@ -112,11 +112,10 @@ impl Index {
     }
 
     /// The share of the memories that the vector table has in their current state, from 0 to 1.
+    #[expect(clippy::cast_precision_loss, reason = "counts of documents")]
     pub fn coverage(&self) -> f64 {
         let (loaded, all) = (self.docs.live(self.loaded).count(), self.live().count());
-        #[expect(clippy::cast_precision_loss, reason = "counts of documents")]
-        let share = if all == 0 { 1.0 } else { loaded as f64 / all as f64 };
-        share
+        if all == 0 { 1.0 } else { loaded as f64 / all as f64 }
     }
 
     pub fn lookup(&self, name: &str) -> Option<NameId> {

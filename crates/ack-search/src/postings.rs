@@ -10,10 +10,9 @@ pub fn pack_posting(doc: DocId, half_units: u32) -> Posting {
     doc << 8 | half_units.min(255)
 }
 
+#[expect(clippy::cast_precision_loss, reason = "at most 255")]
 pub const fn unpack_posting(posting: Posting) -> (DocId, f32) {
-    #[expect(clippy::cast_precision_loss, reason = "at most 255")]
-    let frequency = (posting & 0xff) as f32 / 2.0;
-    (posting >> 8, frequency)
+    (posting >> 8, (posting & 0xff) as f32 / 2.0)
 }
 
 /// Postings in the order of the documents. Most terms (identifiers, numbers, names) occur in a

@@ -107,11 +107,10 @@ fn rounded(vector: &[f32], max: f32) -> Box<[i8]> {
 }
 
 /// The inverse of the norm of components that are not all 0.
+#[expect(clippy::cast_precision_loss, reason = "dimension times 127 squared")]
 fn unit_scale(components: &[i8]) -> f32 {
     let square: i64 = components.iter().map(|byte| i64::from(*byte).pow(2)).sum();
-    #[expect(clippy::cast_precision_loss, reason = "dimension times 127 squared")]
-    let scale = 1.0 / (square as f32).sqrt();
-    scale
+    1.0 / (square as f32).sqrt()
 }
 
 /// The vector of a query, for each kind of vector that memories have.

@@ -145,12 +145,11 @@ impl<'a> View<'a> {
     }
 
     /// The estimated share of the remote documents that are eligible, from 0 to 1.
+    #[expect(clippy::cast_precision_loss, reason = "counts of a sample")]
     fn eligible_share(&self) -> f32 {
         let documents = self.index.first_resident();
         let eligible = sample(documents).filter(|doc| self.is_eligible(*doc)).count();
-        #[expect(clippy::cast_precision_loss, reason = "counts of a sample")]
-        let share = eligible as f32 / documents.clamp(1, SAMPLE_DOCS) as f32;
-        share
+        eligible as f32 / documents.clamp(1, SAMPLE_DOCS) as f32
     }
 
     /// Whether weaker matches may be missing, because the table's indexes returned only the best.
