@@ -198,7 +198,8 @@ impl Writer {
 
     /// Adds or replaces a record under its row number.
     pub fn upsert(&mut self, rowid: i64, record: &Memory) -> rusqlite::Result<()> {
-        write_record(&mut *self.connection.prepare_cached(UPSERT)?, rowid, record)
+        let mut statement = self.connection.prepare_cached(UPSERT)?;
+        write_record(&mut statement, rowid, record)
     }
 
     /// Adds or replaces records as they arrive. Returns how many cannot be read; `None` if they have

@@ -66,7 +66,7 @@ impl Target<'_> {
     }
 }
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub struct Options {
     /// Only report what would be done.
     pub dry_run: bool,
@@ -78,11 +78,10 @@ pub struct Options {
 pub const MAX_READ_IN_CONTEXT: usize = 5_000;
 
 /// What makes a memory's vector.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub enum EncoderChoice {
     /// The one with which the table was begun. For a new table, the small transformer if there are
     /// at most [`MAX_READ_IN_CONTEXT`] memories; otherwise the static encoder.
-    #[default]
     Usual,
     Static,
     /// The static encoder and the small transformer.

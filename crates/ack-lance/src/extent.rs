@@ -8,10 +8,9 @@ use super::TableError;
 pub const META_EXTENT: &str = "ack-memory.extent";
 
 /// The purpose of a table.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     /// It is next to its store.
-    #[default]
     Derived,
     /// It replaces its store, so it has whole records.
     Records {
