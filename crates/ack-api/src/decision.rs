@@ -7,7 +7,6 @@
 use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
 
 use crate::memory::Status;
 use crate::text;
@@ -57,31 +56,36 @@ impl Verdict {
 }
 
 /// The fields of a memory that a curator rewrote. Fields that are left out keep the store's values.
-#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Edit {
     /// The learning in one line.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// One line of context.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub subtitle: Option<String>,
     /// Short statements.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub facts: Option<Vec<String>>,
     /// Its tags.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub concepts: Option<Vec<String>>,
     /// The files it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub files: Option<Vec<String>>,
     /// The long text.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub narrative: Option<String>,
     /// The type of memory.
-    #[serde(rename = "type")]
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// The project it was learned in.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
 }
 
 /// One line of `decisions.jsonl`.
-#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Decision {
@@ -91,6 +95,7 @@ pub struct Decision {
     pub digest: String,
     /// The digest without the title, if the title comes from the name of a note's file. It stays
     /// the same if the file is renamed.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// What was decided.
     pub verdict: Verdict,
@@ -98,20 +103,26 @@ pub struct Decision {
     pub was: Status,
     /// The fields that a curator wrote: with `edit` they are new, with `approve`, `promote` and
     /// `stage` they keep the values of an earlier decision.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub edit: Option<Edit>,
     /// `supersede` and `merge`: the id of the memory that takes its place.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub into: Option<String>,
     /// `stage`: it is out of the review queue until this day, `YYYY-MM-DD`. Its status is still
     /// that of an unreviewed memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
     /// `approve` and `promote` of a memory that may be out of date: the reasons against it at that
     /// time. It is marked again only for other reasons.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub despite: Option<String>,
     /// Why.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Who decided: `human:NAME` or `process:NAME`.
     pub actor: String,
     /// Decisions of one command or review session share it. `undo` reverts a batch.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub batch: Option<String>,
     /// When, in RFC 3339.
     pub time: String,

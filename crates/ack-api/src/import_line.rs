@@ -5,36 +5,40 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use serde_path_to_error::Segment;
-use serde_with::skip_serializing_none;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::memory::{Status, nearest};
 use crate::{settings, text, time};
 
 /// A memory, one JSON object per line. Only `title` is required.
-#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(transform = add_aliases)]
 pub struct ImportLine {
     /// Public id, unique in the scope. If it is missing, it is derived from the content, so that a
     /// repeated import finds it again.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// The project it was learned in.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
     /// The session it was learned in.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// That session's id in the program that recorded it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// Calendar day of the session, YYYY-MM-DD.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
     /// Kind of learning, such as decision or bugfix.
-    #[serde(rename = "type")]
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// The learning in one line.
     #[schemars(extend("pattern" = "\\S"))]
     pub title: String,
     /// One line of context.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub subtitle: Option<String>,
     /// Short statements.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_empty")]
@@ -54,23 +58,30 @@ pub struct ImportLine {
     #[schemars(with = "Option<Vec<String>>")]
     pub files: Vec<String>,
     /// The long text.
-    #[serde(alias = "body")]
+    #[serde(alias = "body", skip_serializing_if = "Option::is_none")]
     pub narrative: Option<String>,
     /// staging (default), approved, promoted or rejected.
     #[schemars(extend("enum" = ["staging", "approved", "promoted", "rejected", null]))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
     /// The writer's confidence, 0 to 1.
     #[schemars(range(min = 0.0, max = 1.0))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
     /// When it was reviewed.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reviewed_at: Option<String>,
     /// Who reviewed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reviewed_by: Option<String>,
     /// The id of the memory that replaces this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub superseded_by: Option<String>,
     /// When it was written: RFC 3339, or a day. Default: `date`, or the moment of the import.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub created_at: Option<String>,
     /// When it was last changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<String>,
 }
 

@@ -7,7 +7,6 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
 use unicode_normalization::UnicodeNormalization;
 
 /// The curation status of a memory: `staging → approved → promoted`, or `rejected`.
@@ -132,24 +131,28 @@ pub enum Visibility {
 /// One memory of a store, decoded and safe to print. A column that the store lacks is `None` or
 /// empty. As JSON, it has no marks that reading adds: so it is published in a bucket. Other
 /// versions may add keys; unknown ones are ignored.
-#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Memory {
     /// Stable public id, for instance `ack_abc123_2026-01-04_001` or `obs-123`.
     pub id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
     /// A second name of that project, if the store has one (a merged worktree).
-    #[serde(skip)]
+    #[serde(skip, skip_serializing_if = "Option::is_none")]
     pub project_alias: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// That session's id in the program that recorded it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// Calendar date of the session, as stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
     /// The type of memory, for instance `decision` or `bugfix`, in the store's own words.
-    #[serde(rename = "type")]
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     pub title: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub subtitle: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<String>,
@@ -157,25 +160,33 @@ pub struct Memory {
     pub concepts: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub narrative: Option<String>,
     /// Curation status, decided by the store or by the scope's `unreviewed` policy.
     pub status: Status,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reviewed_at: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reviewed_by: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub superseded_by: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub created_at: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<Timestamp>,
     /// The day after which its author expects it to be out of date.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub stale_after: Option<Date>,
     /// The reasons against it that applied when a person kept it anyway.
-    #[serde(skip)]
+    #[serde(skip, skip_serializing_if = "Option::is_none")]
     pub kept_despite: Option<String>,
     /// The word by which its author says that it is no longer valid, such as `deprecated`.
-    #[serde(skip)]
+    #[serde(skip, skip_serializing_if = "Option::is_none")]
     pub withdrawn: Option<String>,
     /// The stored status, if it is not a known word. The memory then counts as rejected.
-    #[serde(skip)]
+    #[serde(skip, skip_serializing_if = "Option::is_none")]
     pub unknown_status: Option<String>,
     /// The columns whose value was broken and was read as far as possible.
     #[serde(skip)]

@@ -2,18 +2,17 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
 
 use crate::text;
 use crate::{Hint, Message};
 
 /// Something the reader should know, in a form that a program can act on.
-#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Note {
     /// What kind of note this is.
     pub kind: NoteKind,
     /// The scope that it is about, if any.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
     /// One sentence for the reader.
     pub message: Message,
@@ -110,7 +109,6 @@ pub enum NoteKind {
 }
 
 /// The body of an error: what is wrong, what is allowed, the nearest match, a corrected example.
-#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorBody {
     /// Stable code, listed in docs/tools.md.
@@ -118,12 +116,16 @@ pub struct ErrorBody {
     /// What is wrong, in one sentence.
     pub message: String,
     /// What to do next.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     /// The file or folder it is about, such as a missing database.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// The argument at fault.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub argument: Option<String>,
     /// The value at fault, shortened.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
     /// What is allowed.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
@@ -132,6 +134,7 @@ pub struct ErrorBody {
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub nearest: Vec<String>,
     /// Corrected arguments, as JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub example: Option<String>,
 }
 

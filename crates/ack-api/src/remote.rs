@@ -7,29 +7,31 @@ use std::time::Duration;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
 
 const DEFAULT_MAX_AGE: Duration = Duration::from_mins(1);
 const DEFAULT_OFFLINE: Duration = Duration::from_hours(7 * 24);
 const DEFAULT_REGION: &str = "us-east-1";
 
 /// The keys of `[remote]`. All are optional.
-#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RemoteSettings {
     /// The server, if it is not the cloud's own, for instance `https://minio.example.com`.
     /// `http://` is allowed only for this machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
     /// The region of the bucket (default `us-east-1`).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
     /// Where the credentials come from: `env` (default), `instance` or `anonymous`.
     pub credentials: Credentials,
     /// How long a local version counts as current before the bucket is asked again, for instance
     /// `60s` (the default), `5m` or `1h`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_age: Option<String>,
     /// How long the last version is served while the bucket cannot be reached, for instance `7d`
     /// (the default).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub offline: Option<String>,
 }
 

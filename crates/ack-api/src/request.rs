@@ -2,7 +2,6 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
 
 use crate::memory::StatusFilter;
 
@@ -27,52 +26,70 @@ pub const COMMA_SEPARATED: [&str; 1] = ["type"];
 pub const UNLISTED: [&str; 3] = ["mode", "explain", "expect"];
 
 /// Arguments of `query_memories`. Without `query`, the newest memories that match the filters.
-#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct QueryRequest {
     /// Words, error or question.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
     /// With these tags (`concepts`).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tags: Option<Vec<String>>,
     /// Default all.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub match_tags: Option<MatchTags>,
     /// Learned in this project.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
     /// Default: current and all shared.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
     /// Default approved, promoted too. staging: unreviewed. all: both.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<StatusFilter>,
     /// Default 10.
     #[schemars(range(min = 1, max = 50))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<i64>,
     /// One or more: decision,bugfix.
-    #[serde(rename = "type")]
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// Part of a path, or a glob.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub files: Option<Vec<String>>,
     /// First day, YYYY-MM-DD.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
     /// Last day, included.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
     /// From this session.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// Find memories near this id.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub like: Option<String>,
     /// Default hybrid.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
     /// Without query. Default newest.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<Order>,
     /// full adds narrative, files.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<Detail>,
     /// Size limit of answer.
     #[schemars(range(min = 200, max = 20000))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<i64>,
     /// next_cursor of last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
     /// Explain the ranking.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub explain: Option<bool>,
     /// Id you miss: shows why.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub expect: Option<String>,
     /// Asked by an agent, set by the adapter: the owner's `max_status` binds it, and the answer is
     /// made short.
@@ -126,33 +143,42 @@ pub enum Detail {
 }
 
 /// Arguments of `get_memory`: `id` or `ids`.
-#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct GetRequest {
     /// The memory's id.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// Several ids.
     #[schemars(length(max = 20))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ids: Option<Vec<String>>,
     /// Its scope, if known.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
     /// Default approved.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<StatusFilter>,
     /// Neighbours in time, near in meaning, provenance, curation log.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub include: Option<Vec<Include>>,
     /// Neighbours before it, default 3.
     #[schemars(range(min = 0, max = 20))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<i64>,
     /// And after.
     #[schemars(range(min = 0, max = 20))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<i64>,
     /// Default: first with neighbours.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub timeline_within: Option<Within>,
     /// Link steps, default 4.
     #[schemars(range(min = 1, max = 8))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub depth: Option<i64>,
     /// Only these kinds.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<Vec<String>>,
     #[serde(skip)]
     pub by_agent: bool,
@@ -185,38 +211,43 @@ pub enum Include {
 }
 
 /// Arguments of `list_scopes`.
-#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ListScopesRequest {
     /// This scope in detail.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
     /// Next page.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
     /// The size limit of a page in tokens, for callers in this program. Agents cannot set it: it
     /// would add to the schemas that every session reads.
-    #[serde(skip)]
+    #[serde(skip, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<i64>,
     #[serde(skip)]
     pub by_agent: bool,
 }
 
 /// Arguments of `get_context`.
-#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ContextRequest {
     /// Default: the server's folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub project_path: Option<String>,
     /// Default true.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub include_cross_project: Option<bool>,
     /// Per list, default 5.
     #[schemars(range(min = 1, max = 50))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_memories: Option<i64>,
     /// Size limit of answer.
     #[schemars(range(min = 200, max = 20000))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<i64>,
     /// What the session is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub focus: Option<String>,
     #[serde(skip)]
     pub by_agent: bool,

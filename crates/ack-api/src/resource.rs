@@ -2,7 +2,6 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
 
 use super::{Note, ScopeInfo};
 
@@ -19,7 +18,6 @@ pub struct ScopeResource {
 }
 
 /// A memory that can be read as a resource.
-#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ResourceEntry {
     /// Its address.
@@ -29,7 +27,7 @@ pub struct ResourceEntry {
     /// Its title.
     pub title: String,
     /// When it was written, UTC.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_at: Option<String>,
 }
 

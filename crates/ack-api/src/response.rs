@@ -4,7 +4,6 @@ mod scopes;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
 
 pub use self::scopes::{
     Counts, Health, HealthState, IndexInfo, ListScopesResponse, Pending, ScopeInfo, TagCount,
@@ -13,7 +12,6 @@ use super::{Message, Note, Within};
 use crate::memory::{Status, StatusFilter};
 
 /// Which scopes were searched, and with which filter.
-#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Searched {
     /// Names of the searched scopes. Absent in an answer to an agent: every shared scope, and the
@@ -33,8 +31,10 @@ pub struct Searched {
     #[serde(default, skip_serializing_if = "is_approved")]
     pub status: StatusFilter,
     /// The scope of the current project, if one was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub current_scope: Option<String>,
     /// The rule that found it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub detected_by: Option<String>,
 }
 
@@ -86,7 +86,6 @@ pub struct Also {
 }
 
 /// A result of `query_memories` or a memory of `get_context`.
-#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryHit {
     /// Id to pass to `get_memory`.
@@ -94,12 +93,14 @@ pub struct MemoryHit {
     /// The learning in one line.
     pub title: String,
     /// One line of context.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub subtitle: Option<String>,
     /// Short statements.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<String>,
     /// If it has neither subtitle nor facts: the sentence of its long text that is nearest to the
     /// query.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub excerpt: Option<String>,
     /// How many more facts it has; `get_memory` shows all.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -108,17 +109,20 @@ pub struct MemoryHit {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub concepts: Vec<String>,
     /// The project it was learned in.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
     /// When it was written, UTC; for an agent, the day.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub created_at: Option<String>,
     /// The scope that holds it.
     pub scope: String,
     /// Its curation status.
     pub status: Status,
     /// Its type.
-    #[serde(rename = "type")]
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// Relevance; comparable only within one answer. Absent without a query.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
     /// Memories whose whole text this one contains.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -127,24 +131,31 @@ pub struct MemoryHit {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more_also: u64,
     /// Why it was chosen.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// The long text (`detail: full`).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub narrative: Option<String>,
     /// Files it is about (`detail: full`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
     /// The session it was learned in (`detail: full`).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// The writer's confidence, 0 to 1 (`detail: full`).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
     /// The id of the memory that replaces this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub superseded_by: Option<String>,
     /// Memories that are known to contradict this one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contradicts: Vec<Contradiction>,
     /// Another reason why it may be out of date although it was approved.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub stale: Option<String>,
     /// How it was ranked (`explain`).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub explanation: Option<Explanation>,
 }
 
@@ -166,13 +177,13 @@ impl MemoryHit {
 }
 
 /// A memory that is known to contradict another one.
-#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Contradiction {
     /// Its id.
     pub id: String,
     /// Whether it was written before or after the other one. Absent if that is not known, or if it
     /// is newer and was not approved.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub age: Option<RelativeAge>,
 }
 
@@ -214,16 +225,17 @@ pub struct Explanation {
 }
 
 /// How one retrieval leg ranked a result.
-#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LegExplanation {
     /// `lexical` or `semantic`.
     pub leg: String,
     /// Rank in this leg, from 1; absent if the leg did not find it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rank: Option<u64>,
     /// Score in this leg: BM25 for `lexical`, the cosine for `semantic`.
     pub score: f64,
     /// For `lexical`, the share of the weight of the query's words that it contains, from 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub coverage: Option<f64>,
     /// Query terms that matched, each with its share of the score.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -231,18 +243,19 @@ pub struct LegExplanation {
 }
 
 /// What happened to an expected memory (`expect`).
-#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Expected {
     /// Its id.
     pub id: String,
     /// The scope that holds it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
     /// The stage at which it was lost, or `returned`.
     pub stage: Stage,
     /// An explanation in one sentence.
     pub message: Message,
     /// How the legs ranked it, if it got that far.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub explanation: Option<Explanation>,
 }
 
@@ -271,7 +284,6 @@ pub enum Stage {
 }
 
 /// Answer of `query_memories`.
-#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct QueryResponse {
     /// The page of results, best (or newest) first.
@@ -285,13 +297,16 @@ pub struct QueryResponse {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suggestions: Vec<Message>,
     /// Pass as `cursor`, with the same arguments, for the next page.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
     /// Which scopes were searched, if not every shared one and the current one.
     #[serde(default, skip_serializing_if = "Searched::is_empty")]
     pub searched: Searched,
     /// Matches that are not shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub hidden: Option<Hidden>,
     /// What happened to the memory that `expect` names.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<Box<Expected>>,
     /// Anything else to know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -312,25 +327,31 @@ impl QueryResponse {
 }
 
 /// One memory with everything the store records about it.
-#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryDetail {
     /// All fields of a result.
     #[serde(flatten)]
     pub memory: MemoryHit,
     /// Calendar date of the session, as stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
     /// The session's id in the program that recorded it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// What the session was about.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub session_context: Option<SessionContext>,
     /// When it was reviewed, UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reviewed_at: Option<String>,
     /// Who reviewed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reviewed_by: Option<String>,
     /// When it was last changed, UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<String>,
     /// Neighbours in time (`include: timeline`).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub timeline: Option<Timeline>,
     /// Memories with a similar meaning, in any searched scope, nearest first (`include: related`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -344,22 +365,27 @@ pub struct MemoryDetail {
 }
 
 /// One entry of the curation log.
-#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HistoryEntry {
     /// What was done.
     pub action: String,
     /// Status before.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub previous_status: Option<String>,
     /// Status after.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub new_status: Option<String>,
     /// The memory that took its place, if that one is served.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub into: Option<String>,
     /// Why.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Who did it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub actor: Option<String>,
     /// When, UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub created_at: Option<String>,
 }
 
@@ -408,12 +434,13 @@ impl RelationKind {
 }
 
 /// What a session was about.
-#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionContext {
     /// The session's title, as recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// Its overview, if the owner or the store vouches for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub overview: Option<String>,
     /// The title or the overview was not reviewed; both are quoted as recorded.
     #[serde(default, skip_serializing_if = "is_false")]
@@ -432,7 +459,6 @@ pub struct Timeline {
 }
 
 /// A memory in a list.
-#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TimelineEntry {
     /// Its id.
@@ -440,16 +466,16 @@ pub struct TimelineEntry {
     /// Its title.
     pub title: String,
     /// Its type.
-    #[serde(rename = "type")]
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// When it was written, UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub created_at: Option<String>,
     /// Its curation status.
     pub status: Status,
 }
 
 /// One link between two memories.
-#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkEntry {
     /// Where the link starts.
@@ -461,10 +487,13 @@ pub struct LinkEntry {
     /// Steps from the requested memory, from 1.
     pub depth: u32,
     /// Title of the memory at the other end.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// Who made the link.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// The writer's confidence, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
 }
 
@@ -498,7 +527,6 @@ pub struct GetResponse {
 }
 
 /// The project of a `get_context`.
-#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProjectInfo {
     /// Its name.
@@ -506,26 +534,32 @@ pub struct ProjectInfo {
     /// Its folder.
     pub path: String,
     /// Its scope, if one was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
     /// The rule that found it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub detected_by: Option<String>,
 }
 
 /// A recent session of a project with at least one approved memory.
-#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionEntry {
     /// The session's id. Pass it as `session` to query_memories to find its memories.
     pub id: String,
     /// The day it began, `YYYY-MM-DD`, UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
     /// Its title as recorded, or the title of one of its memories that is not shown elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// Its overview, if the owner or the store vouches for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub overview: Option<String>,
     /// The id of its summary.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
     /// When it began, UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<String>,
     /// The title or the overview was not reviewed; both are quoted as recorded.
     #[serde(default, skip_serializing_if = "is_false")]
@@ -541,7 +575,6 @@ impl SessionEntry {
 }
 
 /// Answer of `get_context`.
-#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ContextResponse {
     /// The detected project.
@@ -553,6 +586,7 @@ pub struct ContextResponse {
     /// Memories of other shared scopes.
     pub cross_project_learnings: Vec<MemoryHit>,
     /// Memories that wait for review in the project's scope.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pending: Option<Pending>,
     /// Which scopes were searched.
     pub searched: Searched,

@@ -2,7 +2,6 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
 
 use super::is_zero;
 use crate::memory::Visibility;
@@ -64,31 +63,34 @@ pub struct TagCount {
 }
 
 /// Memories that wait for review.
-#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pending {
     /// How many memories wait.
     pub count: u64,
     /// When the oldest of them was written, UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub oldest: Option<String>,
     /// A few of their ids, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ids: Vec<String>,
     /// How many arrived and were decided recently.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pace: Option<String>,
 }
 
 /// The state of a scope's vector table.
-#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IndexInfo {
     /// Rows in the table.
     pub rows: u64,
     /// Share of the store's rows in the table, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub coverage: Option<f64>,
     /// The encoder that made the vectors.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub embedder: Option<String>,
     /// When it was built, UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub built_at: Option<String>,
 }
 
@@ -108,12 +110,12 @@ pub enum HealthState {
 }
 
 /// The condition of a scope.
-#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Health {
     /// Whether it works.
     pub state: HealthState,
     /// How the database was opened.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub opened: Option<String>,
     /// What is wrong, and what to do.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -121,24 +123,29 @@ pub struct Health {
 }
 
 /// One scope of `list_scopes`.
-#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScopeInfo {
     /// Name to pass as `scope`.
     pub name: String,
     /// Its folder; absent for a private scope that is neither current nor named.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// The database file.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub store: Option<String>,
     /// Memories that can be read: approved, promoted and staging.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_count: Option<u64>,
     /// When the newest of them was written or changed, UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_updated: Option<String>,
     /// The owner's description.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Who may search it.
     pub visibility: Visibility,
     /// Memories by status.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub counts: Option<Counts>,
     /// Projects its memories come from, most memories first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -147,28 +154,34 @@ pub struct ScopeInfo {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<TagCount>,
     /// Memories that wait for review.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pending: Option<Pending>,
     /// The vector table, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<IndexInfo>,
     /// The kind of store: `ack`, `claude-mem` or `claude-mem-v3`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
     /// The condition of the scope.
     pub health: Health,
 }
 
 /// Answer of `list_scopes`.
-#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ListScopesResponse {
     /// The scopes, by name.
     pub scopes: Vec<ScopeInfo>,
     /// How many there are on all pages, if there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
     /// Pass as `cursor` for the next page.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
     /// The scope of the current project.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub current_scope: Option<String>,
     /// The rule that found it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub detected_by: Option<String>,
     /// Anything else to know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -6,13 +6,11 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_with::skip_serializing_none;
 
 use super::bounded;
 
 /// `[upstream.NAME]`: another MCP server whose tools are offered with our own. It is started by
 /// `command` or reached at `url`.
-#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct UpstreamEntry {
@@ -24,8 +22,10 @@ pub struct UpstreamEntry {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub env_from: Vec<String>,
     /// Instead of `command`: the address of a streamable HTTP server.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// The variable that holds its bearer token.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub token_env: Option<String>,
     /// Which of its tools are offered: the server's name for each, and the name that agents see.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -34,6 +34,7 @@ pub struct UpstreamEntry {
     /// may take as long, but at most 10 seconds.
     #[serde(deserialize_with = "bounded::<_, 100, 600000>")]
     #[schemars(range(min = 100, max = 600_000))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u32>,
     /// Whether to offer tools that do not say whether they are read-only.
     pub trust_unannotated: bool,
