@@ -117,9 +117,14 @@ fn resolve_typed(
     let filter = request.status.unwrap_or(StatusFilter::Approved);
     let scope = request.scope.as_deref();
     // The request itself reports problems with the scopes.
-    let found = service.ids_with_prefix(typed, scope, filter).unwrap_or_default();
+    let ids = |filter| service.ids_with_prefix(typed, scope, filter).unwrap_or_default();
+    let found = ids(filter);
     match found.matches.as_slice() {
-        [] => Ok(typed.to_owned()),
+        // `review --list` prints short ids of unreviewed memories: the answer says what they are.
+        [] => Ok(match ids(StatusFilter::All).matches.as_slice() {
+            [one] => address(&one.scope, &one.id),
+            _ => typed.to_owned(),
+        }),
         [one] if found.total == 1 => Ok(address(&one.scope, &one.id)),
         _ => Err(CliError::AmbiguousId { typed: typed.to_owned(), found }),
     }

@@ -120,6 +120,11 @@ fn what_a_process_adds_waits_for_review_unless_it_has_the_token() {
     assert_eq!(added["approved"], true, "{added}");
     assert_eq!(approved(scene.root.path()), [added["id"].as_str().unwrap()]);
     assert_eq!(log(&scene.root, "my-project")[0].actor, "process:ana");
+    let again = scene.by_script(&["add", "Retries need jitter"]);
+    assert_eq!((&again["id"], &again["approved"]), (&added["id"], &json!(true)));
+    assert_eq!(log(&scene.root, "my-project").len(), 1);
+    let (_, shown) = scene.typed(&["add", "Retries need jitter"]);
+    assert_contains!(shown, "already in scope `my-project`", "nothing was added");
 }
 
 #[test]
@@ -243,6 +248,9 @@ fn in_a_folder_of_shared_notes_it_becomes_a_note() {
     let note = read_text(path);
     assert_contains!(note, "status: draft", "# Retries need jitter", "- [fact] Else");
     assert_eq!(approved(scene.root.path()), Vec::<String>::new());
+    let again = scene.json(&words);
+    assert_eq!((&again["id"], &again["approved"]), (&draft["id"], &json!(false)));
+    assert_eq!(read_text(path), note);
     let (_, shown) = scene.typed(&["add", TITLE, "--fact", "128 + 9"]);
     assert_contains!(shown, "added to scope `team`", "approved  ");
     let got = &scene.json(&["query", "137"])["results"][0];

@@ -447,4 +447,8 @@ fn short_ids_printed_by_query_can_be_used_in_decisions() {
     assert_eq!(approved(root.path()), ids[1..]);
     let several = decide(root.path(), &["approve", "7be2"]).fails(1);
     assert_contains!(several, ids[0]);
+    // The short id of an unreviewed memory is known, and its text is not shown.
+    let waits = ack(root.path(), &["get", "7be2-1"]).fails(1);
+    assert_contains!(waits, ids[0], "`staging`");
+    assert_lacks!(waits, "jitter");
 }

@@ -65,7 +65,7 @@ fn several_ids_are_answered_in_order_once_each_with_missing_ones_listed() {
   },
   {
     "id": "ack_04",
-    "reason": "memory `ack_04` in scope `alpha` is `rejected`; its curator rejected it, and rejected memories are never served"
+    "reason": "memory `ack_04` in scope `alpha` is `rejected`; its curator rejected or replaced it, and such memories are never served"
   },
   {
     "id": "ack_06x",

@@ -49,6 +49,20 @@ fn ack_words(words: &[String]) -> Outcome {
 }
 
 #[test]
+fn scopes_set_keeps_every_comment_at_its_place() {
+    let root = Root::with("ledger", &[]);
+    let paths = "paths = [\n  \"/a\", # first\n  \"/b\", # second\n]\n# last\n";
+    root.manifest("ledger", &format!("# about the file\ndescription = \"d\" # why\n{paths}"));
+    set(&root, &["description=", "paths+=/c"]).ok();
+    let now = read_text(root.scope_folder("ledger").join("scope.toml"));
+    let paths = paths.replace("second\n", "second\n  \"/c\",\n");
+    assert_eq!(now, format!("# about the file\n{paths}"));
+    set(&root, &["paths="]).ok();
+    let now = read_text(root.scope_folder("ledger").join("scope.toml"));
+    assert_eq!(now, "# about the file\n# last\n");
+}
+
+#[test]
 fn scopes_set_changes_the_named_keys_and_its_undo_restores_every_byte() {
     for (assignments, after) in [
         (

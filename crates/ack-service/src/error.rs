@@ -218,7 +218,7 @@ impl Diagnostic for Error {
                 vec![Hint::advice(format!("ask for `{newer}` instead"))]
             }
             Self::MemoryNotServed { status: Status::Rejected, .. } => vec![Hint::advice(
-                "its curator rejected it, and rejected memories are never served",
+                "its curator rejected or replaced it, and such memories are never served",
             )],
             Self::MemoryWithheld { .. } => vec![Hint::advice(UNREVIEWED_WITHHELD), review_shows()],
             Self::UnknownStatus { .. } => vec![

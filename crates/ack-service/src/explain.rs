@@ -68,7 +68,8 @@ impl Search<'_> {
             if self.views.iter().any(|view| view.index.is_rejected(&expected.id)) {
                 expected.stage = Stage::HiddenByStatus;
                 expected.message =
-                    "its curator rejected it; rejected memories are never served".into();
+                    "its curator rejected or replaced it, and such memories are never served"
+                        .into();
             }
             return expected;
         };

@@ -46,6 +46,8 @@ const ANSWERS: [(char, &str); 6] = [
 pub struct TrustedCounts {
     trusted: u64,
     held_back: HeldBack,
+    /// Those that their author does not call finished.
+    drafts: u64,
 }
 
 impl TrustedCounts {
@@ -53,19 +55,25 @@ impl TrustedCounts {
         let opened = Store::new(found.path.clone(), Unreviewed::Approved);
         let held_back = progress::while_reading(|| HeldBack::of_store(&opened))?;
         let counts = opened.snapshot(|snapshot| snapshot.counts_by_id())?;
-        Ok(Self { trusted: counts.approved + counts.promoted, held_back })
+        let drafts = counts.staging.saturating_sub(held_back.count() as u64);
+        Ok(Self { trusted: counts.approved + counts.promoted, held_back, drafts })
     }
 
     /// `trust 506, hold back 2 flagged`, with these verbs, and then why: `(2 address an agent)`.
     pub fn phrases(&self, trust: &str, hold_back: &str) -> Vec<String> {
-        let trusted = self.trusted;
-        match self.held_back.count() {
-            0 => vec![format!("{trust} {trusted}")],
-            count => vec![
-                format!("{trust} {trusted}, {hold_back} {count} flagged"),
-                format!("({})", self.held_back.reasons()),
-            ],
+        let flagged = self.held_back.count();
+        let all = [(flagged as u64, "flagged"), (self.drafts, "unfinished")];
+        let all = all.iter().filter(|(count, _)| *count > 0);
+        let all: Vec<String> = all.map(|(count, what)| format!("{count} {what}")).collect();
+        let trusted = format!("{trust} {}", self.trusted);
+        if all.is_empty() {
+            return vec![trusted];
         }
+        let mut phrases = vec![format!("{trusted}, {hold_back} {}", all.join(" and "))];
+        if flagged > 0 {
+            phrases.push(format!("({})", self.held_back.reasons()));
+        }
+        phrases
     }
 }
 
@@ -88,7 +96,7 @@ pub fn ask(found: &FoundStore, home: Option<&Path>) -> Result<(Answer, bool), Cl
     if let Some(last) = trust.last_mut() {
         last.push(':');
     }
-    let reviewed = match counts.held_back.count() {
+    let reviewed = match counts.held_back.count() as u64 + counts.drafts {
         0 => "you review them when they matter".to_owned(),
         some => format!("you review the {some}, and others when they matter"),
     };

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use similar::TextDiff;
-use toml_edit::{Array, DocumentMut, Item, Value, value};
+use toml_edit::{Array, Decor, DocumentMut, Item, RawString, Value, value};
 
 use super::manifest::Manifest;
 use crate::config::{MAX_SETTINGS_BYTES, SettingsError};
@@ -75,7 +75,7 @@ pub fn plan(path: &Path, changes: &[(String, KeyChange)]) -> Result<EditedManife
 
 fn apply(document: &mut DocumentMut, key: &str, change: &KeyChange) {
     match change {
-        KeyChange::Unset => drop(document.remove(key)),
+        KeyChange::Unset => remove(document, key),
         KeyChange::Set(new) => {
             let mut new = new.clone();
             match document.get_mut(key).and_then(Item::as_value_mut) {
@@ -106,16 +106,44 @@ fn apply(document: &mut DocumentMut, key: &str, change: &KeyChange) {
     }
 }
 
-/// Adds a string to a list, if missing, with the layout of the previous entry.
+/// Removes a key. The comments above it stay, above what follows.
+fn remove(document: &mut DocumentMut, key: &str) {
+    let prefix = |decor: &Decor| decor.prefix().and_then(RawString::as_str).map(str::to_owned);
+    let above = document.key(key).and_then(|key| prefix(key.leaf_decor())).unwrap_or_default();
+    let following = document.iter().map(|(name, _)| name).skip_while(|name| *name != key).nth(1);
+    let following = following.map(str::to_owned);
+    document.remove(key);
+    if above.trim().is_empty() {
+        return;
+    }
+    let Some(next) = following else {
+        let below = document.trailing().as_str().unwrap_or_default();
+        document.set_trailing(above + below);
+        return;
+    };
+    let add = |decor: &mut Decor| decor.set_prefix(above + &prefix(decor).unwrap_or_default());
+    match document.get_mut(&next) {
+        Some(Item::Table(table)) => add(table.decor_mut()),
+        _ => drop(document.key_mut(&next).map(|mut key| add(key.leaf_decor_mut()))),
+    }
+}
+
+/// Adds a string to a list, if missing, with the layout of the previous entry. Comments stay where
+/// they are.
 fn append(list: &mut Array, text: &str) {
     if list.iter().any(|known| known.as_str() == Some(text)) {
         return;
     }
-    let prefix = list.iter().last().and_then(|last| last.decor().prefix()?.as_str());
-    match prefix.filter(|prefix| prefix.contains('\n')).map(str::to_owned) {
-        Some(prefix) => list.push_formatted(Value::from(text).decorated(prefix, "")),
-        None => list.push(text),
+    let before = list.iter().last().and_then(|last| last.decor().prefix()?.as_str());
+    let Some((_, indent)) = before.and_then(|before| before.rsplit_once('\n')) else {
+        return list.push(text);
+    };
+    let after = list.trailing().as_str().unwrap_or_default().trim_end().to_owned();
+    let added = Value::from(text).decorated(format!("{after}\n{indent}"), "");
+    if !after.is_empty() {
+        list.set_trailing("\n");
     }
+    list.push_formatted(added);
 }
 
 fn one_line(item: &Item) -> Option<String> {
