@@ -5,7 +5,7 @@ use std::io::{IsTerminal as _, Read as _};
 use std::sync::Arc;
 
 use ack_api::decision::Edit;
-use ack_api::memory::Memory;
+use ack_api::memory::{Memory, Status};
 use ack_api::{RelationKind, text};
 use serde_json::json;
 
@@ -73,7 +73,8 @@ pub fn run(caller: Caller<'_>, args: &AddMemoryArgs) -> Result<(), CliError> {
         let done = if there.is_some() { "already in" } else { "added to" };
         write_plain(&format!("{done} scope `{scope}`, {place}\n"))?;
     }
-    let is_served = there.is_some_and(|there| there.memory().status.is_served());
+    let known = there.map(|there| there.memory().status);
+    let is_served = known.is_some_and(Status::is_served);
     let approved = match &session {
         Some(session) if !to.is_approved_by_git() && !is_served => {
             Some(approve(caller, session, scope, id)?)
@@ -91,6 +92,7 @@ pub fn run(caller: Caller<'_>, args: &AddMemoryArgs) -> Result<(), CliError> {
     }
     let next = match to.is_approved_by_git() {
         _ if is_served => "it is approved; nothing was added".to_owned(),
+        _ if known == Some(Status::Rejected) => "it was rejected; nothing was added".to_owned(),
         true => "agents see it once it is merged: commit the file".to_owned(),
         false => format!(
             "it waits for review: `{}`\nundo: {}",

@@ -351,7 +351,7 @@ const CHECKS = {
       "memory text is markup",
     );
     await press(page, "j");
-    assert.match(await page.textContent(".marks"), /removed/);
+    assert.match(await page.textContent(".marks"), /are not shown/);
     await press(page, "j");
     const length = async () => (await page.textContent("#narrative")).length;
     assert.ok((await length()) < 2_000, "a long text is folded");

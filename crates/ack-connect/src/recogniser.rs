@@ -305,10 +305,11 @@ fn head(path: &Path) -> String {
 
 /// Whether a text begins with front matter that has one of these keys at the top level.
 fn has_key(head: &str, keys: &[&str]) -> bool {
-    let Some(rest) = head.strip_prefix("---\n") else {
+    let mut lines = head.lines();
+    if lines.next().map(str::trim_end) != Some("---") {
         return false;
-    };
-    let lines = rest.lines().take_while(|line| line.trim_end() != "---");
+    }
+    let lines = lines.take_while(|line| line.trim_end() != "---");
     let mut known = lines.filter_map(|line| line.split_once(':'));
     known.any(|(key, _)| keys.contains(&key.trim_matches(['"', '\''])))
 }

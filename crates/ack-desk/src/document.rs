@@ -26,10 +26,11 @@ impl Document {
     pub fn parse(text: &str) -> Self {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let as_body = || Self { body: text.to_owned(), ..Self::default() };
-        let Some(rest) = text.strip_prefix("---\n").or_else(|| text.strip_prefix("---\r\n")) else {
+        let Some((first, rest)) = text.split_once('\n').filter(|(it, _)| it.trim_end() == "---")
+        else {
             return as_body();
         };
-        let is_crlf = text.starts_with("---\r\n");
+        let is_crlf = first.ends_with('\r');
         let mut document = Self { has_header: true, is_crlf, ..Self::default() };
         let mut position = 0;
         for (number, line) in (2..).zip(rest.split_inclusive('\n')) {

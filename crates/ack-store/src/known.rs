@@ -24,7 +24,6 @@ pub(crate) struct Known {
     /// With the start of the period that it is about.
     pub flow: Option<(Timestamp, Flow)>,
     pub successions: Option<Arc<Successions>>,
-    pub altered_ids: Option<Arc<AlteredIds>>,
 }
 
 /// The rows whose id is stored in another form than the one that is shown, by the latter.

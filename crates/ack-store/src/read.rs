@@ -160,22 +160,25 @@ impl Snapshot<'_> {
     }
 
     fn altered_ids(&self) -> Result<Arc<AlteredIds>, StoreError> {
-        let read = || {
-            let mut altered = AlteredIds::default();
-            for table in self.tables() {
-                self.find_in_rows(&table.source.query_fields(&[], ""), [], |row| {
-                    let stored = values::text_of(row.get_ref(1)?);
-                    let shown = text::id(&stored);
-                    if shown != stored {
-                        let key = RowKey { source: table.number, rowid: row.get(0)? };
-                        altered.entry(shown).or_default().push(key);
-                    }
-                    Ok(None::<()>)
-                })?;
-            }
-            Ok(Arc::new(altered))
-        };
-        self.known_or(|known| &mut known.altered_ids, read)
+        let mut known = self.store.altered_ids.lock();
+        if let Some((_, altered)) = known.as_ref().filter(|(state, _)| *state == self.file_state) {
+            return Ok(Arc::clone(altered));
+        }
+        let mut altered = AlteredIds::default();
+        for table in self.tables() {
+            self.find_in_rows(&table.source.query_fields(&[], ""), [], |row| {
+                let stored = values::text_of(row.get_ref(1)?);
+                let shown = text::id(&stored);
+                if shown != stored {
+                    let key = RowKey { source: table.number, rowid: row.get(0)? };
+                    altered.entry(shown).or_default().push(key);
+                }
+                Ok(None::<()>)
+            })?;
+        }
+        let altered = Arc::new(altered);
+        *known = Some((self.file_state.clone(), Arc::clone(&altered)));
+        Ok(altered)
     }
 
     pub fn counts(&self) -> Result<Counts, StoreError> {

@@ -21,7 +21,7 @@ use crate::decisions::signers::Signers;
 use crate::decisions::{DecisionLog, Decisions};
 use crate::flags::Flags;
 use crate::folder::{Notes, NotesReport, SAME_REQUEST_WINDOW};
-use crate::known::Known;
+use crate::known::{AlteredIds, Known};
 use crate::layout::{self, Layout, Profile};
 use crate::open::FileState;
 use crate::parallel_scan::data_version;
@@ -50,6 +50,8 @@ pub struct Store {
     notes: Notes,
     layout: Mutex<Option<(LayoutKey, Arc<Layout>)>>,
     known: Mutex<Known>,
+    /// See [`AlteredIds`]. Decisions, which `known` depends on too, do not change them.
+    pub(crate) altered_ids: Mutex<Option<(FileState, Arc<AlteredIds>)>>,
     /// Whether a value was too large to read whole: rows are then read with truncated values.
     truncate_values: AtomicBool,
 }
@@ -74,6 +76,7 @@ impl Store {
             notes: Notes::default(),
             layout: Mutex::default(),
             known: Mutex::default(),
+            altered_ids: Mutex::default(),
             truncate_values: AtomicBool::new(false),
         }
     }

@@ -33,7 +33,7 @@ async function show(number, { keepMessage = false } = {}) {
 async function load(path, part, show) {
   const { number } = state.shown;
   const found = await ask(path, { number }).catch(() => undefined);
-  if (found !== undefined && state.shown?.number === number) {
+  if (found !== undefined && state.shown?.number === number && !state.over) {
     state[part] = found;
     show();
   }

@@ -109,7 +109,11 @@ fn apply(document: &mut DocumentMut, key: &str, change: &KeyChange) {
 /// Removes a key. The comments above it stay, above what follows.
 fn remove(document: &mut DocumentMut, key: &str) {
     let prefix = |decor: &Decor| decor.prefix().and_then(RawString::as_str).map(str::to_owned);
-    let above = document.key(key).and_then(|key| prefix(key.leaf_decor())).unwrap_or_default();
+    let above = match document.get(key) {
+        Some(Item::Table(table)) => prefix(table.decor()),
+        _ => document.key(key).and_then(|key| prefix(key.leaf_decor())),
+    };
+    let above = above.unwrap_or_default();
     let following = document.iter().map(|(name, _)| name).skip_while(|name| *name != key).nth(1);
     let following = following.map(str::to_owned);
     document.remove(key);
