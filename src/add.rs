@@ -17,6 +17,7 @@ use ack_service::scope::{DATABASE_NAMES, Scope};
 use ack_store::folder::dialect::Dialect;
 use ack_store::layout::Profile;
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 use crate::import::{self, ImportError, ImportOptions, check_name, name_like};
 
@@ -115,7 +116,7 @@ impl Destination {
     }
 }
 
-/// What somebody wrote, as a line of an import, with its id.
+/// What somebody wrote, as a line of an import, with its id: the same for the same text all day.
 pub fn row(written: Edit, now: Timestamp) -> Result<Row, String> {
     let text = |field: Option<String>| field.filter(|text| !text.trim().is_empty());
     let line = ImportLine {
@@ -127,10 +128,13 @@ pub fn row(written: Edit, now: Timestamp) -> Result<Row, String> {
         narrative: text(written.narrative),
         kind: text(written.kind),
         project: text(written.project),
-        created_at: Some(time::to_rfc3339(now)),
+        created_at: Some(now.to_zoned(TimeZone::UTC).date().to_string()),
         ..ImportLine::default()
     };
-    import_line::parse(&serde_json::to_string(&line).unwrap_or_default(), now)
+    let mut row = import_line::parse(&serde_json::to_string(&line).unwrap_or_default(), now)?;
+    row.line.id = Some(row.id.clone());
+    row.line.created_at = Some(time::to_rfc3339(now));
+    Ok(row)
 }
 
 pub fn memory(row: &Row, now: Timestamp) -> Memory {
