@@ -128,7 +128,7 @@ pub fn parse(line: &str, now: jiff::Timestamp) -> Result<Row, String> {
     }
     let values: Map<String, Value> =
         serde_json::from_str(line).map_err(|error| match error.column() {
-            // Another value has no column, and what a parser expected helps nobody.
+            // For other values, the parser's column and what it expected would not help.
             0 => "not a JSON object".to_owned(),
             column => format!("not a JSON object: see column {column}"),
         })?;

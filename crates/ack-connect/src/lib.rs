@@ -5,9 +5,9 @@
 //! its files are and what goes into them, as a list of [`Part`]s. `parts` adds them to settings and removes them again;
 //! `json`, `toml` and `yaml` change the text of a file where the settings differ, and leave every
 //! other byte as it was. [`mod@file`] plans, shows, writes and undoes changes. [`ours`] recognises
-//! our own entries, [`runner`] a start by `npx` or the like. [`status`] says what a client's files contain, [`unreviewed`] what else
-//! puts text into its sessions, and [`switch`] switches that off and on again. Nothing here runs a
-//! program.
+//! our own entries, [`runner`] a start by `npx` or the like. [`status`] says what a client's files
+//! contain, [`unreviewed`] what else puts text into its sessions, and [`switch`] switches that off
+//! and on again. Nothing here runs a program.
 
 mod backup;
 mod client;

@@ -19,7 +19,7 @@ pub const MAX_COMPARED_FIRST: usize = 2_000;
 /// How many approved memories are added at once, while the desk is locked.
 const MAX_ADDED: usize = 2_000;
 
-/// What is needed to look for something apart from the desk, which other threads use meanwhile.
+/// What a search in the background needs, so that other threads can use the desk meanwhile.
 #[derive(Debug)]
 pub struct Search {
     pub(crate) service: &'static Service,
@@ -54,7 +54,7 @@ pub fn find_relations(desk: &Mutex<Desk>) {
         (desk.service, desk.waiting())
     };
     let find = || Relations::find(service, &waiting);
-    // Nobody waits for so many, and the threads of the usual pool have keys to answer.
+    // Nobody waits for this many, and the usual pool has keys to answer.
     let pool = (waiting.len() > MAX_COMPARED_FIRST)
         .then(|| rayon::ThreadPoolBuilder::new().num_threads(1).build());
     let relations = match pool.and_then(Result::ok) {

@@ -312,7 +312,7 @@ impl<'a> NameSet<'a> {
         let hint = if !visible.is_empty() {
             format!("; similar: {visible}")
         } else if !waiting.is_empty() {
-            // The name is text that nobody reviewed.
+            // Nobody has reviewed this name.
             "; one that waits for review has a similar name".to_owned()
         } else {
             String::new()

@@ -39,7 +39,7 @@ impl ScopeFolders {
             self.entries.clear();
             self.passed_over.clear();
             self.list(folder);
-            // It is reliable for what was read after it was taken, if nothing changed meanwhile.
+            // It holds for what was read after it was taken, if nothing has changed since.
             let now = SystemTime::now();
             self.state = before.filter(|before| {
                 before.is_settled(now)
