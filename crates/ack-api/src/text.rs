@@ -89,13 +89,16 @@ pub fn line_within(raw: &str, max: usize) -> String {
 
 /// Whether [`line()`] would not change the text, which is the common case.
 fn is_plain_line(raw: &str, cap: usize) -> bool {
-    let mut blank = true;
-    let plain = raw.bytes().all(|byte| {
-        let two = blank && byte == b' ';
-        blank = byte == b' ';
-        !two && (byte.is_ascii_graphic() || blank)
-    });
-    plain && (raw.is_empty() || !blank) && raw.len() <= cap
+    raw.len() <= cap
+        && has_only(raw, |byte| byte.is_ascii_graphic() | (byte == b' '))
+        && !raw.contains("  ")
+        && !raw.starts_with(' ')
+        && !raw.ends_with(' ')
+}
+
+/// Looks at every byte, because a loop that may end early cannot be vectorised.
+fn has_only(text: &str, allows: impl Fn(u8) -> bool) -> bool {
+    text.bytes().fold(true, |so_far, byte| so_far & allows(byte))
 }
 
 /// Makes a long text safe: cleaned, with `\n` line ends, trimmed. Its length is not limited.
@@ -184,7 +187,7 @@ pub fn cut(text: &str, cap: usize) -> (Cow<'_, str>, bool) {
 
 /// Makes a message that quotes other text safe: like [`block()`], but not trimmed.
 pub fn safe(raw: &str) -> Cow<'_, str> {
-    if raw.bytes().all(|b| b.is_ascii_graphic() || b == b' ' || b == b'\n' || b == b'\t') {
+    if has_only(raw, |byte| byte.is_ascii_graphic() | matches!(byte, b' ' | b'\n' | b'\t')) {
         return Cow::Borrowed(raw);
     }
     // An unterminated escape sequence must not swallow the rest of the text. So a lone ESC is

@@ -36,7 +36,7 @@ impl Snapshot<'_> {
         let mut found = Vec::new();
         for table in self.tables() {
             let table = if fields.is_some() { table.quick() } else { table };
-            found.append(&mut self.split_scan(table.source, |connection, clauses| {
+            let rows = self.split_scan(table.source, |connection, clauses| {
                 let mut found = Vec::new();
                 let mut read = make_reader();
                 let sql = match fields {
@@ -48,7 +48,13 @@ impl Snapshot<'_> {
                     Ok(None::<()>)
                 })?;
                 Ok(found)
-            })?);
+            })?;
+            // Most stores have one table, and its rows may be many megabytes.
+            if found.is_empty() {
+                found = rows;
+            } else {
+                found.extend(rows);
+            }
         }
         Ok(found)
     }

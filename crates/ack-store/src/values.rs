@@ -20,7 +20,7 @@ pub fn text_value(value: ValueRef<'_>) -> (Option<String>, bool) {
         ValueRef::Integer(number) => (Some(number.to_string()), false),
         ValueRef::Real(number) => (Some(number.to_string()), false),
         ValueRef::Text(bytes) => {
-            let decoded = String::from_utf8_lossy(bytes);
+            let decoded = decoded(bytes);
             let is_lossy = matches!(decoded, Cow::Owned(_));
             (Some(decoded.into_owned()), is_lossy)
         }
@@ -31,10 +31,15 @@ pub fn text_value(value: ValueRef<'_>) -> (Option<String>, bool) {
     }
 }
 
+/// Valid text is checked much faster as a whole than in chunks.
+fn decoded(bytes: &[u8]) -> Cow<'_, str> {
+    str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
+}
+
 /// Empty if it has none.
 pub fn text_of(value: ValueRef<'_>) -> Cow<'_, str> {
     match value {
-        ValueRef::Text(bytes) => String::from_utf8_lossy(bytes),
+        ValueRef::Text(bytes) => decoded(bytes),
         other => Cow::Owned(text_value(other).0.unwrap_or_default()),
     }
 }

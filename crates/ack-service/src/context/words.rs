@@ -175,14 +175,14 @@ impl Words {
 
     fn find(&self, text: &[u8]) -> u128 {
         let mut found = 0;
-        let (mut is_inside, mut is_after_hyphen) = (false, false);
-        for (start, [first, next]) in text.array_windows().enumerate() {
-            if !is_inside && self.pairs.contains(*first, *next) {
-                let rest = text.get(start..).unwrap_or_default();
+        let mut is_inside = false;
+        for (start, pair) in text.array_windows().enumerate() {
+            if !is_inside && self.pairs.contains(*pair) {
+                let (before, rest) = text.split_at(start);
+                let is_after_hyphen = matches!(before.last(), Some(b'_' | b'-'));
                 found |= self.find_at(rest, is_after_hyphen, found);
             }
-            is_inside = is_part(*first);
-            is_after_hyphen = matches!(first, b'_' | b'-');
+            is_inside = is_part(pair[0]);
         }
         found
     }
@@ -216,8 +216,8 @@ impl Default for Pairs {
 }
 
 impl Pairs {
-    fn contains(&self, first: u8, second: u8) -> bool {
-        let pair = u16::from_be_bytes([first, second]);
+    fn contains(&self, pair: [u8; 2]) -> bool {
+        let pair = u16::from_be_bytes(pair);
         self.0.get(usize::from(pair / 64)).is_some_and(|bits| bits >> (pair % 64) & 1 == 1)
     }
 
@@ -242,8 +242,12 @@ impl PartialEq for Words {
 
 impl Eq for Words {}
 
-const fn is_part(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || !byte.is_ascii()
+/// The bytes of words, a bit for each: ASCII letters and digits, and whatever is not ASCII. It is
+/// asked for every byte; a table takes half as many instructions as comparisons.
+const PARTS: [u64; 4] = [0x03ff_0000_0000_0000, 0x07ff_fffe_07ff_fffe, u64::MAX, u64::MAX];
+
+fn is_part(byte: u8) -> bool {
+    PARTS.get(usize::from(byte / 64)).is_some_and(|bits| bits >> (byte % 64) & 1 == 1)
 }
 
 impl FindWords for Words {
