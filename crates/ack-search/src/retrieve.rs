@@ -67,30 +67,12 @@ impl Candidate {
     }
 }
 
-/// What to search for, which determines the legs that run.
+/// What to search for: a leg runs for each. Without either, everything that passes the filters is
+/// listed.
 #[derive(Debug, Clone, Copy)]
-pub enum Query<'a> {
-    /// Nothing: list everything that passes the filters.
-    All,
-    Lexical(&'a Bm25Weights),
-    Semantic(&'a QueryVector),
-    Hybrid(&'a Bm25Weights, &'a QueryVector),
-}
-
-impl<'a> Query<'a> {
-    const fn bm25(self) -> Option<&'a Bm25Weights> {
-        match self {
-            Self::Lexical(bm25) | Self::Hybrid(bm25, _) => Some(bm25),
-            Self::All | Self::Semantic(_) => None,
-        }
-    }
-
-    const fn vector(self) -> Option<&'a QueryVector> {
-        match self {
-            Self::Semantic(vector) | Self::Hybrid(_, vector) => Some(vector),
-            Self::All | Self::Lexical(_) => None,
-        }
-    }
+pub struct Query<'a> {
+    pub bm25: Option<&'a Bm25Weights>,
+    pub vector: Option<&'a QueryVector>,
 }
 
 /// The candidates of a search, not yet in order.
@@ -163,7 +145,7 @@ impl CandidateSet {
 /// incomplete.
 pub fn retrieve(views: &[View<'_>], query: Query<'_>, frozen_norm: Option<f32>) -> CandidateSet {
     let mut found = CandidateSet::default();
-    if matches!(query, Query::All) {
+    if query.bm25.is_none() && query.vector.is_none() {
         for (scope, view) in views.iter().enumerate() {
             for (doc, _) in cancel::guarded(view.index.live()) {
                 found.admit(view, Candidate::new(scope, doc));
@@ -182,18 +164,18 @@ pub fn retrieve(views: &[View<'_>], query: Query<'_>, frozen_norm: Option<f32>) 
         }
     }
     if let Some(nearest) = nearest {
-        found.admit_nearest(nearest, &scores, query.bm25().is_some());
+        found.admit_nearest(nearest, &scores, query.bm25.is_some());
     }
-    let norm = frozen_norm.unwrap_or_else(|| score_norm(query.bm25(), &found.candidates));
+    let norm = frozen_norm.unwrap_or_else(|| score_norm(query.bm25, &found.candidates));
     found.score_norm = norm;
-    let identifiers = asked_identifiers(views, query.bm25(), &found.candidates);
+    let identifiers = asked_identifiers(views, query.bm25, &found.candidates);
     for candidate in &mut found.candidates {
-        candidate.score = match query {
-            Query::Hybrid(..) => {
+        candidate.score = match (query.bm25, query.vector) {
+            (Some(_), Some(_)) => {
                 fused_score(candidate, norm) + preference(views, &identifiers, candidate)
             }
-            Query::Semantic(_) => candidate.cosine,
-            Query::Lexical(_) | Query::All => candidate.lexical,
+            (None, Some(_)) => candidate.cosine,
+            (_, None) => candidate.lexical,
         };
     }
     found
@@ -213,11 +195,11 @@ fn run_legs(views: &[View<'_>], query: Query<'_>) -> (Option<Nearest>, Vec<DocSc
     let documents: usize = views.iter().map(|view| view.index.lengths().len()).sum();
     let is_large = documents >= MIN_PARALLEL_DOCS;
     let lexical = || -> Vec<DocScores> {
-        let scores = query.bm25().map(|bm25| views.iter().map(|view| view.lexical_scores(bm25)));
+        let scores = query.bm25.map(|bm25| views.iter().map(|view| view.lexical_scores(bm25)));
         scores.into_iter().flatten().collect()
     };
     let semantic = || -> Option<Nearest> {
-        let vector = query.vector()?;
+        let vector = query.vector?;
         let cosines: Vec<DocScores> = if is_large {
             views.par_iter().map(|view| view.cosines(vector)).collect()
         } else {
@@ -246,11 +228,11 @@ pub(super) fn best_lexical(candidates: &[Candidate]) -> Option<&Candidate> {
 
 /// Describes how a candidate's score was computed, for `explain`.
 pub fn explain_fusion(query: Query<'_>, candidate: &Candidate, norm: f32) -> String {
-    match query {
-        Query::All => "nothing was searched for".to_owned(),
-        Query::Lexical(_) => "the lexical score alone".to_owned(),
-        Query::Semantic(_) => "the cosine alone".to_owned(),
-        Query::Hybrid(..) => {
+    match (query.bm25, query.vector) {
+        (None, None) => "nothing was searched for".to_owned(),
+        (Some(_), None) => "the lexical score alone".to_owned(),
+        (None, Some(_)) => "the cosine alone".to_owned(),
+        (Some(_), Some(_)) => {
             let (lexical, cosine) = (candidate.lexical, candidate.cosine.max(0.0));
             let (fused, score) = (fused_score(candidate, norm), candidate.score);
             let preferred = match score - fused {

@@ -175,13 +175,9 @@ impl<'a> Search<'a> {
 
     /// The query for the legs; `None` if nothing can be found.
     pub fn leg_query(&self) -> Option<Query<'_>> {
-        match (self.bm25(), &self.query_vector) {
-            (Some(bm25), Some(vector)) => Some(Query::Hybrid(bm25, vector)),
-            (Some(bm25), None) => Some(Query::Lexical(bm25)),
-            (None, Some(vector)) => Some(Query::Semantic(vector)),
-            (None, None) if self.spec.like.is_none() => Some(Query::All),
-            (None, None) => None,
-        }
+        let query = Query { bm25: self.bm25(), vector: self.query_vector.as_ref() };
+        let has_leg = query.bm25.is_some() || query.vector.is_some();
+        (has_leg || self.spec.like.is_none()).then_some(query)
     }
 
     pub const fn has_meaning(&self) -> bool {
