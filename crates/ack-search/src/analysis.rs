@@ -144,7 +144,10 @@ fn is_operator(word: &str) -> bool {
 }
 
 fn is_separator(c: char) -> bool {
-    c.is_whitespace() || "()[]{}<>=\"`,;|“”„«»…。、「」（），".contains(c)
+    c.is_whitespace()
+        || matches!(c, '(' | ')' | '[' | ']' | '{' | '}' | '<' | '>' | '=' | '"' | '`' | ',' | ';')
+        || matches!(c, '|' | '“' | '”' | '„' | '«' | '»' | '…' | '。' | '、' | '「' | '」')
+        || matches!(c, '（' | '）' | '，')
 }
 
 fn trim(chunk: &str) -> &str {
