@@ -412,13 +412,6 @@ mod tests {
     }
 
     #[test]
-    fn operators_that_stand_alone_are_identifiers() {
-        check("`a && b` || (c ?? d)", &["=&&", "=||", "=??", "a", "b", "c", "d"]);
-        check("$? 2>&1? ->. =>?", &["=$?", "=2>&1", "=->", "==>", "2", "1"]);
-        check("-- ... ** = { }", &[]);
-    }
-
-    #[test]
     fn stop_words_are_sorted() {
         assert!(STOP_WORDS.split_whitespace().is_sorted());
         assert!(OTHER_STOP_WORDS.split_whitespace().is_sorted());
