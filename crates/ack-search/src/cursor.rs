@@ -29,23 +29,20 @@ pub struct Cursor {
     pub weights: Option<Vec<u8>>,
 }
 
-#[derive(Debug, Clone, Copy)]
-pub struct LastResult<'a> {
-    pub place: Place,
-    pub scope: &'a str,
-    pub id: &'a str,
-    pub tie: u64,
-}
-
 const BELONGS_TO_PROJECT: u8 = 1;
 const HAS_WEIGHTS: u8 = 2;
 
 impl Cursor {
-    /// The cursor after a page. `weights` are those of the first page.
-    pub fn after(request: &QueryRequest, last: LastResult<'_>, weights: Option<Vec<u8>>) -> Self {
-        let identity = identity(last.scope, last.id);
-        let LastResult { place, tie, .. } = last;
-        Self { request: fingerprint(request), identity, place, tie, weights }
+    /// The cursor after a page that ends with a result of this scope and id. `weights` are those of
+    /// the first page.
+    pub fn after(
+        request: &QueryRequest,
+        (scope, id): (&str, &str),
+        (place, tie): (Place, u64),
+        weights: Option<Vec<u8>>,
+    ) -> Self {
+        let request = fingerprint(request);
+        Self { request, identity: identity(scope, id), place, tie, weights }
     }
 
     /// Whether this is the result that the page ended with.
@@ -173,8 +170,8 @@ mod tests {
     fn every_changed_or_missing_byte_is_detected() {
         let request = QueryRequest::default();
         let place = Place { rank: -3, current_project: true, created: i64::MIN };
-        let last = LastResult { place, scope: "scope", id: "id", tie: 300 };
-        let cursor = Cursor::after(&request, last, Some(vec![1, 2, 3, 4]));
+        let weights = Some(vec![1, 2, 3, 4]);
+        let cursor = Cursor::after(&request, ("scope", "id"), (place, 300), weights);
         let decode = |bytes: &[u8]| {
             let text = Some(URL_SAFE_NO_PAD.encode(bytes));
             Cursor::decode(&QueryRequest { cursor: text, ..request.clone() })

@@ -39,28 +39,21 @@ impl Place {
     }
 }
 
-#[derive(Debug, Clone, Copy, Default)]
-pub struct OrderOptions {
-    /// How many of the first positions have to be exact; `None` orders all candidates.
-    pub limit: Option<usize>,
-    /// Whether the older of two ties comes first. Memories without a date come last either way.
-    pub oldest_first: bool,
-}
-
-/// `names` are the scopes of `views`; `current_project` takes a scope's position and a document.
-/// With [`OrderOptions::limit`] the result may be cut to that many candidates.
+/// `names` are the scopes of `views`. With a limit, only that many of the first positions are exact,
+/// and the result may be cut to them. With `oldest_first`, the older of two ties comes first;
+/// memories without a date come last either way.
 pub fn order(
     candidates: &[Candidate],
     views: &[View<'_>],
     names: &[String],
-    current_project: impl Fn(usize, &Doc) -> bool,
-    options: OrderOptions,
+    limit: Option<usize>,
+    oldest_first: bool,
 ) -> Vec<Ranked> {
-    let limit = options.limit.filter(|limit| *limit > 0 && limit * 2 < candidates.len());
+    let limit = limit.filter(|limit| *limit > 0 && limit * 2 < candidates.len());
     let unscored = candidates.iter().all(|candidate| candidate.score == 0.0);
     let age_key = |doc: &Doc| match doc.created {
         i64::MIN => i64::MIN,
-        created if options.oldest_first => -created,
+        created if oldest_first => -created,
         created => created,
     };
     let created = |candidate: &Candidate| {
@@ -85,10 +78,11 @@ pub fn order(
         .filter(|candidate| candidate.score >= min_score)
         .filter(|candidate| oldest.is_none_or(|oldest| created(candidate) >= oldest))
         .filter_map(|candidate| {
-            let doc = views.get(candidate.scope)?.index.doc(candidate.doc)?;
+            let view = views.get(candidate.scope)?;
+            let doc = view.index.doc(candidate.doc)?;
             #[expect(clippy::cast_possible_truncation, reason = "a score in these units fits")]
             let rank = (candidate.score / RANK_WIDTH).round() as i64;
-            let current_project = candidate.score > 0.0 && current_project(candidate.scope, doc);
+            let current_project = candidate.score > 0.0 && view.filter.in_current_project(doc);
             let place = Place { rank, current_project, created: age_key(doc) };
             Some(Ranked { candidate: *candidate, place })
         })

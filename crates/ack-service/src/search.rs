@@ -27,11 +27,10 @@ use ack_search::bm25::Bm25Weights;
 use ack_search::cursor::Cursor;
 use ack_search::encoder::Encoder;
 use ack_search::filter::ResolvedFilters;
-use ack_search::inverted::docs::Doc;
 use ack_search::lexical;
 use ack_search::postings::DocId;
 use ack_search::query::QueryTerms;
-use ack_search::ranking::{OrderOptions, Ranked, order, resume, tie_number};
+use ack_search::ranking::{Ranked, order, resume, tie_number};
 use ack_search::remote::RemoteError;
 use ack_search::retrieve::{Candidate, CandidateSet, MIN_COSINE, Query, retrieve};
 use ack_search::semantic::{QuantizedVector, QueryVector};
@@ -290,11 +289,8 @@ impl<'a> Search<'a> {
 
     /// The best candidates in order, or all. Oldest first applies only to lists.
     pub fn ordered(&self, candidates: &[Candidate], limit: Option<usize>) -> Vec<Ranked> {
-        let is_own = |scope: usize, doc: &Doc| {
-            self.views.get(scope).is_some_and(|view| view.filter.in_current_project(doc))
-        };
-        let options = OrderOptions { limit, oldest_first: self.spec.oldest && !self.is_search() };
-        order(candidates, &self.views, &self.names, is_own, options)
+        let oldest_first = self.spec.oldest && !self.is_search();
+        order(candidates, &self.views, &self.names, limit, oldest_first)
     }
 
     /// Reads records in order, folds what another one contains, and stops when the page is full.
