@@ -234,7 +234,7 @@ impl LiveIndex {
             }
             let (stamp, changes) = scope.store.quick_scan(timeout, |snapshot| {
                 let listing = Listing::read(snapshot)?;
-                Ok((snapshot.file_state.clone(), indexed.index.changes_since(listing, snapshot)?))
+                Ok((snapshot.file_state.clone(), indexed.index.changes(listing, snapshot)?))
             })?;
             indexed.file_state = None;
             if indexed.index.apply(changes) {
@@ -274,7 +274,7 @@ impl LiveIndex {
                 })?,
             };
             let index = table.as_ref().ok().map(|(index, _)| index);
-            let changes = index.map(|index| index.changes_since(listing, snapshot)).transpose()?;
+            let changes = index.map(|index| index.changes(listing, snapshot)).transpose()?;
             // A disturbed snapshot is read again; the table is not.
             read = Some(table);
             Ok((snapshot.file_state.clone(), changes))
