@@ -16,6 +16,8 @@ const IDENTIFIER: u32 = b'=' as u32;
 /// The number of different parts of identifiers.
 const PARTS: u32 = 24;
 const BLOCK: usize = 32;
+/// The letters and the beginning of a word.
+pub const SHAPE_BYTES: usize = 2 * size_of::<u32>();
 
 #[derive(Debug, Default)]
 pub struct Shapes {
@@ -96,10 +98,6 @@ impl Shapes {
         let length = capped(word.chars().count());
         self.letters.push(letters(word) | (length << LETTERS));
         self.beginnings.push(beginning(word));
-    }
-
-    pub const fn bytes(&self) -> usize {
-        (self.letters.capacity() + self.beginnings.capacity()) * size_of::<u32>()
     }
 
     /// The numbers of the words that may be wanted, ascending.
