@@ -209,37 +209,33 @@ impl<'a> View<'a> {
         mut query: RemoteQuery<'_>,
     ) -> Result<(Vec<DocId>, bool), RemoteError> {
         let is_eligible = |doc: DocId| self.is_eligible(doc);
-        let too_few =
-            |found: &[DocId]| found.iter().filter(|doc| is_eligible(**doc)).count() < MIN_ELIGIBLE;
         let RemoteHits { mut docs, complete, mut exhausted } = remote.search(&query)?;
-        let mut partial = !complete;
-        if partial && query.eligible_share < 1.0 && too_few(&docs) && cancel::check().is_ok() {
-            // The best matches do not pass the filters, so the table applies the filters.
-            query.eligible_share = 0.0;
+        if complete {
+            return Ok((docs, false));
+        }
+        while docs.iter().filter(|doc| is_eligible(**doc)).count() < MIN_ELIGIBLE
+            && cancel::check().is_ok()
+        {
+            if query.eligible_share > 0.0 && query.eligible_share < 1.0 {
+                // The best matches do not pass the filters, so the table applies the filters.
+                query.eligible_share = 0.0;
+            } else if query.widening == 1
+                && let Some(eligible) = self.remote_docs_if_few(MAX_EXHAUSTIVE_DOCS, is_eligible)
+            {
+                // The filters leave too few for the table's indexes to find: score all of them.
+                merge(&mut docs, eligible);
+                return Ok((docs, false));
+            } else if exhausted || query.widening >= MAX_WIDENING {
+                break;
+            } else {
+                // The table cannot evaluate the filter that excludes the rest.
+                query.widening *= WIDENING_STEP;
+            }
             let hits = remote.search(&query)?;
             exhausted = hits.exhausted;
             merge(&mut docs, hits.docs);
         }
-        if partial && too_few(&docs) {
-            // The filters leave too few documents for the table's indexes to find: score all of them.
-            if let Some(eligible) = self.remote_docs_if_few(MAX_EXHAUSTIVE_DOCS, is_eligible) {
-                merge(&mut docs, eligible);
-                partial = false;
-            }
-            // Otherwise more are left, and the table cannot evaluate the filter that excludes the rest.
-            while partial
-                && too_few(&docs)
-                && !exhausted
-                && query.widening < MAX_WIDENING
-                && cancel::check().is_ok()
-            {
-                query.widening *= WIDENING_STEP;
-                let hits = remote.search(&query)?;
-                exhausted = hits.exhausted;
-                merge(&mut docs, hits.docs);
-            }
-        }
-        Ok((docs, partial))
+        Ok((docs, true))
     }
 
     /// Fetches a remote document, whether or not a search would find it.
