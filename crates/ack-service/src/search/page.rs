@@ -35,7 +35,7 @@ pub struct Place {
     pub id: String,
     pub ranked: Ranked,
     /// As in [`Cursor::tie`].
-    pub tie: u64,
+    pub tie: u32,
 }
 
 /// Its results, and the places of the ranking that they and what is folded into them take.
