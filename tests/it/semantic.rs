@@ -17,7 +17,7 @@ fn cases(text: &str) -> Vec<Value> {
 
 #[test]
 fn text_is_tokenized_exactly_as_by_the_teacher() {
-    let vocabulary = Encoder::embedded().unwrap().vocabulary();
+    let vocabulary = &Encoder::embedded().unwrap().vocabulary;
     let mut all = cases(WORDPIECE);
     // The teacher's tokenizer takes a literal `[CLS]` in a text for its own mark; here it is text
     // like any other.
@@ -56,7 +56,7 @@ fn vectors_are_those_of_the_pipeline_that_made_the_artifact() {
             assert!(encoder.query(text).is_none(), "{text:?} has no vector");
             continue;
         };
-        assert_eq!(expected.len(), encoder.dimension());
+        assert_eq!(expected.len(), encoder.dimension);
         let mut tokens = Vec::new();
         encoder.english_tokens(text, &mut tokens);
         // A query is truncated, a memory is not; the references are whole texts.

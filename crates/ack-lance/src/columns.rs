@@ -64,7 +64,7 @@ pub fn names(others: &[&'static str]) -> Vec<&'static str> {
 }
 
 pub fn schema(encoder: &Encoder, extent: Extent, is_contextual: bool) -> SchemaRef {
-    let dimension = i32::try_from(encoder.dimension()).unwrap_or(i32::MAX);
+    let dimension = i32::try_from(encoder.dimension).unwrap_or(i32::MAX);
     let text = |name: &str, null: bool| Field::new(name, DataType::Utf8, null);
     let list = |name: &str| {
         Field::new(name, DataType::List(Arc::new(Field::new("item", DataType::Utf8, true))), true)
@@ -118,9 +118,9 @@ fn uncompressed(field: Field) -> Field {
 fn metadata(encoder: &Encoder) -> HashMap<String, String> {
     [
         ("ack-memory.version", COLUMNS_VERSION),
-        (META_ENCODER, encoder.name()),
+        (META_ENCODER, &encoder.name),
         ("ack-memory.weights", Encoder::weights_hash()),
-        ("ack-memory.dimension", &encoder.dimension().to_string()),
+        ("ack-memory.dimension", &encoder.dimension.to_string()),
         ("ack-memory.template", "title subtitle facts narrative concepts"),
     ]
     .map(|(key, value)| (key.to_owned(), value.to_owned()))

@@ -55,8 +55,8 @@ pub const CONTEXTUAL_NORM: f32 = 0.93;
 
 #[derive(Debug)]
 pub struct Encoder {
-    vocabulary: Vocabulary,
-    dimension: usize,
+    pub vocabulary: Vocabulary,
+    pub dimension: usize,
     /// Row-major: `dimension` components per row, as signed bytes.
     rows: &'static [u8],
     /// By their numbers.
@@ -64,7 +64,7 @@ pub struct Encoder {
     attention: Attention,
     /// Words and pieces of other languages, in the same space.
     multilingual: Multilingual,
-    name: String,
+    pub name: String,
 }
 
 /// What the table has for a token.
@@ -138,10 +138,6 @@ impl Encoder {
         })
     }
 
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
     /// XXH3 hash of the artifacts and of how they are used. Vectors of encoders with different hashes
     /// are not comparable.
     pub fn weights_hash() -> &'static str {
@@ -152,14 +148,6 @@ impl Encoder {
             format!("{hash:016x}")
         });
         &HASH
-    }
-
-    pub const fn dimension(&self) -> usize {
-        self.dimension
-    }
-
-    pub const fn vocabulary(&self) -> &Vocabulary {
-        &self.vocabulary
     }
 
     /// Appends the tokens of `text` in the English table alone. A word in camel case is followed by

@@ -39,7 +39,7 @@ pub struct ProjectNames {
 
 impl ProjectNames {
     pub fn resolve(rows: &ProjectRows, index: &Index) -> Self {
-        let names = rows.names.iter().filter_map(|name| index.lookup(name));
+        let names = rows.names.iter().filter_map(|name| index.names().lookup(name));
         Self { names: names.filter(|name| *name != 0).collect(), unnamed: rows.unnamed }
     }
 
@@ -48,8 +48,7 @@ impl ProjectNames {
     }
 
     pub fn contains(&self, index: &Index, doc: &Doc) -> bool {
-        let is_listed =
-            |name: NameId| name != 0 && self.names.contains(&index.docs.names.fold(name));
+        let is_listed = |name: NameId| name != 0 && self.names.contains(&index.names().fold(name));
         is_listed(doc.project) || is_listed(doc.alias) || (doc.project == 0 && self.unnamed)
     }
 }
@@ -77,18 +76,18 @@ impl<'a> ResolvedFilters<'a> {
         current: &ProjectRows,
     ) -> Self {
         let any_of = |names: &[String]| -> Option<Vec<NameId>> {
-            let known = names.iter().filter_map(|name| index.lookup(name));
+            let known = names.iter().filter_map(|name| index.names().lookup(name));
             (!names.is_empty()).then(|| known.collect())
         };
         Self {
             index,
             filters,
-            tags: filters.tags.iter().map(|tag| index.docs.names.with_below(tag)).collect(),
+            tags: filters.tags.iter().map(|tag| index.names().with_below(tag)).collect(),
             requested_project: requested.map(|rows| ProjectNames::resolve(rows, index)),
             current_project: ProjectNames::resolve(current, index),
             named_project: None,
             kinds: any_of(&filters.kinds),
-            session: filters.session.as_ref().map(|session| index.lookup(session)),
+            session: filters.session.as_ref().map(|session| index.names().lookup(session)),
         }
     }
 
@@ -116,7 +115,7 @@ impl<'a> ResolvedFilters<'a> {
 
     pub fn pushdown(&self) -> PushdownFilter<'_> {
         let all_spellings = |names: &[NameId]| -> Vec<&str> {
-            names.iter().flat_map(|name| self.index.docs.names.spellings(*name)).collect()
+            names.iter().flat_map(|name| self.index.names().spellings(*name)).collect()
         };
         PushdownFilter {
             project: self.requested_project.as_ref().map(|project| ProjectSpellings {
@@ -141,11 +140,7 @@ impl<'a> ResolvedFilters<'a> {
         if self.requested_project.as_ref().is_some_and(|project| !project.contains(index, row)) {
             return Some("project");
         }
-        if self
-            .kinds
-            .as_ref()
-            .is_some_and(|kinds| !kinds.contains(&index.docs.names.fold(row.kind)))
-        {
+        if self.kinds.as_ref().is_some_and(|kinds| !kinds.contains(&index.names().fold(row.kind))) {
             return Some("type");
         }
         if let Some(session) = self.session
@@ -165,7 +160,7 @@ impl<'a> ResolvedFilters<'a> {
         if !self.tags.is_empty() {
             let has = |tags: &Vec<NameId>| {
                 let mut names = index.tags(doc).iter();
-                names.any(|name| tags.contains(&index.docs.names.fold(*name)))
+                names.any(|name| tags.contains(&index.names().fold(*name)))
             };
             let pass = match filters.match_tags {
                 MatchTags::All => self.tags.iter().all(has),
@@ -175,8 +170,9 @@ impl<'a> ResolvedFilters<'a> {
                 return Some("tags");
             }
         }
-        let matches_any =
-            |file: &NameId| filters.files.iter().any(|pattern| pattern.matches(index.name(*file)));
+        let matches_any = |file: &NameId| {
+            filters.files.iter().any(|pattern| pattern.matches(index.names().name(*file)))
+        };
         (!filters.files.is_empty() && !index.docs.files(doc).iter().any(matches_any))
             .then_some("files")
     }

@@ -94,18 +94,18 @@ impl CandidateSet {
     fn admit(&mut self, view: &View<'_>, candidate: Candidate) {
         match view.check(candidate.doc) {
             Eligibility::Eligible => self.candidates.push(candidate),
-            Eligibility::HiddenByStatus => self.hide(candidate.scope, true),
-            Eligibility::Superseded => self.hide(candidate.scope, false),
-            Eligibility::Excluded => {}
+            why => self.hide(candidate.scope, why),
         }
     }
 
-    fn hide(&mut self, scope: usize, by_status: bool) {
-        if by_status {
-            self.hidden.by_status += 1;
-            self.hiding_scopes.insert(scope);
-        } else {
-            self.hidden.superseded += 1;
+    fn hide(&mut self, scope: usize, why: Eligibility) {
+        match why {
+            Eligibility::HiddenByStatus => {
+                self.hidden.by_status += 1;
+                self.hiding_scopes.insert(scope);
+            }
+            Eligibility::Superseded => self.hidden.superseded += 1,
+            Eligibility::Eligible | Eligibility::Excluded => {}
         }
     }
 
@@ -118,9 +118,9 @@ impl CandidateSet {
         // Without words, a hidden neighbour counts if it would have been on the first page.
         let min_hidden =
             if lexical_ran { MIN_COSINE } else { last_on_page(&candidates).max(MIN_COSINE) };
-        for (near, by_status) in hidden {
+        for (near, why) in hidden {
             if near.cosine >= min_hidden && !has_score(&near) {
-                self.hide(near.scope, by_status);
+                self.hide(near.scope, why);
             }
         }
         let min_cosine = if !lexical_ran {
@@ -186,13 +186,13 @@ struct Nearest {
     cosines: Vec<DocScores>,
     /// The documents with the highest cosines that may be returned, at most [`MAX_NEAREST`].
     candidates: Vec<Candidate>,
-    /// Those that may not be returned, each with whether its status hides it.
-    hidden: Vec<(Candidate, bool)>,
+    /// Those that may not be returned, each with the reason.
+    hidden: Vec<(Candidate, Eligibility)>,
 }
 
 /// Runs the legs that a query needs, in parallel if there are many documents.
 fn run_legs(views: &[View<'_>], query: Query<'_>) -> (Option<Nearest>, Vec<DocScores>) {
-    let documents: usize = views.iter().map(|view| view.index.lengths().len()).sum();
+    let documents: usize = views.iter().map(|view| view.index.docs.lengths().len()).sum();
     let is_large = documents >= MIN_PARALLEL_DOCS;
     let lexical = || -> Vec<DocScores> {
         let scores = query.bm25.map(|bm25| views.iter().map(|view| view.lexical_scores(bm25)));
@@ -291,7 +291,7 @@ fn preference(views: &[View<'_>], identifiers: &[&str], candidate: &Candidate) -
 /// Finds the documents with the highest cosines over all scopes.
 fn find_nearest(views: &[View<'_>], cosines: Vec<DocScores>) -> Nearest {
     let mut nearest: Vec<Candidate> = Vec::with_capacity(MAX_NEAREST * 2);
-    let mut hidden: Vec<(Candidate, bool)> = Vec::new();
+    let mut hidden: Vec<(Candidate, Eligibility)> = Vec::new();
     // Documents below this cosine cannot be among the nearest.
     let mut min_cosine = f32::NEG_INFINITY;
     for (scope, (view, cosines)) in views.iter().zip(&cosines).enumerate() {
@@ -302,9 +302,8 @@ fn find_nearest(views: &[View<'_>], cosines: Vec<DocScores>) -> Nearest {
             let near = Candidate { cosine, ..Candidate::new(scope, doc) };
             match view.check(doc) {
                 Eligibility::Eligible => nearest.push(near),
-                Eligibility::HiddenByStatus => hidden.push((near, true)),
-                Eligibility::Superseded => hidden.push((near, false)),
                 Eligibility::Excluded => {}
+                why => hidden.push((near, why)),
             }
             if nearest.len() < MAX_NEAREST * 2 {
                 return min_cosine;

@@ -92,7 +92,7 @@ pub fn similar_terms(views: &[View<'_>], word: &str, key: &str, status: StatusFi
         return Similar::default();
     }
     let encoder = Encoder::embedded();
-    let is_word = encoder.is_some_and(|encoder| encoder.vocabulary().is_word(word));
+    let is_word = encoder.is_some_and(|encoder| encoder.vocabulary.is_word(word));
     let found = best_terms(views, word, key, status);
     // `async` is not a misspelt `sync`, and `cortan` is no misspelt `cortar`.
     let is_correct = encoder.is_some_and(|encoder| encoder.is_word(word));
@@ -122,7 +122,7 @@ pub fn similar_terms(views: &[View<'_>], word: &str, key: &str, status: StatusFi
 /// `advisroy` is nearer to `advisory` than to its stem.
 fn best_terms(views: &[View<'_>], word: &str, key: &str, status: StatusFilter) -> Vec<Found> {
     let mut best = Best { views, status, found: Vec::new() };
-    let vocabulary = Encoder::embedded().map(Encoder::vocabulary);
+    let vocabulary = Encoder::embedded().map(|encoder| &encoder.vocabulary);
     for word in vocabulary.map_or_else(Vec::new, |vocabulary| corrections(word, vocabulary)) {
         best.consider(Likeness::Letter, &stem(&word), Some(word.clone()));
     }

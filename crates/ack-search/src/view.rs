@@ -141,7 +141,7 @@ impl<'a> View<'a> {
     }
 
     fn is_eligible(&self, doc: DocId) -> bool {
-        matches!(self.check(doc), Eligibility::Eligible)
+        self.check(doc) == Eligibility::Eligible
     }
 
     /// The estimated share of the remote documents that are eligible, from 0 to 1.
@@ -172,7 +172,7 @@ impl<'a> View<'a> {
         #[expect(clippy::cast_precision_loss, reason = "a count of documents")]
         let expected = share * index.first_resident() as f32;
         // Documents that the status filter hides count here too: the answer reports their number.
-        let relevant = |doc| !matches!(self.check(doc), Eligibility::Excluded);
+        let relevant = |doc| self.check(doc) != Eligibility::Excluded;
         let unindexed = (expected <= MAX_EXPECTED_UNINDEXED_DOCS)
             .then(|| self.remote_docs_if_few(MAX_UNINDEXED_DOCS, relevant));
         let (docs, partial) = match unindexed.flatten() {
@@ -296,13 +296,13 @@ impl<'a> View<'a> {
         DocScores {
             fetched: self.fetched.iter().map(cosine).collect(),
             first_resident: self.index.first_resident(),
-            resident: self.index.vectors().cosines(query),
+            resident: self.index.contents.vectors.cosines(query),
         }
     }
 
     /// The BM25 score of each document, dead ones too; 0 for those without any term.
     pub fn lexical_scores(&self, bm25: &Bm25Weights) -> DocScores {
-        let (first_resident, lengths) = (self.index.first_resident(), self.index.lengths());
+        let (first_resident, lengths) = (self.index.first_resident(), self.index.docs.lengths());
         let resident_lengths = lengths.get(first_resident as usize..).unwrap_or_default();
         let mut resident = vec![0f32; resident_lengths.len()];
         for term in &bm25.terms {

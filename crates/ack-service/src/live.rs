@@ -306,7 +306,9 @@ impl LiveIndex {
 fn projects(index: &Index) -> RecordedProjects {
     let docs = index.live().filter(|(_, doc)| doc.status != Status::Rejected);
     let mut projects = RecordedProjects::default();
-    for (name, count) in index.count_spellings(docs.flat_map(|(_, doc)| [doc.project, doc.alias])) {
+    for (name, count) in
+        index.names().count_spellings(docs.flat_map(|(_, doc)| [doc.project, doc.alias]))
+    {
         projects.add(name, count);
     }
     projects

@@ -10,7 +10,7 @@ use crate::semantic::{QuantizedVector, Vectors};
 pub struct Contents {
     pub(super) terms: Dictionary,
     postings: Vec<Postings>,
-    pub(super) vectors: Vectors,
+    pub(crate) vectors: Vectors,
 }
 
 impl Contents {

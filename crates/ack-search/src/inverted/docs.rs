@@ -225,7 +225,8 @@ impl DocTable {
         self.flags(doc) & !HAS_SUCCESSOR != 0
     }
 
-    pub(super) fn lengths(&self) -> &[u32] {
+    /// The number of tokens of every document, dead ones too.
+    pub(crate) fn lengths(&self) -> &[u32] {
         &self.lengths
     }
 

@@ -19,7 +19,7 @@ const MAX_TOLERATED_DEAD: usize = 64;
 impl Index {
     /// Builds the index of everything in a snapshot.
     pub fn build<R: Records>(snapshot: &R) -> Result<Self, R::Error> {
-        let mut index = Self::new();
+        let mut index = Self::default();
         // Rows with a stronger claim than an earlier row with the same id. The earlier row was
         // added before these were seen.
         let mut stronger: HashMap<Box<str>, StoredMemory> = HashMap::default();
