@@ -279,7 +279,7 @@ async fn hybrid(table: &Table, encoder: &Encoder, question: &str) -> Vec<String>
 const SERVED: &str = "status IN ('approved', 'promoted')";
 
 fn vector(encoder: &Encoder, text: &str) -> Vec<f32> {
-    let unknown = || vec![1.0; encoder.dimension()];
+    let unknown = || vec![1.0; encoder.dimension];
     encoder.query(text).unwrap_or_else(unknown)
 }
 

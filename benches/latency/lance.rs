@@ -43,7 +43,7 @@ pub fn measure(lance: &Path, folder: &Path, queries: &[String]) {
         let mut times = Vec::new();
         for query in queries {
             let started = Instant::now();
-            let vector = encoder.query(query).unwrap_or_else(|| vec![1.0; encoder.dimension()]);
+            let vector = encoder.query(query).unwrap_or_else(|| vec![1.0; encoder.dimension]);
             let batches: Vec<_> = table
                 .query()
                 .only_if("status IN ('approved', 'promoted')")

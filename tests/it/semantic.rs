@@ -1,7 +1,7 @@
 //! The encoder against its references, and what retrieval by meaning does: modes, `like`,
 //! `related`, `expect`.
 
-use ack_search::encoder::Encoder;
+use ack_search::encoder::{Encoder, Token};
 use serde_json::{Value, json};
 
 use crate::arguments::call_as;
@@ -17,7 +17,7 @@ fn cases(text: &str) -> Vec<Value> {
 
 #[test]
 fn text_is_tokenized_exactly_as_by_the_teacher() {
-    let vocabulary = Encoder::embedded().unwrap().vocabulary();
+    let vocabulary = &Encoder::embedded().unwrap().vocabulary;
     let mut all = cases(WORDPIECE);
     // The teacher's tokenizer takes a literal `[CLS]` in a text for its own mark; here it is text
     // like any other.
@@ -56,11 +56,12 @@ fn vectors_are_those_of_the_pipeline_that_made_the_artifact() {
             assert!(encoder.query(text).is_none(), "{text:?} has no vector");
             continue;
         };
-        assert_eq!(expected.len(), encoder.dimension());
+        assert_eq!(expected.len(), encoder.dimension);
         let mut tokens = Vec::new();
         encoder.english_tokens(text, &mut tokens);
         // A query is truncated, a memory is not; the references are whole texts.
-        let Some(vector) = encoder.encode_english(&tokens) else {
+        let mut tokens: Vec<Token> = tokens.into_iter().map(Token::from).collect();
+        let Some(vector) = encoder.encode_tokens(&mut tokens) else {
             assert!(expected.iter().all(|value| *value == 0.0), "{text:?} has no vector");
             continue;
         };

@@ -103,26 +103,37 @@ impl Tool {
     }
 }
 
-/// Who reads a hint, and what they call tools, arguments and commands.
+/// Who reads a hint, and what they call tools, arguments and commands: by default by our own names.
 pub trait Reader {
     /// Whether this is an agent. Commands and settings are then for its user.
     fn is_agent(&self) -> bool;
 
     /// The name of a tool; `None` if this reader does not have it.
-    fn tool(&self, tool: Tool) -> Option<String>;
+    fn tool(&self, tool: Tool) -> Option<String> {
+        Some(tool.name().to_owned())
+    }
 
     /// How to call a tool with these arguments; `None` if this reader cannot.
-    fn call(&self, tool: Tool, arguments: &[Given]) -> Option<String>;
+    fn call(&self, tool: Tool, arguments: &[Given]) -> Option<String> {
+        let argument = |given: &Given| self.argument(given.argument, given.value.as_ref());
+        call_text(tool.name(), arguments.iter().map(argument))
+    }
 
     /// An argument of the current request, in backticks, with its value if it has one; `None` if
     /// this reader cannot pass it.
-    fn argument(&self, name: &str, value: Option<&Value>) -> Option<String>;
+    fn argument(&self, name: &str, value: Option<&Value>) -> Option<String> {
+        Some(argument_text(name, value))
+    }
 
     /// What leads to the next page of the current request.
-    fn next_page(&self) -> Option<String>;
+    fn next_page(&self) -> Option<String> {
+        Some("`next_cursor`".to_owned())
+    }
 
     /// The command line for what comes after the program's name.
-    fn command(&self, command: &str) -> String;
+    fn command(&self, command: &str) -> String {
+        format!("ack-memory {command}")
+    }
 }
 
 impl<T: Into<Words>> From<T> for Hint {
@@ -230,27 +241,6 @@ pub enum OwnNames {
 impl Reader for OwnNames {
     fn is_agent(&self) -> bool {
         *self == Self::Agent
-    }
-
-    fn tool(&self, tool: Tool) -> Option<String> {
-        Some(tool.name().to_owned())
-    }
-
-    fn call(&self, tool: Tool, arguments: &[Given]) -> Option<String> {
-        let argument = |given: &Given| self.argument(given.argument, given.value.as_ref());
-        call_text(tool.name(), arguments.iter().map(argument))
-    }
-
-    fn argument(&self, name: &str, value: Option<&Value>) -> Option<String> {
-        Some(argument_text(name, value))
-    }
-
-    fn next_page(&self) -> Option<String> {
-        Some("`next_cursor`".to_owned())
-    }
-
-    fn command(&self, command: &str) -> String {
-        format!("ack-memory {command}")
     }
 }
 

@@ -19,16 +19,16 @@ pub struct Searched {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scopes: Vec<String>,
     /// How many more scopes were searched.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub more_scopes: u64,
     /// Scopes that were not searched, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<Skipped>,
     /// How many more scopes were not searched.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub more_skipped: u64,
     /// The status filter that applied; absent if it is `approved`.
-    #[serde(default, skip_serializing_if = "is_approved")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub status: StatusFilter,
     /// The scope of the current project, if one was found.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,14 +38,8 @@ pub struct Searched {
     pub detected_by: Option<String>,
 }
 
-impl Searched {
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-fn is_approved(status: &StatusFilter) -> bool {
-    *status == StatusFilter::Approved
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// A scope that was not searched.
@@ -61,19 +55,11 @@ pub struct Skipped {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Hidden {
     /// Matches that the status filter hides. Rejected ones are never counted.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub by_status: u64,
     /// Matches that a newer memory supersedes.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub superseded: u64,
-}
-
-fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
-
-fn is_false(flag: &bool) -> bool {
-    !*flag
 }
 
 /// A memory whose text a result contains, and which is shown as part of it.
@@ -103,7 +89,7 @@ pub struct MemoryHit {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub excerpt: Option<String>,
     /// How many more facts it has; `get_memory` shows all.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub more_facts: u64,
     /// Its tags.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -128,7 +114,7 @@ pub struct MemoryHit {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<Also>,
     /// How many more it contains.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub more_also: u64,
     /// Why it was chosen.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -291,7 +277,7 @@ pub struct QueryResponse {
     /// How many memories match on all pages.
     pub total: u64,
     /// True if `total` is a lower bound.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub total_is_lower_bound: bool,
     /// What to try next, if nothing was found or nothing is certain.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -300,7 +286,7 @@ pub struct QueryResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
     /// Which scopes were searched, if not every shared one and the current one.
-    #[serde(default, skip_serializing_if = "Searched::is_empty")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub searched: Searched,
     /// Matches that are not shown.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -443,7 +429,7 @@ pub struct SessionContext {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overview: Option<String>,
     /// The title or the overview was not reviewed; both are quoted as recorded.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub unreviewed: bool,
 }
 
@@ -562,7 +548,7 @@ pub struct SessionEntry {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<String>,
     /// The title or the overview was not reviewed; both are quoted as recorded.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub unreviewed: bool,
 }
 

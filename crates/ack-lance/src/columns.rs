@@ -34,7 +34,7 @@ use super::rows;
 use super::terms::{self, EncodedTerms, LEXICON_SOURCE};
 use ack_api::memory::Memory;
 use ack_api::source::StoredMemory;
-use ack_search::analyzer::PooledDoc;
+use ack_search::analyzer::AnalyzedDoc;
 use ack_search::dictionary::Dictionary;
 use ack_search::encoder::Encoder;
 
@@ -64,7 +64,7 @@ pub fn names(others: &[&'static str]) -> Vec<&'static str> {
 }
 
 pub fn schema(encoder: &Encoder, extent: Extent, is_contextual: bool) -> SchemaRef {
-    let dimension = i32::try_from(encoder.dimension()).unwrap_or(i32::MAX);
+    let dimension = i32::try_from(encoder.dimension).unwrap_or(i32::MAX);
     let text = |name: &str, null: bool| Field::new(name, DataType::Utf8, null);
     let list = |name: &str| {
         Field::new(name, DataType::List(Arc::new(Field::new("item", DataType::Utf8, true))), true)
@@ -118,9 +118,9 @@ fn uncompressed(field: Field) -> Field {
 fn metadata(encoder: &Encoder) -> HashMap<String, String> {
     [
         ("ack-memory.version", COLUMNS_VERSION),
-        (META_ENCODER, encoder.name()),
+        (META_ENCODER, &encoder.name),
         ("ack-memory.weights", Encoder::weights_hash()),
-        ("ack-memory.dimension", &encoder.dimension().to_string()),
+        ("ack-memory.dimension", &encoder.dimension.to_string()),
         ("ack-memory.template", "title subtitle facts narrative concepts"),
     ]
     .map(|(key, value)| (key.to_owned(), value.to_owned()))
@@ -149,9 +149,9 @@ pub fn is_contextual(metadata: &HashMap<String, String>) -> bool {
 
 pub struct NewRow<'a> {
     pub stored: &'a StoredMemory,
-    pub analyzed: &'a PooledDoc,
+    pub analyzed: &'a AnalyzedDoc,
     /// The dictionary that resolves the numbers of its terms.
-    pub lexicon: Option<&'a Dictionary>,
+    pub lexicon: &'a Dictionary,
     /// Hash of the network that contributed to the vector, if one did.
     pub model: Option<&'a str>,
 }
@@ -210,7 +210,7 @@ fn batch_of_terms(
         numbers::<Int64Type>(None, rows, |row| milliseconds(row.stored.memory.created_at)),
         numbers::<Int64Type>(None, rows, |row| milliseconds(row.stored.memory.updated_at)),
         texts(rows, |row| row.stored.memory.superseded_by.as_deref()),
-        numbers::<UInt32Type>(Some(records_in_batch), rows, |row| Some(row.analyzed.doc.length)),
+        numbers::<UInt32Type>(Some(records_in_batch), rows, |row| Some(row.analyzed.length)),
         searched_texts(rows.iter().map(|row| on_disk.then(|| text(&row.stored.memory)))),
         searched_texts(terms.words.into_iter().map(|words| on_disk.then_some(words))),
         Arc::new(UInt64Array::from_value(number, count)),
@@ -277,7 +277,7 @@ fn vectors(
     let mut components: Vec<f32> = vec![0.0; length];
     let mut known = vec![false];
     for row in rows {
-        let vector = row.analyzed.doc.vector.as_deref();
+        let vector = row.analyzed.vector.as_deref();
         let vector = vector.filter(|vector| on_disk && vector.len() == length);
         known.push(vector.is_some());
         components.extend_from_slice(vector.unwrap_or_default());

@@ -52,7 +52,7 @@ pub fn load(
         }
         Ok((dataset, rows, searcher, lexicons))
     })?;
-    let mut index = Index::new();
+    let mut index = Index::default();
     let mut read = LoadCounts::default();
     let (docs, contents) = index.halves();
     if let Some(searcher) = &mut searcher {
@@ -65,7 +65,7 @@ pub fn load(
         wait(read.read_columns(&dataset, &columns::names(&[]), docs, rows))?;
     } else {
         docs.reserve(rows);
-        let size = (rows, encoder.dimension());
+        let size = (rows, encoder.dimension);
         let fill = |batches| LoadedContents::new(contents, size, &lexicons)?.read(batches);
         read.read_all(&dataset, docs, fill)?;
     }

@@ -52,8 +52,8 @@ pub fn encode_terms(batch: u32, rows: &[NewRow<'_>]) -> EncodedTerms {
     let mut pairs: Vec<(u32, u8)> = Vec::new();
     for row in rows {
         pairs.clear();
-        let mut line = String::with_capacity(row.analyzed.doc.terms.len() * 10);
-        for weighted in &row.analyzed.doc.terms {
+        let mut line = String::with_capacity(row.analyzed.terms.len() * 10);
+        for weighted in &row.analyzed.terms {
             let (term, weight) = unpack_term(*weighted);
             let Some((number, text)) = lexicon.number(row, term) else {
                 continue;
@@ -78,26 +78,22 @@ struct NewLexicon {
     terms: String,
     /// How many memories have each term: approved and promoted ones, and those in staging.
     holders: Vec<[u32; 2]>,
-    /// The numbers of the terms here, by analyzer and by the analyzer's numbers.
-    numbers: Vec<Vec<Option<u32>>>,
+    /// The numbers of the terms here, by the analyzer's numbers.
+    numbers: Vec<Option<u32>>,
 }
 
 impl NewLexicon {
     /// The number and the text of a term that a memory has. `None` for one that cannot be written.
     fn number<'r>(&mut self, row: &NewRow<'r>, term: u32) -> Option<(u32, &'r str)> {
         // A term never contains a space: analysis splits there.
-        let text = row.lexicon.map_or("", |lexicon| lexicon.get(term));
+        let text = row.lexicon.get(term);
         if text.is_empty() || text.contains(' ') {
             return None;
         }
-        if self.numbers.len() <= row.analyzed.analyzer {
-            self.numbers.resize_with(row.analyzed.analyzer + 1, Vec::new);
+        if self.numbers.len() <= term as usize {
+            self.numbers.resize(term as usize + 1, None);
         }
-        let numbers = self.numbers.get_mut(row.analyzed.analyzer)?;
-        if numbers.len() <= term as usize {
-            numbers.resize(term as usize + 1, None);
-        }
-        let slot = numbers.get_mut(term as usize)?;
+        let slot = self.numbers.get_mut(term as usize)?;
         let number = match *slot {
             Some(number) => number,
             None => {
@@ -155,7 +151,7 @@ pub fn shrink_lexicon(detail: &[u8], is_used: impl Fn(usize) -> bool) -> Option<
 
 /// The detail of a memory, from the numbers and weights of its terms in ascending order.
 fn encode_memory(batch: u32, row: &NewRow<'_>, pairs: &[(u32, u8)]) -> Vec<u8> {
-    let code = row.analyzed.doc.quantized_vector().map(|code| code.to_bytes()).unwrap_or_default();
+    let code = row.analyzed.quantized_vector().map(|code| code.to_bytes()).unwrap_or_default();
     let length = u16::try_from(code.len()).unwrap_or_default();
     let mut bytes = Vec::with_capacity(6 + code.len() + pairs.len() * 3);
     bytes.extend_from_slice(&batch.to_le_bytes());

@@ -1,14 +1,12 @@
 //! Turns memories into what the index stores: terms with weighted frequencies, and the vector.
 //!
 //! This is the expensive part of reading a store, so an [`Analyzer`] caches the text that it has
-//! split, and an [`AnalyzerPool`] uses several threads.
+//! split.
 
 use std::borrow::Cow;
 use std::ops::Range;
 use std::thread;
 
-use rayon::iter::{IndexedParallelIterator, IntoParallelRefMutIterator, ParallelIterator};
-use rayon::slice::ParallelSlice;
 use rustc_hash::FxHashMap as HashMap;
 
 use super::analysis::letters::plain;
@@ -27,10 +25,8 @@ const SUBTITLE_WEIGHT: u32 = 3;
 const BODY_WEIGHT: u32 = 2;
 const FILES_WEIGHT: u32 = 2;
 
-/// The largest number of threads of a pool. More would only wait for the thread that reads.
+/// The largest number of threads that analyze. More would only wait for the thread that reads.
 const MAX_THREADS: usize = 4;
-/// With fewer memories per thread, another thread does not pay off.
-const MIN_MEMORIES_PER_THREAD: usize = 64;
 
 /// How many segments and words an analyzer caches.
 const MAX_CACHED: usize = 200_000;
@@ -285,45 +281,4 @@ fn segment_key(text: &str) -> Option<u128> {
 /// How many threads analyze memories: as many as there are processors, up to a limit.
 pub fn analyzer_threads() -> usize {
     thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS)
-}
-
-#[derive(Debug)]
-pub struct AnalyzerPool {
-    analyzers: Vec<Analyzer>,
-    encoder: Option<&'static Encoder>,
-}
-
-#[derive(Debug)]
-pub struct PooledDoc {
-    pub doc: AnalyzedDoc,
-    /// The analyzer whose lexicon numbers its terms, see [`AnalyzerPool::lexicon`].
-    pub analyzer: usize,
-}
-
-impl AnalyzerPool {
-    /// A pool of a given number of threads, at least one.
-    pub fn with_threads(threads: usize, encoder: Option<&'static Encoder>) -> Self {
-        let analyzers = std::iter::repeat_with(Analyzer::default).take(threads.max(1)).collect();
-        Self { analyzers, encoder }
-    }
-
-    /// Analyzes memories and returns them in the same order.
-    pub fn analyze(&mut self, memories: &[&Memory]) -> Vec<PooledDoc> {
-        let encoder = self.encoder;
-        let share = memories.len().div_ceil(self.analyzers.len());
-        let analyzers = self.analyzers.par_iter_mut().enumerate();
-        analyzers
-            .zip(memories.par_chunks(share.max(MIN_MEMORIES_PER_THREAD)))
-            .flat_map_iter(|((number, analyzer), memories)| {
-                memories.iter().map(move |memory| PooledDoc {
-                    doc: analyzer.analyze(memory, encoder),
-                    analyzer: number,
-                })
-            })
-            .collect()
-    }
-
-    pub fn lexicon(&self, analyzer: usize) -> Option<&Dictionary> {
-        self.analyzers.get(analyzer).map(|analyzer| &analyzer.lexicon)
-    }
 }

@@ -24,28 +24,25 @@ pub struct Cursor {
     identity: u32,
     pub place: Place,
     /// Its number, from 1, among the results that differ from it only by scope or id.
-    pub tie: u64,
+    pub tie: u32,
     /// The first page's weights, see [`Bm25Weights::freeze`](crate::bm25::Bm25Weights::freeze).
     pub weights: Option<Vec<u8>>,
-}
-
-#[derive(Debug, Clone, Copy)]
-pub struct LastResult<'a> {
-    pub place: Place,
-    pub scope: &'a str,
-    pub id: &'a str,
-    pub tie: u64,
 }
 
 const BELONGS_TO_PROJECT: u8 = 1;
 const HAS_WEIGHTS: u8 = 2;
 
 impl Cursor {
-    /// The cursor after a page. `weights` are those of the first page.
-    pub fn after(request: &QueryRequest, last: LastResult<'_>, weights: Option<Vec<u8>>) -> Self {
-        let identity = identity(last.scope, last.id);
-        let LastResult { place, tie, .. } = last;
-        Self { request: fingerprint(request), identity, place, tie, weights }
+    /// The cursor after a page that ends with a result of this scope and id. `weights` are those of
+    /// the first page.
+    pub fn after(
+        request: &QueryRequest,
+        (scope, id): (&str, &str),
+        (place, tie): (Place, u32),
+        weights: Option<Vec<u8>>,
+    ) -> Self {
+        let request = fingerprint(request);
+        Self { request, identity: identity(scope, id), place, tie, weights }
     }
 
     /// Whether this is the result that the page ended with.
@@ -60,9 +57,9 @@ impl Cursor {
         let flags = if place.current_project { BELONGS_TO_PROJECT } else { 0 }
             | if self.weights.is_some() { HAS_WEIGHTS } else { 0 };
         let mut bytes = vec![flags];
-        for number in [zigzag(place.rank), zigzag(place.created), self.tie] {
-            write_number(&mut bytes, number);
-        }
+        bytes.extend(place.rank.to_be_bytes());
+        bytes.extend(place.created.to_be_bytes());
+        bytes.extend(self.tie.to_be_bytes());
         bytes.extend(self.identity.to_be_bytes());
         bytes.extend(self.request.to_be_bytes());
         bytes.extend(self.weights.iter().flatten());
@@ -91,51 +88,24 @@ impl Cursor {
         if *sum != check_sum(body) {
             return None;
         }
-        let (flags, mut rest) = body.split_first()?;
-        let rank = unzigzag(read_number(&mut rest)?);
-        let created = unzigzag(read_number(&mut rest)?);
-        let tie = read_number(&mut rest)?;
+        let (flags, rest) = body.split_first()?;
+        let (rank, rest) = rest.split_first_chunk::<4>()?;
+        let (created, rest) = rest.split_first_chunk::<8>()?;
+        let (tie, rest) = rest.split_first_chunk::<4>()?;
         let (identity, rest) = rest.split_first_chunk::<4>()?;
         let (request, weights) = rest.split_first_chunk::<4>()?;
         Some(Self {
             request: u32::from_be_bytes(*request),
             identity: u32::from_be_bytes(*identity),
-            place: Place { rank, current_project: flags & BELONGS_TO_PROJECT != 0, created },
-            tie,
+            place: Place {
+                rank: i32::from_be_bytes(*rank),
+                current_project: flags & BELONGS_TO_PROJECT != 0,
+                created: i64::from_be_bytes(*created),
+            },
+            tie: u32::from_be_bytes(*tie),
             weights: (flags & HAS_WEIGHTS != 0).then(|| weights.to_vec()),
         })
     }
-}
-
-/// Maps a signed number to an unsigned one, so that small magnitudes stay small.
-const fn zigzag(number: i64) -> u64 {
-    ((number << 1) ^ (number >> 63)).cast_unsigned()
-}
-
-const fn unzigzag(number: u64) -> i64 {
-    (number >> 1).cast_signed() ^ -((number & 1).cast_signed())
-}
-
-/// Writes a number, seven bits to a byte, the lowest first (LEB128).
-fn write_number(bytes: &mut Vec<u8>, mut number: u64) {
-    while number > 0x7f {
-        bytes.push(number.to_le_bytes()[0] | 0x80);
-        number >>= 7;
-    }
-    bytes.push(number.to_le_bytes()[0]);
-}
-
-fn read_number(bytes: &mut &[u8]) -> Option<u64> {
-    let mut number = 0;
-    for shift in (0..64).step_by(7) {
-        let (byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        number |= u64::from(byte & 0x7f) << shift;
-        if byte & 0x80 == 0 {
-            return Some(number);
-        }
-    }
-    None
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "a part of a hash")]
@@ -173,8 +143,8 @@ mod tests {
     fn every_changed_or_missing_byte_is_detected() {
         let request = QueryRequest::default();
         let place = Place { rank: -3, current_project: true, created: i64::MIN };
-        let last = LastResult { place, scope: "scope", id: "id", tie: 300 };
-        let cursor = Cursor::after(&request, last, Some(vec![1, 2, 3, 4]));
+        let weights = Some(vec![1, 2, 3, 4]);
+        let cursor = Cursor::after(&request, ("scope", "id"), (place, 300), weights);
         let decode = |bytes: &[u8]| {
             let text = Some(URL_SAFE_NO_PAD.encode(bytes));
             Cursor::decode(&QueryRequest { cursor: text, ..request.clone() })

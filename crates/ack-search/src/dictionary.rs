@@ -6,7 +6,10 @@ use std::sync::OnceLock;
 use hashbrown::HashTable;
 use rustc_hash::FxBuildHasher;
 
-use super::shapes::{ShapePattern, Shapes};
+use super::shapes::{SHAPE_BYTES, ShapePattern, Shapes};
+
+/// A slot of an [`IdTable`] is four bytes and one control byte, and seven of eight slots are used.
+pub const SLOT_BYTES: usize = 6;
 
 /// Strings, numbered from 0 in the order in which they were added.
 #[derive(Debug, Default)]
@@ -70,9 +73,9 @@ impl Dictionary {
         shapes.matching(pattern).filter_map(|id| u32::try_from(id).ok()).map(|id| self.get(id))
     }
 
-    pub fn bytes(&self) -> usize {
-        let strings = self.text.capacity() + self.ends.capacity() * size_of::<u32>();
-        strings + self.ids.bytes() + self.shapes.get().map_or(0, Shapes::bytes)
+    /// The estimated bytes of memory: the text, and for each string its end, its slot and its shape.
+    pub const fn bytes(&self) -> usize {
+        self.text.capacity() + self.ends.capacity() * (size_of::<u32>() + SLOT_BYTES + SHAPE_BYTES)
     }
 
     pub fn shrink(&mut self) {
@@ -114,11 +117,6 @@ impl IdTable {
         }
     }
 
-    /// Four bytes per slot and one control byte, at a load factor of 7/8.
-    pub fn bytes(&self) -> usize {
-        self.0.capacity() * 8 / 7 * 5
-    }
-
     pub fn iter(&self) -> impl Iterator<Item = u32> {
         self.0.iter().copied()
     }
@@ -150,7 +148,7 @@ mod tests {
     fn strings_that_are_added_after_a_search_by_shape_are_found_too() {
         let mut dictionary = Dictionary::default();
         dictionary.intern("cache");
-        let pattern = ShapePattern::similar("cache", 1, false);
+        let pattern = ShapePattern::similar("cache", false);
         assert!(dictionary.matching(pattern).eq(["cache"]));
         for word in ["caches", "lock", "cached"] {
             dictionary.intern(word);

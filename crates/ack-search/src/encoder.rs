@@ -24,7 +24,7 @@ use self::attention::Attention;
 use self::multilingual::{Multilingual, is_ideograph, is_katakana};
 pub use self::tokens::Token;
 use self::tokens::{Row, Tokenizer};
-use self::wordpiece::{TokenId, Vocabulary};
+use self::wordpiece::{TokenId, UNKNOWN_TOKEN, Vocabulary};
 use super::analysis::is_stop_word;
 use super::analysis::letters::plain;
 use super::analysis::symbols::camel_case;
@@ -55,18 +55,25 @@ pub const CONTEXTUAL_NORM: f32 = 0.93;
 
 #[derive(Debug)]
 pub struct Encoder {
-    vocabulary: Vocabulary,
-    dimension: usize,
+    pub vocabulary: Vocabulary,
+    pub dimension: usize,
     /// Row-major: `dimension` components per row, as signed bytes.
     rows: &'static [u8],
-    /// The factor of each token's components; 0 for a token without a row.
-    scales: Vec<f32>,
-    token_rows: Vec<u32>,
-    word_starts: Vec<WordStart>,
+    /// By their numbers.
+    tokens: Vec<TokenEntry>,
     attention: Attention,
     /// Words and pieces of other languages, in the same space.
     multilingual: Multilingual,
-    name: String,
+    pub name: String,
+}
+
+/// What the table has for a token.
+#[derive(Debug, Clone)]
+struct TokenEntry {
+    row: u32,
+    /// The factor of its components; 0 for a token without a row.
+    scale: f32,
+    start: WordStart,
 }
 
 /// What a token says about the word that it begins.
@@ -105,44 +112,30 @@ impl Encoder {
         {
             return None;
         }
-        let vocabulary = Vocabulary::parse(lines);
-        let mut scales = vec![0.0; vocabulary.size];
-        let mut token_rows = vec![0; vocabulary.size];
-        for ((token, scale), row) in tokens_with_rows.iter().zip(row_scales).zip(0u32..) {
-            let token = usize::from(u16::from_le_bytes(*token));
-            if let (Some(token_scale), Some(token_row)) =
-                (scales.get_mut(token), token_rows.get_mut(token))
-            {
-                (*token_scale, *token_row) = (scale, row);
+        let none = TokenEntry { row: 0, scale: 0.0, start: WordStart::None };
+        let mut tokens = vec![none; lines.split('\n').count()];
+        for ((token, scale), row) in tokens_with_rows.iter().zip(row_scales).zip(0..) {
+            if let Some(entry) = tokens.get_mut(usize::from(u16::from_le_bytes(*token))) {
+                (entry.row, entry.scale) = (row, scale);
             }
         }
-        let mut word_starts: Vec<WordStart> = lines
-            .split('\n')
-            .zip(&scales)
-            .map(|(piece, scale)| WordStart::of(piece, *scale))
-            .collect();
-        let unknown = usize::from(vocabulary.unknown);
-        if let (Some(scale), Some(start)) = (scales.get_mut(unknown), word_starts.get_mut(unknown))
-        {
-            (*scale, *start) = (0.0, WordStart::Unknown);
+        for (piece, entry) in lines.split('\n').zip(&mut tokens) {
+            if piece == UNKNOWN_TOKEN {
+                entry.scale = 0.0;
+            }
+            entry.start = WordStart::of(piece, entry.scale);
         }
         let name = header.metadata().as_ref().and_then(|metadata| metadata.get("name"));
         let attention = floats(&tensor("attention")?);
         Some(Self {
-            word_starts,
-            vocabulary,
+            vocabulary: Vocabulary::parse(lines),
             dimension,
             rows: rows.data(),
-            scales,
-            token_rows,
+            tokens,
             attention: Attention::new(&attention, dimension)?,
             multilingual: Multilingual::embedded(dimension)?,
             name: name.cloned().unwrap_or_default(),
         })
-    }
-
-    pub fn name(&self) -> &str {
-        &self.name
     }
 
     /// XXH3 hash of the artifacts and of how they are used. Vectors of encoders with different hashes
@@ -157,14 +150,6 @@ impl Encoder {
         &HASH
     }
 
-    pub const fn dimension(&self) -> usize {
-        self.dimension
-    }
-
-    pub const fn vocabulary(&self) -> &Vocabulary {
-        &self.vocabulary
-    }
-
     /// Appends the tokens of `text` in the English table alone. A word in camel case is followed by
     /// its parts, unless the vocabulary has it as a whole (`JavaScript`).
     pub fn english_tokens(&self, text: &str, tokens: &mut Vec<TokenId>) {
@@ -177,7 +162,7 @@ impl Encoder {
     }
 
     fn has_vector(&self, token: TokenId) -> bool {
-        self.scales.get(usize::from(token)).is_some_and(|scale| *scale > 0.0)
+        self.row(token).is_some()
     }
 
     /// A text in which the parts of a word in camel case follow it.
@@ -253,14 +238,14 @@ impl Encoder {
 
     /// Whether one of the tables has a word in lower case as a whole.
     pub fn is_word(&self, word: &str) -> bool {
-        self.vocabulary.is_word(word) || self.multilingual.is_word(word)
+        self.vocabulary.is_word(word) || self.multilingual.row_of(word).is_some()
     }
 
     /// The share of known words, relative to [`MIN_KNOWN_SHARE`], at most 1.
     #[expect(clippy::cast_precision_loss, reason = "counts of tokens")]
     fn known_share(&self, tokens: &[Token]) -> f32 {
         let word_start = |token: &Token| match token.row() {
-            Row::English(token) => self.word_starts.get(usize::from(token)).copied(),
+            Row::English(token) => Some(self.tokens.get(usize::from(token))?.start),
             Row::Multilingual(_) => Some(WordStart::Known),
         };
         let count =
@@ -315,31 +300,16 @@ impl Encoder {
             let values = row.iter().map(|byte| f32::from(byte.cast_signed()));
             values.map(|value| value * value).sum::<f32>().sqrt()
         };
-        match token.filter(|token| self.has_vector(*token)) {
-            Some(token) => {
-                let scale = self.scales.get(usize::from(token))?;
-                Some(scale * norm(self.row(usize::from(token))?))
-            }
-            None => {
-                let mut rows = Vec::new();
-                if !self.multilingual.word(word, &mut rows) {
-                    return None;
-                }
-                let mut row = Vec::new();
-                let scale = self.multilingual.unpack(*rows.first()?, &mut row)?;
-                Some(scale * norm(&row))
-            }
+        if let Some((row, scale)) = token.and_then(|token| self.row(token)) {
+            return Some(scale * norm(row));
         }
-    }
-
-    /// The vector of a text, with norm 1, of its tokens in the English table alone.
-    pub fn encode_english(&self, tokens: &[TokenId]) -> Option<Vec<f32>> {
-        let mut tokens: Vec<Token> = tokens.iter().copied().map(Token::from).collect();
-        self.encode_tokens(&mut tokens)
+        let mut row = Vec::new();
+        let scale = self.multilingual.unpack(self.multilingual.row_of(word)?, &mut row)?;
+        Some(scale * norm(&row))
     }
 
     /// The vector of tokens, with norm 1. Their order does not matter, and this sorts them.
-    fn encode_tokens(&self, tokens: &mut [Token]) -> Option<Vec<f32>> {
+    pub fn encode_tokens(&self, tokens: &mut [Token]) -> Option<Vec<f32>> {
         tokens.sort_unstable();
         let mut rows: Vec<(&[u8], f32)> = Vec::with_capacity(tokens.len());
         let (mut unpacked, mut weights) = (Vec::new(), Vec::new());
@@ -349,11 +319,7 @@ impl Encoder {
             let root = (run.len() as f32).sqrt();
             match token.row() {
                 Row::English(token) => {
-                    let token = usize::from(token);
-                    let scale = self.scales.get(token).filter(|scale| **scale != 0.0);
-                    if let (Some(scale), Some(row)) = (scale, self.row(token)) {
-                        rows.push((row, scale * root));
-                    }
+                    rows.extend(self.row(token).map(|(row, scale)| (row, scale * root)));
                 }
                 Row::Multilingual(row) => {
                     if let Some(scale) = self.multilingual.unpack(row, &mut unpacked) {
@@ -374,9 +340,11 @@ impl Encoder {
         normalize(sum)
     }
 
-    fn row(&self, token: usize) -> Option<&'static [u8]> {
-        let start = *self.token_rows.get(token)? as usize * self.dimension;
-        self.rows.get(start..start + self.dimension)
+    /// The components of a token and their factor; `None` for a token without a row.
+    fn row(&self, token: TokenId) -> Option<(&'static [u8], f32)> {
+        let entry = self.tokens.get(usize::from(token)).filter(|entry| entry.scale > 0.0)?;
+        let start = entry.row as usize * self.dimension;
+        Some((self.rows.get(start..start + self.dimension)?, entry.scale))
     }
 }
 
@@ -393,12 +361,11 @@ fn is_long_enough(word: &str, pieces: usize) -> bool {
 }
 
 impl WordStart {
-    /// What a token that is not the one for unknown words says.
     fn of(piece: &str, scale: f32) -> Self {
         let is_word = !piece.starts_with("##") && piece.chars().all(char::is_alphanumeric);
         if is_word && scale > 0.0 {
             Self::Known
-        } else if is_word && !piece.is_ascii() {
+        } else if is_word && !piece.is_ascii() || piece == UNKNOWN_TOKEN {
             Self::Unknown
         } else {
             Self::None

@@ -1,8 +1,6 @@
 //! Filters, evaluated on the columns of the index during retrieval, so that filtering never loses a
 //! result.
 
-use std::ops::Range;
-
 use super::file_pattern::FilePattern;
 use super::interner::NameId;
 use super::inverted::Index;
@@ -41,7 +39,7 @@ pub struct ProjectNames {
 
 impl ProjectNames {
     pub fn resolve(rows: &ProjectRows, index: &Index) -> Self {
-        let names = rows.names.iter().filter_map(|name| index.lookup(name));
+        let names = rows.names.iter().filter_map(|name| index.names().lookup(name));
         Self { names: names.filter(|name| *name != 0).collect(), unnamed: rows.unnamed }
     }
 
@@ -50,8 +48,7 @@ impl ProjectNames {
     }
 
     pub fn contains(&self, index: &Index, doc: &Doc) -> bool {
-        let is_listed =
-            |name: NameId| name != 0 && self.names.contains(&index.docs.names.fold(name));
+        let is_listed = |name: NameId| name != 0 && self.names.contains(&index.names().fold(name));
         is_listed(doc.project) || is_listed(doc.alias) || (doc.project == 0 && self.unnamed)
     }
 }
@@ -66,8 +63,6 @@ pub struct ResolvedFilters<'a> {
     current_project: ProjectNames,
     /// The project that the question names.
     named_project: Option<ProjectNames>,
-    /// The time that it names, in milliseconds since 1970.
-    named_period: Option<Range<i64>>,
     kinds: Option<Vec<NameId>>,
     session: Option<Option<NameId>>,
 }
@@ -81,39 +76,32 @@ impl<'a> ResolvedFilters<'a> {
         current: &ProjectRows,
     ) -> Self {
         let any_of = |names: &[String]| -> Option<Vec<NameId>> {
-            let known = names.iter().filter_map(|name| index.lookup(name));
+            let known = names.iter().filter_map(|name| index.names().lookup(name));
             (!names.is_empty()).then(|| known.collect())
         };
         Self {
             index,
             filters,
-            tags: filters.tags.iter().map(|tag| index.docs.names.with_below(tag)).collect(),
+            tags: filters.tags.iter().map(|tag| index.names().with_below(tag)).collect(),
             requested_project: requested.map(|rows| ProjectNames::resolve(rows, index)),
             current_project: ProjectNames::resolve(current, index),
             named_project: None,
-            named_period: None,
             kinds: any_of(&filters.kinds),
-            session: filters.session.as_ref().map(|session| index.lookup(session)),
+            session: filters.session.as_ref().map(|session| index.names().lookup(session)),
         }
     }
 
-    /// Prefers the memories of the project and the time that the question names.
+    /// Prefers the memories of the project that the question names.
     #[must_use]
-    pub fn preferring(mut self, rows: Option<&ProjectRows>, period: Option<&Range<i64>>) -> Self {
+    pub fn preferring(mut self, rows: Option<&ProjectRows>) -> Self {
         self.named_project = rows.map(|rows| ProjectNames::resolve(rows, self.index));
-        self.named_period = period.cloned();
         self
     }
 
-    /// How many of the project and the time that the question names are those of a document.
-    pub fn named(&self, doc: DocId) -> u8 {
-        let Some(row) = self.index.doc(doc) else {
-            return 0;
-        };
-        let project = self.named_project.as_ref();
-        let period = self.named_period.as_ref();
-        u8::from(project.is_some_and(|project| project.contains(self.index, row)))
-            + u8::from(period.is_some_and(|period| period.contains(&row.created)))
+    /// Whether a document is of the project that the question names.
+    pub fn is_named(&self, doc: DocId) -> bool {
+        let named = self.named_project.as_ref().zip(self.index.doc(doc));
+        named.is_some_and(|(project, row)| project.contains(self.index, row))
     }
 
     /// Whether every document passes, apart from its status.
@@ -127,7 +115,7 @@ impl<'a> ResolvedFilters<'a> {
 
     pub fn pushdown(&self) -> PushdownFilter<'_> {
         let all_spellings = |names: &[NameId]| -> Vec<&str> {
-            names.iter().flat_map(|name| self.index.docs.names.spellings(*name)).collect()
+            names.iter().flat_map(|name| self.index.names().spellings(*name)).collect()
         };
         PushdownFilter {
             project: self.requested_project.as_ref().map(|project| ProjectSpellings {
@@ -152,11 +140,7 @@ impl<'a> ResolvedFilters<'a> {
         if self.requested_project.as_ref().is_some_and(|project| !project.contains(index, row)) {
             return Some("project");
         }
-        if self
-            .kinds
-            .as_ref()
-            .is_some_and(|kinds| !kinds.contains(&index.docs.names.fold(row.kind)))
-        {
+        if self.kinds.as_ref().is_some_and(|kinds| !kinds.contains(&index.names().fold(row.kind))) {
             return Some("type");
         }
         if let Some(session) = self.session
@@ -176,7 +160,7 @@ impl<'a> ResolvedFilters<'a> {
         if !self.tags.is_empty() {
             let has = |tags: &Vec<NameId>| {
                 let mut names = index.tags(doc).iter();
-                names.any(|name| tags.contains(&index.docs.names.fold(*name)))
+                names.any(|name| tags.contains(&index.names().fold(*name)))
             };
             let pass = match filters.match_tags {
                 MatchTags::All => self.tags.iter().all(has),
@@ -186,8 +170,9 @@ impl<'a> ResolvedFilters<'a> {
                 return Some("tags");
             }
         }
-        let matches_any =
-            |file: &NameId| filters.files.iter().any(|pattern| pattern.matches(index.name(*file)));
+        let matches_any = |file: &NameId| {
+            filters.files.iter().any(|pattern| pattern.matches(index.names().name(*file)))
+        };
         (!filters.files.is_empty() && !index.docs.files(doc).iter().any(matches_any))
             .then_some("files")
     }

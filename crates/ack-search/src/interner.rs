@@ -26,7 +26,7 @@ impl Default for Interner {
 }
 
 impl Interner {
-    pub fn bytes(&self) -> usize {
+    pub const fn bytes(&self) -> usize {
         self.names.bytes() + self.folded.capacity() * size_of::<NameId>()
     }
 

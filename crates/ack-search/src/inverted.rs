@@ -18,7 +18,7 @@ use unicode_normalization::{UnicodeNormalization, is_nfc};
 
 use self::contents::Contents;
 use self::docs::{Doc, DocTable, INDEXED_STATUSES, Size, allowed_flags};
-use super::interner::NameId;
+use super::interner::{Interner, NameId};
 use super::postings::{DocId, unpack_posting};
 use super::semantic::{QuantizedVector, Vectors};
 use super::shapes::ShapePattern;
@@ -32,7 +32,8 @@ const STRING_BYTES: usize = 80;
 #[derive(Debug, Default)]
 pub struct Index {
     pub(crate) docs: DocTable,
-    contents: Contents,
+    /// The vectors in it begin with that of [`Index::first_resident`].
+    pub(crate) contents: Contents,
     rejected: HashSet<Box<str>>,
     /// The first documents, if their terms and vectors are not in memory.
     remote: Option<RemotePart>,
@@ -60,10 +61,6 @@ struct RemotePart {
 }
 
 impl Index {
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Both halves of the index, so that two threads can load them at once. A document that is
     /// added to one must be added to the other.
     pub const fn halves(&mut self) -> (&mut DocTable, &mut Contents) {
@@ -118,17 +115,9 @@ impl Index {
         if all == 0 { 1.0 } else { loaded as f64 / all as f64 }
     }
 
-    pub fn lookup(&self, name: &str) -> Option<NameId> {
-        self.docs.names.lookup(name)
-    }
-
-    pub fn name(&self, name: NameId) -> &str {
-        self.docs.names.name(name)
-    }
-
-    /// See [`Interner::count_spellings`](super::interner::Interner::count_spellings).
-    pub fn count_spellings(&self, names: impl Iterator<Item = NameId>) -> Vec<(&str, u64)> {
-        self.docs.names.count_spellings(names)
+    /// Projects, sessions, types, tags and files.
+    pub const fn names(&self) -> &Interner {
+        &self.docs.names
     }
 
     pub fn doc(&self, doc: DocId) -> Option<&Doc> {
@@ -213,20 +202,10 @@ impl Index {
         docs.filter(move |doc| self.docs.flags(*doc) & allowed != 0)
     }
 
-    /// The number of tokens of every document, dead ones too.
-    pub fn lengths(&self) -> &[u32] {
-        self.docs.lengths()
-    }
-
     /// The resident documents that contain a term (see [`crate::analyzer::term_key`]), dead ones
     /// too, with its weighted frequency.
     pub fn postings(&self, key: &str) -> impl Iterator<Item = (DocId, f32)> {
         self.contents.posting_list(key).iter().map(|posting| unpack_posting(*posting))
-    }
-
-    /// The vectors of the resident documents, starting with [`Index::first_resident`].
-    pub const fn vectors(&self) -> &Vectors {
-        &self.contents.vectors
     }
 
     pub fn vector(&self, doc: DocId) -> Option<QuantizedVector> {

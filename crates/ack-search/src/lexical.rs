@@ -249,7 +249,7 @@ impl Bm25Weights {
 
     /// What each term contributes to the score of one document, largest first.
     pub fn explain(&self, view: &View<'_>, doc: DocId) -> Vec<(String, f32)> {
-        let length = view.index.lengths().get(doc as usize).copied().unwrap_or_default();
+        let length = view.index.docs.lengths().get(doc as usize).copied().unwrap_or_default();
         let contributions = self.terms.iter().filter_map(|term| {
             let frequency = view.frequency(&term.key, doc)?;
             Some((term.key.clone(), self.contribution(term.weight, frequency, length)))

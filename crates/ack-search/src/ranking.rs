@@ -14,7 +14,7 @@ use crate::view::View;
 /// Scores that differ by less than this are equal.
 const RANK_WIDTH: f32 = 0.0001;
 /// How many of these make a step, within which the current project's memories come first.
-const RANKS_PER_STEP: i64 = 100;
+const RANKS_PER_STEP: i32 = 100;
 const STEP_WIDTH: f32 = 0.01;
 
 #[derive(Debug, Clone, Copy)]
@@ -27,40 +27,33 @@ pub struct Ranked {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// The score in steps of 0.0001.
-    pub rank: i64,
+    pub rank: i32,
     pub current_project: bool,
     /// When it was written, in milliseconds since 1970; negated if the oldest come first.
     pub created: i64,
 }
 
 impl Place {
-    const fn sort_key(self) -> (i64, bool, i64, i64) {
+    const fn sort_key(self) -> (i32, bool, i32, i64) {
         (self.rank.div_euclid(RANKS_PER_STEP), self.current_project, self.rank, self.created)
     }
 }
 
-#[derive(Debug, Clone, Copy, Default)]
-pub struct OrderOptions {
-    /// How many of the first positions have to be exact; `None` orders all candidates.
-    pub limit: Option<usize>,
-    /// Whether the older of two ties comes first. Memories without a date come last either way.
-    pub oldest_first: bool,
-}
-
-/// `names` are the scopes of `views`; `current_project` takes a scope's position and a document.
-/// With [`OrderOptions::limit`] the result may be cut to that many candidates.
+/// `names` are the scopes of `views`. With a limit, only that many of the first positions are exact,
+/// and the result may be cut to them. With `oldest_first`, the older of two ties comes first;
+/// memories without a date come last either way.
 pub fn order(
     candidates: &[Candidate],
     views: &[View<'_>],
     names: &[String],
-    current_project: impl Fn(usize, &Doc) -> bool,
-    options: OrderOptions,
+    limit: Option<usize>,
+    oldest_first: bool,
 ) -> Vec<Ranked> {
-    let limit = options.limit.filter(|limit| *limit > 0 && limit * 2 < candidates.len());
+    let limit = limit.filter(|limit| *limit > 0 && limit * 2 < candidates.len());
     let unscored = candidates.iter().all(|candidate| candidate.score == 0.0);
     let age_key = |doc: &Doc| match doc.created {
         i64::MIN => i64::MIN,
-        created if options.oldest_first => -created,
+        created if oldest_first => -created,
         created => created,
     };
     let created = |candidate: &Candidate| {
@@ -85,10 +78,11 @@ pub fn order(
         .filter(|candidate| candidate.score >= min_score)
         .filter(|candidate| oldest.is_none_or(|oldest| created(candidate) >= oldest))
         .filter_map(|candidate| {
-            let doc = views.get(candidate.scope)?.index.doc(candidate.doc)?;
+            let view = views.get(candidate.scope)?;
+            let doc = view.index.doc(candidate.doc)?;
             #[expect(clippy::cast_possible_truncation, reason = "a score in these units fits")]
-            let rank = (candidate.score / RANK_WIDTH).round() as i64;
-            let current_project = candidate.score > 0.0 && current_project(candidate.scope, doc);
+            let rank = (candidate.score / RANK_WIDTH).round() as i32;
+            let current_project = candidate.score > 0.0 && view.filter.in_current_project(doc);
             let place = Place { rank, current_project, created: age_key(doc) };
             Some(Ranked { candidate: *candidate, place })
         })
@@ -146,9 +140,9 @@ pub fn resume(
 }
 
 /// The number, from 1, of a position among the results before it that differ only by scope or id.
-pub fn tie_number(ranked: &[Ranked], position: usize) -> u64 {
+pub fn tie_number(ranked: &[Ranked], position: usize) -> u32 {
     let before = ranked.get(..=position).unwrap_or_default();
     let last = before.last().map(|ranked| ranked.place);
     let same = |ranked: &&Ranked| Some(ranked.place) == last;
-    before.iter().rev().take_while(same).count() as u64
+    u32::try_from(before.iter().rev().take_while(same).count()).unwrap_or(u32::MAX)
 }

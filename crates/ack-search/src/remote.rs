@@ -78,6 +78,7 @@ pub struct ProjectSpellings<'a> {
     pub unnamed: bool,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Eligibility {
     Eligible,
     /// The status filter hides it.

@@ -14,7 +14,7 @@
 //!
 //! What a question names is preferred: an identifier that only an answer contains (an error code, a
 //! path, a flag, a qualified name, see [`Bm25Weights::required_identifiers`]), the only word of the
-//! question, a project, and a time. Memories that are merely about the same subject come after those.
+//! question, and a project. Memories that are merely about the same subject come after those.
 //!
 //! See `docs/retrieval.md` for how the constants were chosen.
 
@@ -40,8 +40,8 @@ const MIN_COSINE_SHARE: f32 = 0.8;
 const UNRELATED_COSINE: f32 = 0.2;
 /// Weight of a cosine of 1, relative to the best lexical score.
 const COSINE_WEIGHT: f32 = 4.0;
-/// What a memory of the project or of the time that the question names scores more, relative to the
-/// best lexical score.
+/// What a memory of the project that the question names scores more, relative to the best lexical
+/// score.
 const NAMED_WEIGHT: f32 = 0.5;
 /// The same of a memory with the identifiers that the query asks for: no cosine outweighs it.
 const IDENTIFIER_WEIGHT: f32 = COSINE_WEIGHT;
@@ -67,30 +67,12 @@ impl Candidate {
     }
 }
 
-/// What to search for, which determines the legs that run.
+/// What to search for: a leg runs for each. Without either, everything that passes the filters is
+/// listed.
 #[derive(Debug, Clone, Copy)]
-pub enum Query<'a> {
-    /// Nothing: list everything that passes the filters.
-    All,
-    Lexical(&'a Bm25Weights),
-    Semantic(&'a QueryVector),
-    Hybrid(&'a Bm25Weights, &'a QueryVector),
-}
-
-impl<'a> Query<'a> {
-    const fn bm25(self) -> Option<&'a Bm25Weights> {
-        match self {
-            Self::Lexical(bm25) | Self::Hybrid(bm25, _) => Some(bm25),
-            Self::All | Self::Semantic(_) => None,
-        }
-    }
-
-    const fn vector(self) -> Option<&'a QueryVector> {
-        match self {
-            Self::Semantic(vector) | Self::Hybrid(_, vector) => Some(vector),
-            Self::All | Self::Lexical(_) => None,
-        }
-    }
+pub struct Query<'a> {
+    pub bm25: Option<&'a Bm25Weights>,
+    pub vector: Option<&'a QueryVector>,
 }
 
 /// The candidates of a search, not yet in order.
@@ -112,18 +94,18 @@ impl CandidateSet {
     fn admit(&mut self, view: &View<'_>, candidate: Candidate) {
         match view.check(candidate.doc) {
             Eligibility::Eligible => self.candidates.push(candidate),
-            Eligibility::HiddenByStatus => self.hide(candidate.scope, true),
-            Eligibility::Superseded => self.hide(candidate.scope, false),
-            Eligibility::Excluded => {}
+            why => self.hide(candidate.scope, why),
         }
     }
 
-    fn hide(&mut self, scope: usize, by_status: bool) {
-        if by_status {
-            self.hidden.by_status += 1;
-            self.hiding_scopes.insert(scope);
-        } else {
-            self.hidden.superseded += 1;
+    fn hide(&mut self, scope: usize, why: Eligibility) {
+        match why {
+            Eligibility::HiddenByStatus => {
+                self.hidden.by_status += 1;
+                self.hiding_scopes.insert(scope);
+            }
+            Eligibility::Superseded => self.hidden.superseded += 1,
+            Eligibility::Eligible | Eligibility::Excluded => {}
         }
     }
 
@@ -136,9 +118,9 @@ impl CandidateSet {
         // Without words, a hidden neighbour counts if it would have been on the first page.
         let min_hidden =
             if lexical_ran { MIN_COSINE } else { last_on_page(&candidates).max(MIN_COSINE) };
-        for (near, by_status) in hidden {
+        for (near, why) in hidden {
             if near.cosine >= min_hidden && !has_score(&near) {
-                self.hide(near.scope, by_status);
+                self.hide(near.scope, why);
             }
         }
         let min_cosine = if !lexical_ran {
@@ -163,7 +145,7 @@ impl CandidateSet {
 /// incomplete.
 pub fn retrieve(views: &[View<'_>], query: Query<'_>, frozen_norm: Option<f32>) -> CandidateSet {
     let mut found = CandidateSet::default();
-    if matches!(query, Query::All) {
+    if query.bm25.is_none() && query.vector.is_none() {
         for (scope, view) in views.iter().enumerate() {
             for (doc, _) in cancel::guarded(view.index.live()) {
                 found.admit(view, Candidate::new(scope, doc));
@@ -182,18 +164,18 @@ pub fn retrieve(views: &[View<'_>], query: Query<'_>, frozen_norm: Option<f32>) 
         }
     }
     if let Some(nearest) = nearest {
-        found.admit_nearest(nearest, &scores, query.bm25().is_some());
+        found.admit_nearest(nearest, &scores, query.bm25.is_some());
     }
-    let norm = frozen_norm.unwrap_or_else(|| score_norm(query.bm25(), &found.candidates));
+    let norm = frozen_norm.unwrap_or_else(|| score_norm(query.bm25, &found.candidates));
     found.score_norm = norm;
-    let identifiers = asked_identifiers(views, query.bm25(), &found.candidates);
+    let identifiers = asked_identifiers(views, query.bm25, &found.candidates);
     for candidate in &mut found.candidates {
-        candidate.score = match query {
-            Query::Hybrid(..) => {
+        candidate.score = match (query.bm25, query.vector) {
+            (Some(_), Some(_)) => {
                 fused_score(candidate, norm) + preference(views, &identifiers, candidate)
             }
-            Query::Semantic(_) => candidate.cosine,
-            Query::Lexical(_) | Query::All => candidate.lexical,
+            (None, Some(_)) => candidate.cosine,
+            (_, None) => candidate.lexical,
         };
     }
     found
@@ -204,20 +186,20 @@ struct Nearest {
     cosines: Vec<DocScores>,
     /// The documents with the highest cosines that may be returned, at most [`MAX_NEAREST`].
     candidates: Vec<Candidate>,
-    /// Those that may not be returned, each with whether its status hides it.
-    hidden: Vec<(Candidate, bool)>,
+    /// Those that may not be returned, each with the reason.
+    hidden: Vec<(Candidate, Eligibility)>,
 }
 
 /// Runs the legs that a query needs, in parallel if there are many documents.
 fn run_legs(views: &[View<'_>], query: Query<'_>) -> (Option<Nearest>, Vec<DocScores>) {
-    let documents: usize = views.iter().map(|view| view.index.lengths().len()).sum();
+    let documents: usize = views.iter().map(|view| view.index.docs.lengths().len()).sum();
     let is_large = documents >= MIN_PARALLEL_DOCS;
     let lexical = || -> Vec<DocScores> {
-        let scores = query.bm25().map(|bm25| views.iter().map(|view| view.lexical_scores(bm25)));
+        let scores = query.bm25.map(|bm25| views.iter().map(|view| view.lexical_scores(bm25)));
         scores.into_iter().flatten().collect()
     };
     let semantic = || -> Option<Nearest> {
-        let vector = query.vector()?;
+        let vector = query.vector?;
         let cosines: Vec<DocScores> = if is_large {
             views.par_iter().map(|view| view.cosines(vector)).collect()
         } else {
@@ -246,11 +228,11 @@ pub(super) fn best_lexical(candidates: &[Candidate]) -> Option<&Candidate> {
 
 /// Describes how a candidate's score was computed, for `explain`.
 pub fn explain_fusion(query: Query<'_>, candidate: &Candidate, norm: f32) -> String {
-    match query {
-        Query::All => "nothing was searched for".to_owned(),
-        Query::Lexical(_) => "the lexical score alone".to_owned(),
-        Query::Semantic(_) => "the cosine alone".to_owned(),
-        Query::Hybrid(..) => {
+    match (query.bm25, query.vector) {
+        (None, None) => "nothing was searched for".to_owned(),
+        (Some(_), None) => "the lexical score alone".to_owned(),
+        (None, Some(_)) => "the cosine alone".to_owned(),
+        (Some(_), Some(_)) => {
             let (lexical, cosine) = (candidate.lexical, candidate.cosine.max(0.0));
             let (fused, score) = (fused_score(candidate, norm), candidate.score);
             let preferred = match score - fused {
@@ -302,14 +284,14 @@ fn preference(views: &[View<'_>], identifiers: &[&str], candidate: &Candidate) -
     #[expect(clippy::cast_precision_loss, reason = "counts of a query's terms")]
     let share = contained.count() as f32 / identifiers.len().max(1) as f32;
     let view = views.get(candidate.scope);
-    let named = view.map_or(0, |view| view.filter.named(candidate.doc));
-    IDENTIFIER_WEIGHT * share + NAMED_WEIGHT * f32::from(named)
+    let is_named = view.is_some_and(|view| view.filter.is_named(candidate.doc));
+    IDENTIFIER_WEIGHT * share + if is_named { NAMED_WEIGHT } else { 0.0 }
 }
 
 /// Finds the documents with the highest cosines over all scopes.
 fn find_nearest(views: &[View<'_>], cosines: Vec<DocScores>) -> Nearest {
     let mut nearest: Vec<Candidate> = Vec::with_capacity(MAX_NEAREST * 2);
-    let mut hidden: Vec<(Candidate, bool)> = Vec::new();
+    let mut hidden: Vec<(Candidate, Eligibility)> = Vec::new();
     // Documents below this cosine cannot be among the nearest.
     let mut min_cosine = f32::NEG_INFINITY;
     for (scope, (view, cosines)) in views.iter().zip(&cosines).enumerate() {
@@ -320,9 +302,8 @@ fn find_nearest(views: &[View<'_>], cosines: Vec<DocScores>) -> Nearest {
             let near = Candidate { cosine, ..Candidate::new(scope, doc) };
             match view.check(doc) {
                 Eligibility::Eligible => nearest.push(near),
-                Eligibility::HiddenByStatus => hidden.push((near, true)),
-                Eligibility::Superseded => hidden.push((near, false)),
                 Eligibility::Excluded => {}
+                why => hidden.push((near, why)),
             }
             if nearest.len() < MAX_NEAREST * 2 {
                 return min_cosine;

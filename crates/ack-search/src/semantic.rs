@@ -38,13 +38,9 @@ impl QuantizedVector {
         }
         let components = rounded(vector, max);
         let norm = vector.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt();
-        let unit = Self { scale: unit_scale(&components), components };
         #[expect(clippy::cast_possible_truncation, reason = "between 0 and 1")]
-        Some(if norm < MIN_IDENTICAL_COSINE {
-            Self { scale: unit.scale * norm as f32, ..unit }
-        } else {
-            unit
-        })
+        let norm = if norm < MIN_IDENTICAL_COSINE { norm as f32 } else { 1.0 };
+        Some(Self { scale: unit_scale(&components) * norm, components })
     }
 
     #[must_use]

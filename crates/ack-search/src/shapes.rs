@@ -16,6 +16,8 @@ const IDENTIFIER: u32 = b'=' as u32;
 /// The number of different parts of identifiers.
 const PARTS: u32 = 24;
 const BLOCK: usize = 32;
+/// The letters and the beginning of a word.
+pub const SHAPE_BYTES: usize = 2 * size_of::<u32>();
 
 #[derive(Debug, Default)]
 pub struct Shapes {
@@ -26,88 +28,65 @@ pub struct Shapes {
 
 /// The shapes to look for. What is wanted always has one of them; others may have one too.
 #[derive(Debug, Clone, Copy)]
-pub enum ShapePattern {
-    Words(WordPattern),
-    /// Identifiers that contain another one.
-    Identifiers(PartPattern),
-}
-
-#[derive(Debug, Clone, Copy)]
-pub struct WordPattern {
-    /// The letters of the word, its length and its first bytes.
+pub struct ShapePattern {
+    /// The letters of the word or identifier, its length, and its first bytes or its parts.
     letters: u32,
     length: u32,
     beginning: u32,
-    /// How much shorter a beginning of the word may be; `None` if letters do not matter.
-    cut_off: Option<u32>,
-    /// Whether words that begin like the word are wanted, whatever their other letters.
-    is_beginning_wanted: bool,
+    wanted: Wanted,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub struct PartPattern {
-    letters: u32,
-    length: u32,
-    parts: u32,
+enum Wanted {
+    /// Words that begin like the word, whatever their other letters.
+    SameBeginning,
+    Similar {
+        or_same_beginning: bool,
+    },
+    /// Identifiers that contain the identifier.
+    Containing,
 }
 
 impl ShapePattern {
+    fn of(word: &str, beginning: u32, wanted: Wanted) -> Self {
+        let length = capped(word.chars().count());
+        Self { letters: letters(word), length, beginning, wanted }
+    }
+
     /// Words with the first four bytes of `word`.
     pub fn same_beginning(word: &str) -> Self {
-        Self::of_words(word, None, true)
+        Self::of(word, beginning(word), Wanted::SameBeginning)
     }
 
-    /// Words that contain `word`, that differ from it by one letter, or that differ by one letter
-    /// other than the first from a beginning of it that is up to `cut_off` characters shorter; also
-    /// words with the first four bytes of it, if `is_beginning_wanted`.
-    pub fn similar(word: &str, cut_off: usize, is_beginning_wanted: bool) -> Self {
-        Self::of_words(word, Some(capped(cut_off)), is_beginning_wanted)
-    }
-
-    fn of_words(word: &str, cut_off: Option<u32>, is_beginning_wanted: bool) -> Self {
-        let (letters, length) = (letters(word), capped(word.chars().count()));
-        let beginning = beginning(word);
-        Self::Words(WordPattern { letters, length, beginning, cut_off, is_beginning_wanted })
+    /// Words that contain `word` or that differ from it by one letter; also words with the first four
+    /// bytes of it, if `or_same_beginning`.
+    pub fn similar(word: &str, or_same_beginning: bool) -> Self {
+        Self::of(word, beginning(word), Wanted::Similar { or_same_beginning })
     }
 
     /// Identifiers that contain `identifier`, of whose parts only the first `whole` have to be whole.
     pub fn containing(identifier: &str, whole: usize) -> Self {
-        Self::Identifiers(PartPattern {
-            letters: letters(identifier),
-            length: capped(identifier.chars().count()),
-            parts: part_set(parts(identifier).take(whole)),
-        })
+        Self::of(identifier, part_set(parts(identifier).take(whole)), Wanted::Containing)
     }
-}
 
-impl WordPattern {
-    /// Whether a word with this shape may be wanted. Without branches on the shape, so that several
+    /// Whether what has this shape may be wanted. Without branches on the shape, so that several
     /// shapes can be compared with one instruction.
-    const fn matches(&self, shape: u32, first_bytes: u32) -> bool {
-        let is_similar = match self.cut_off {
-            Some(cut_off) => {
-                let length = shape >> LETTERS;
+    const fn matches(&self, shape: u32, beginning: u32) -> bool {
+        let length = shape >> LETTERS;
+        let contains = (self.letters & !shape == 0) & (length >= self.length);
+        let is_word = beginning & FIRST_BYTE != IDENTIFIER;
+        match self.wanted {
+            Wanted::SameBeginning => is_word & (beginning == self.beginning),
+            Wanted::Similar { or_same_beginning } => {
                 let foreign = shape & !self.letters & LETTER_MASK;
-                let is_near =
-                    (foreign & foreign.wrapping_sub(1) == 0) & (length <= self.length + 1);
-                let is_as_long = length + 1 >= self.length;
-                let begins_alike = (first_bytes ^ self.beginning) & FIRST_BYTE == 0;
-                let is_cut_off = begins_alike & (length + cut_off >= self.length);
-                let contains = (self.letters & !shape == 0) & (length >= self.length);
-                (is_near & (is_as_long | is_cut_off)) | contains
+                let is_near = (foreign & foreign.wrapping_sub(1) == 0)
+                    & (length <= self.length + 1)
+                    & (length + 1 >= self.length);
+                let is_same = or_same_beginning & (beginning == self.beginning);
+                is_word & (is_near | contains | is_same)
             }
-            None => false,
-        };
-        let is_word = first_bytes & FIRST_BYTE != IDENTIFIER;
-        is_word & (is_similar | (self.is_beginning_wanted & (first_bytes == self.beginning)))
-    }
-}
-
-impl PartPattern {
-    const fn matches(&self, shape: u32, parts: u32) -> bool {
-        (parts & self.parts == self.parts)
-            & (self.letters & !shape == 0)
-            & (shape >> LETTERS >= self.length)
+            Wanted::Containing => contains & (beginning & self.beginning == self.beginning),
+        }
     }
 }
 
@@ -118,34 +97,17 @@ impl Shapes {
         self.beginnings.push(beginning(word));
     }
 
-    pub const fn bytes(&self) -> usize {
-        (self.letters.capacity() + self.beginnings.capacity()) * size_of::<u32>()
-    }
-
     /// The numbers of the words that may be wanted, ascending.
-    pub fn matching(&self, pattern: ShapePattern) -> Box<dyn Iterator<Item = usize> + '_> {
-        match pattern {
-            ShapePattern::Words(pattern) => {
-                Box::new(self.where_shapes(move |shape, bytes| pattern.matches(shape, bytes)))
-            }
-            ShapePattern::Identifiers(pattern) => {
-                Box::new(self.where_shapes(move |shape, parts| pattern.matches(shape, parts)))
-            }
-        }
-    }
-
-    fn where_shapes(
-        &self,
-        matches: impl Fn(u32, u32) -> bool + Copy,
-    ) -> impl Iterator<Item = usize> {
+    pub fn matching(&self, pattern: ShapePattern) -> impl Iterator<Item = usize> {
         let letters = self.letters.chunks(BLOCK);
         let blocks = letters.zip(self.beginnings.chunks(BLOCK)).enumerate();
         blocks.flat_map(move |(block, (letters, beginnings))| {
             let shapes = || letters.iter().zip(beginnings);
-            let any = shapes().fold(false, |any, (shape, bytes)| any | matches(*shape, *bytes));
+            let matches = move |shape: &u32, bytes: &u32| pattern.matches(*shape, *bytes);
+            let any = shapes().fold(false, |any, (shape, bytes)| any | matches(shape, bytes));
             let shapes = any.then(shapes).into_iter().flatten().enumerate();
             shapes
-                .filter(move |(_, (shape, bytes))| matches(**shape, **bytes))
+                .filter(move |(_, (shape, bytes))| matches(shape, bytes))
                 .map(move |(place, _)| block * BLOCK + place)
         })
     }

@@ -20,8 +20,6 @@ const MIN_END_CHARS: usize = 5;
 const MIN_CHARS_BEFORE: usize = 2;
 /// The shortest beginning of a word that means the word: `datenschutz`, but not `inter`.
 const MIN_BEGINNING_CHARS: usize = 6;
-/// How much longer a word may be than a similar beginning of it.
-const MAX_CUT_OFF: usize = 5;
 /// Weight of a similar word, relative to a term of the query.
 const SIMILAR_WEIGHT: f32 = 0.5;
 /// The same if the word is misspelt or inflected.
@@ -50,8 +48,6 @@ enum Likeness {
     Ending,
     /// One is the beginning of the other, or the end of a compound.
     Part,
-    /// One begins with the other, except for one letter.
-    Beginning,
 }
 
 /// Of two terms, the more similar one is less, then the one that more memories contain.
@@ -96,7 +92,7 @@ pub fn similar_terms(views: &[View<'_>], word: &str, key: &str, status: StatusFi
         return Similar::default();
     }
     let encoder = Encoder::embedded();
-    let is_word = encoder.is_some_and(|encoder| encoder.vocabulary().is_word(word));
+    let is_word = encoder.is_some_and(|encoder| encoder.vocabulary.is_word(word));
     let found = best_terms(views, word, key, status);
     // `async` is not a misspelt `sync`, and `cortan` is no misspelt `cortar`.
     let is_correct = encoder.is_some_and(|encoder| encoder.is_word(word));
@@ -126,7 +122,7 @@ pub fn similar_terms(views: &[View<'_>], word: &str, key: &str, status: StatusFi
 /// `advisroy` is nearer to `advisory` than to its stem.
 fn best_terms(views: &[View<'_>], word: &str, key: &str, status: StatusFilter) -> Vec<Found> {
     let mut best = Best { views, status, found: Vec::new() };
-    let vocabulary = Encoder::embedded().map(Encoder::vocabulary);
+    let vocabulary = Encoder::embedded().map(|encoder| &encoder.vocabulary);
     for word in vocabulary.map_or_else(Vec::new, |vocabulary| corrections(word, vocabulary)) {
         best.consider(Likeness::Letter, &stem(&word), Some(word.clone()));
     }
@@ -166,7 +162,7 @@ struct Unknown<'k> {
 impl Unknown<'_> {
     /// The shapes of similar terms, except for beginnings of the word.
     fn pattern(&self) -> ShapePattern {
-        ShapePattern::similar(self.key, MAX_CUT_OFF, self.is_foreign)
+        ShapePattern::similar(self.key, self.is_foreign)
     }
 
     fn likeness(&self, term: &str) -> Option<Likeness> {
@@ -188,7 +184,6 @@ impl Unknown<'_> {
                 && other >= length + MIN_CHARS_BEFORE
                 && term.ends_with(key))
             || (other >= 5 && length <= 2 * other + 1 && key.starts_with(term));
-        let is_beginning = other >= 5 && length + 1 >= other && length <= other + MAX_CUT_OFF;
         if !key.is_ascii() && has_other_ending {
             // The encoder does not know the correct spelling either.
             Some(Likeness::Ending)
@@ -196,12 +191,8 @@ impl Unknown<'_> {
             Some(Likeness::Letter)
         } else if has_other_ending {
             Some(Likeness::Ending)
-        } else if is_part {
-            Some(Likeness::Part)
-        } else if is_beginning && has_similar_prefix(key, term, other) {
-            Some(Likeness::Beginning)
         } else {
-            None
+            is_part.then_some(Likeness::Part)
         }
     }
 }
@@ -268,17 +259,6 @@ fn beginnings(word: &str) -> impl Iterator<Item = &str> {
 /// The set of a word's bytes, folded into 64 bits.
 fn byte_set(word: &str) -> u64 {
     word.bytes().fold(0, |set, byte| set | 1 << (byte & 63))
-}
-
-/// Whether a word begins with the `length` characters of another one, except for one letter.
-fn has_similar_prefix(word: &str, other: &str, length: usize) -> bool {
-    let prefix = |count: usize| {
-        let end = word.char_indices().nth(count).map(|(end, _)| end);
-        end.and_then(|end| word.get(..end))
-    };
-    let is_similar = |prefix: &str| strsim::osa_distance(prefix, other) <= 1;
-    word.chars().next() == other.chars().next()
-        && [length - 1, length, length + 1].into_iter().filter_map(prefix).any(is_similar)
 }
 
 #[cfg(test)]

@@ -141,7 +141,7 @@ impl<'a> View<'a> {
     }
 
     fn is_eligible(&self, doc: DocId) -> bool {
-        matches!(self.check(doc), Eligibility::Eligible)
+        self.check(doc) == Eligibility::Eligible
     }
 
     /// The estimated share of the remote documents that are eligible, from 0 to 1.
@@ -172,7 +172,7 @@ impl<'a> View<'a> {
         #[expect(clippy::cast_precision_loss, reason = "a count of documents")]
         let expected = share * index.first_resident() as f32;
         // Documents that the status filter hides count here too: the answer reports their number.
-        let relevant = |doc| !matches!(self.check(doc), Eligibility::Excluded);
+        let relevant = |doc| self.check(doc) != Eligibility::Excluded;
         let unindexed = (expected <= MAX_EXPECTED_UNINDEXED_DOCS)
             .then(|| self.remote_docs_if_few(MAX_UNINDEXED_DOCS, relevant));
         let (docs, partial) = match unindexed.flatten() {
@@ -209,37 +209,33 @@ impl<'a> View<'a> {
         mut query: RemoteQuery<'_>,
     ) -> Result<(Vec<DocId>, bool), RemoteError> {
         let is_eligible = |doc: DocId| self.is_eligible(doc);
-        let too_few =
-            |found: &[DocId]| found.iter().filter(|doc| is_eligible(**doc)).count() < MIN_ELIGIBLE;
         let RemoteHits { mut docs, complete, mut exhausted } = remote.search(&query)?;
-        let mut partial = !complete;
-        if partial && query.eligible_share < 1.0 && too_few(&docs) && cancel::check().is_ok() {
-            // The best matches do not pass the filters, so the table applies the filters.
-            query.eligible_share = 0.0;
+        if complete {
+            return Ok((docs, false));
+        }
+        while docs.iter().filter(|doc| is_eligible(**doc)).count() < MIN_ELIGIBLE
+            && cancel::check().is_ok()
+        {
+            if query.eligible_share > 0.0 && query.eligible_share < 1.0 {
+                // The best matches do not pass the filters, so the table applies the filters.
+                query.eligible_share = 0.0;
+            } else if query.widening == 1
+                && let Some(eligible) = self.remote_docs_if_few(MAX_EXHAUSTIVE_DOCS, is_eligible)
+            {
+                // The filters leave too few for the table's indexes to find: score all of them.
+                merge(&mut docs, eligible);
+                return Ok((docs, false));
+            } else if exhausted || query.widening >= MAX_WIDENING {
+                break;
+            } else {
+                // The table cannot evaluate the filter that excludes the rest.
+                query.widening *= WIDENING_STEP;
+            }
             let hits = remote.search(&query)?;
             exhausted = hits.exhausted;
             merge(&mut docs, hits.docs);
         }
-        if partial && too_few(&docs) {
-            // The filters leave too few documents for the table's indexes to find: score all of them.
-            if let Some(eligible) = self.remote_docs_if_few(MAX_EXHAUSTIVE_DOCS, is_eligible) {
-                merge(&mut docs, eligible);
-                partial = false;
-            }
-            // Otherwise more are left, and the table cannot evaluate the filter that excludes the rest.
-            while partial
-                && too_few(&docs)
-                && !exhausted
-                && query.widening < MAX_WIDENING
-                && cancel::check().is_ok()
-            {
-                query.widening *= WIDENING_STEP;
-                let hits = remote.search(&query)?;
-                exhausted = hits.exhausted;
-                merge(&mut docs, hits.docs);
-            }
-        }
-        Ok((docs, partial))
+        Ok((docs, true))
     }
 
     /// Fetches a remote document, whether or not a search would find it.
@@ -300,13 +296,13 @@ impl<'a> View<'a> {
         DocScores {
             fetched: self.fetched.iter().map(cosine).collect(),
             first_resident: self.index.first_resident(),
-            resident: self.index.vectors().cosines(query),
+            resident: self.index.contents.vectors.cosines(query),
         }
     }
 
     /// The BM25 score of each document, dead ones too; 0 for those without any term.
     pub fn lexical_scores(&self, bm25: &Bm25Weights) -> DocScores {
-        let (first_resident, lengths) = (self.index.first_resident(), self.index.lengths());
+        let (first_resident, lengths) = (self.index.first_resident(), self.index.docs.lengths());
         let resident_lengths = lengths.get(first_resident as usize..).unwrap_or_default();
         let mut resident = vec![0f32; resident_lengths.len()];
         for term in &bm25.terms {

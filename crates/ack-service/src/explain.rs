@@ -7,9 +7,7 @@ use ack_api::{
 };
 use ack_search::certainty::coverage;
 use ack_search::postings::DocId;
-use ack_search::retrieve::{
-    Candidate, CandidateSet, MAX_NEAREST, Query, explain_fusion, score_norm,
-};
+use ack_search::retrieve::{Candidate, CandidateSet, MAX_NEAREST, explain_fusion, score_norm};
 use ack_search::view::View;
 
 impl Search<'_> {
@@ -145,22 +143,25 @@ impl Search<'_> {
     fn why_not_retrieved(&self, found: &CandidateSet, doc_key: (usize, DocId)) -> String {
         let cosine = format!("{:.2}", self.cosine_of(doc_key));
         let no_term = "it shares no term with the query";
-        match self.leg_query() {
-            Some(Query::Lexical(_)) => no_term.to_owned(),
-            Some(Query::Hybrid(..)) if self.certainty(found) == Certainty::NoWords => format!(
+        let nearer =
+            format!("{MAX_NEAREST} memories are nearer in meaning (its cosine is {cosine})");
+        if self.bm25().is_none() {
+            nearer
+        } else if !self.has_meaning() {
+            no_term.to_owned()
+        } else if self.certainty(found) == Certainty::NoWords {
+            format!(
                 "no memory shares a term with the query, and it is not among the few nearest in \
                  meaning (its cosine is {cosine})"
-            ),
-            Some(Query::Hybrid(..)) if self.cosine_of(doc_key) < found.min_cosine => format!(
+            )
+        } else if self.cosine_of(doc_key) < found.min_cosine {
+            format!(
                 "{no_term}, and its cosine of {cosine} is below {:.2}, which a memory without a \
                  word of the query needs",
                 found.min_cosine
-            ),
-            Some(Query::Hybrid(..)) => format!(
-                "{no_term}, and {MAX_NEAREST} memories are nearer in meaning (its cosine is \
-                 {cosine})"
-            ),
-            _ => format!("{MAX_NEAREST} memories are nearer in meaning (its cosine is {cosine})"),
+            )
+        } else {
+            format!("{no_term}, and {nearer}")
         }
     }
 }

@@ -234,7 +234,7 @@ impl LiveIndex {
             }
             let (stamp, changes) = scope.store.quick_scan(timeout, |snapshot| {
                 let listing = Listing::read(snapshot)?;
-                Ok((snapshot.file_state.clone(), indexed.index.changes_since(listing, snapshot)?))
+                Ok((snapshot.file_state.clone(), indexed.index.changes(listing, snapshot)?))
             })?;
             indexed.file_state = None;
             if indexed.index.apply(changes) {
@@ -274,7 +274,7 @@ impl LiveIndex {
                 })?,
             };
             let index = table.as_ref().ok().map(|(index, _)| index);
-            let changes = index.map(|index| index.changes_since(listing, snapshot)).transpose()?;
+            let changes = index.map(|index| index.changes(listing, snapshot)).transpose()?;
             // A disturbed snapshot is read again; the table is not.
             read = Some(table);
             Ok((snapshot.file_state.clone(), changes))
@@ -306,7 +306,9 @@ impl LiveIndex {
 fn projects(index: &Index) -> RecordedProjects {
     let docs = index.live().filter(|(_, doc)| doc.status != Status::Rejected);
     let mut projects = RecordedProjects::default();
-    for (name, count) in index.count_spellings(docs.flat_map(|(_, doc)| [doc.project, doc.alias])) {
+    for (name, count) in
+        index.names().count_spellings(docs.flat_map(|(_, doc)| [doc.project, doc.alias]))
+    {
         projects.add(name, count);
     }
     projects

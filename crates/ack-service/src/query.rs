@@ -288,7 +288,7 @@ impl<'a> KnownNames<'a> {
 
 impl<'a> NameSet<'a> {
     fn extend(&mut self, index: &'a Index, ids: HashSet<(bool, NameId)>) {
-        let names = ids.into_iter().map(|(is_shown, id)| (is_shown, index.name(id)));
+        let names = ids.into_iter().map(|(is_shown, id)| (is_shown, index.names().name(id)));
         for (is_shown, name) in names.filter(|(_, name)| !name.is_empty()) {
             if is_shown { &mut self.visible } else { &mut self.waiting }.insert(name);
         }

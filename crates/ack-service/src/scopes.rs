@@ -449,14 +449,15 @@ fn instant(millis: i64) -> Option<String> {
 
 fn projects(index: &Index, max: usize, shown: StatusFilter) -> Vec<String> {
     let docs = index.live().filter(|(_, doc)| doc.project != 0 && shown.allows(doc.status));
-    let names = index.count_spellings(docs.map(|(_, doc)| doc.project)).into_iter();
+    let names = index.names().count_spellings(docs.map(|(_, doc)| doc.project)).into_iter();
     names.take(max).map(|(name, _)| name.to_owned()).collect()
 }
 
 fn tags(index: &Index, max: usize) -> Vec<TagCount> {
     let approved = index.live().filter(|(_, doc)| StatusFilter::Approved.allows(doc.status));
-    let tags =
-        index.count_spellings(approved.flat_map(|(number, _)| index.tags(number).iter().copied()));
+    let tags = index
+        .names()
+        .count_spellings(approved.flat_map(|(number, _)| index.tags(number).iter().copied()));
     tags.into_iter().take(max).map(|(tag, count)| TagCount { tag: tag.to_owned(), count }).collect()
 }
 

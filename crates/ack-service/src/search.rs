@@ -27,11 +27,10 @@ use ack_search::bm25::Bm25Weights;
 use ack_search::cursor::Cursor;
 use ack_search::encoder::Encoder;
 use ack_search::filter::ResolvedFilters;
-use ack_search::inverted::docs::Doc;
 use ack_search::lexical;
 use ack_search::postings::DocId;
 use ack_search::query::QueryTerms;
-use ack_search::ranking::{OrderOptions, Ranked, order, resume, tie_number};
+use ack_search::ranking::{Ranked, order, resume, tie_number};
 use ack_search::remote::RemoteError;
 use ack_search::retrieve::{Candidate, CandidateSet, MIN_COSINE, Query, retrieve};
 use ack_search::semantic::{QuantizedVector, QueryVector};
@@ -92,7 +91,7 @@ impl<'a> Search<'a> {
             let own_rows = selection.current.rows_in(scope);
             let named = search.named.project.as_ref().map(|name| selection.rows_of(name, scope));
             let filters = ResolvedFilters::new(index, &spec.filters, requested.as_ref(), &own_rows)
-                .preferring(named.as_ref(), search.named.period.as_ref());
+                .preferring(named.as_ref());
             search.names.push(scope.name.clone());
             search.views.push(View::new(index, filters));
         }
@@ -175,13 +174,9 @@ impl<'a> Search<'a> {
 
     /// The query for the legs; `None` if nothing can be found.
     pub fn leg_query(&self) -> Option<Query<'_>> {
-        match (self.bm25(), &self.query_vector) {
-            (Some(bm25), Some(vector)) => Some(Query::Hybrid(bm25, vector)),
-            (Some(bm25), None) => Some(Query::Lexical(bm25)),
-            (None, Some(vector)) => Some(Query::Semantic(vector)),
-            (None, None) if self.spec.like.is_none() => Some(Query::All),
-            (None, None) => None,
-        }
+        let query = Query { bm25: self.bm25(), vector: self.query_vector.as_ref() };
+        let has_leg = query.bm25.is_some() || query.vector.is_some();
+        (has_leg || self.spec.like.is_none()).then_some(query)
     }
 
     pub const fn has_meaning(&self) -> bool {
@@ -294,11 +289,8 @@ impl<'a> Search<'a> {
 
     /// The best candidates in order, or all. Oldest first applies only to lists.
     pub fn ordered(&self, candidates: &[Candidate], limit: Option<usize>) -> Vec<Ranked> {
-        let is_own = |scope: usize, doc: &Doc| {
-            self.views.get(scope).is_some_and(|view| view.filter.in_current_project(doc))
-        };
-        let options = OrderOptions { limit, oldest_first: self.spec.oldest && !self.is_search() };
-        order(candidates, &self.views, &self.names, is_own, options)
+        let oldest_first = self.spec.oldest && !self.is_search();
+        order(candidates, &self.views, &self.names, limit, oldest_first)
     }
 
     /// Reads records in order, folds what another one contains, and stops when the page is full.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::is_zero;
+use super::is_default;
 use crate::memory::Visibility;
 use crate::{Message, Note};
 
@@ -17,18 +17,18 @@ pub struct Counts {
     /// Undecided memories: unreviewed, or snoozed.
     pub staging: u64,
     /// How many of these are snoozed until a later day.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub snoozed: u64,
     /// Rejected memories; never served.
     pub rejected: u64,
     /// Rows with an unknown status; never served.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub unknown: u64,
     /// How many of the approved, promoted and waiting ones a newer memory replaces.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub replaced: u64,
     /// How many more its program marked as deleted; never read.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub deleted: u64,
 }
 

@@ -15,7 +15,7 @@ use crate::{TableError, spawn, wait};
 use ack_api::memory::{Memory, Status};
 use ack_api::source::{RowKey, StoredMemory};
 use ack_contextual::{Contextual, EncodeError};
-use ack_search::analyzer::{AnalyzerPool, PooledDoc, analyzer_threads};
+use ack_search::analyzer::{AnalyzedDoc, Analyzer, analyzer_threads};
 use ack_search::encoder::{CONTEXTUAL_NORM, Encoder};
 use ack_store::StoreError;
 
@@ -38,18 +38,13 @@ pub fn append(
     progress: &mut dyn FnMut(Progress),
     read: impl Fn(&[RowKey]) -> Result<Vec<StoredMemory>, StoreError> + Sync,
 ) -> Result<(), BuildError> {
-    let threads = analyzer_threads();
     let is_contextual = writer.encoders.network.is_some();
     let (preparers, rows_per_batch, batches_per_version) = if is_contextual {
         (1, ROWS_PER_CONTEXTUAL_BATCH, 1)
     } else {
-        (threads, rows_per_batch(keys.len()), BATCHES_PER_VERSION)
+        (analyzer_threads(), rows_per_batch(keys.len()), BATCHES_PER_VERSION)
     };
-    let encoder = writer.encoders.encoder;
-    let make_preparer = |_| Preparer {
-        writer,
-        analyzers: AnalyzerPool::with_threads(threads / preparers, Some(encoder)),
-    };
+    let make_preparer = |_| Preparer { writer, analyzer: Analyzer::default() };
     let mut preparers: Vec<Preparer<'_>> = (0..preparers).map(make_preparer).collect();
     let mut versions = Versions::new(&writer.table, batches_per_version);
     let mut number = writer.contents.next_batch();
@@ -151,7 +146,7 @@ impl Version {
 /// Makes batches, independently of each other.
 struct Preparer<'a> {
     writer: &'a Writer,
-    analyzers: AnalyzerPool,
+    analyzer: Analyzer,
 }
 
 impl Preparer<'_> {
@@ -169,8 +164,9 @@ impl Preparer<'_> {
             return Ok(None);
         }
         let memories: Vec<&Memory> = rows.iter().map(|row| &row.memory).collect();
-        let mut docs = self.analyzers.analyze(&memories);
         let Encoders { encoder, network } = self.writer.encoders;
+        let analyzed = memories.iter().map(|memory| self.analyzer.analyze(memory, Some(encoder)));
+        let mut docs: Vec<AnalyzedDoc> = analyzed.collect();
         if let Some(network) = network {
             read_in_context(encoder, network, &memories, &mut docs)?;
         }
@@ -180,7 +176,7 @@ impl Preparer<'_> {
             .map(|(stored, analyzed)| NewRow {
                 stored,
                 analyzed,
-                lexicon: self.analyzers.lexicon(analyzed.analyzer),
+                lexicon: &self.analyzer.lexicon,
                 model: network.map(|_| Contextual::weights_hash()),
             })
             .collect();
@@ -195,7 +191,7 @@ fn read_in_context(
     encoder: &Encoder,
     network: &Contextual,
     memories: &[&Memory],
-    docs: &mut [PooledDoc],
+    docs: &mut [AnalyzedDoc],
 ) -> Result<(), EncodeError> {
     let texts: Vec<String> = memories.iter().map(|it| columns::encoded_text(it)).collect();
     let vectors = network.memories(&texts)?;
@@ -203,9 +199,9 @@ fn read_in_context(
         // The network knows only English: other memories keep their static vectors.
         if encoder.is_english(text) {
             // Of a text without known words, a network knows none either.
-            let known = analyzed.doc.vector.as_deref();
+            let known = analyzed.vector.as_deref();
             let both = known.and_then(|known| encoder.with_network(known, &vector, 1.0));
-            analyzed.doc.vector =
+            analyzed.vector =
                 both.map(|both| both.iter().map(|value| value * CONTEXTUAL_NORM).collect());
         }
     }

@@ -166,20 +166,4 @@ mod tests {
             check(text, TextRole::Document, expected);
         }
     }
-
-    #[test]
-    fn neighbouring_words_of_a_query_are_joined_too() {
-        for (text, expected) in [
-            ("parse the config", &["parsethe", "theconfig"][..]),
-            ("how to", &[]),
-            ("no cache", &["nocache"]),
-            ("utf 8, again. Then", &["utf8"]),
-            ("E 0308", &["e0308"]),
-            ("HttpClient send", &["clientsend"]),
-            ("http client", &["httpclient"]),
-        ] {
-            check(text, TextRole::Query, expected);
-        }
-        check("no cache", TextRole::Document, &[]);
-    }
 }

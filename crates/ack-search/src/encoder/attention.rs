@@ -19,13 +19,9 @@ pub(super) struct Attention {
     scales: Vec<f32>,
 }
 
-/// What a text is about. Tokens are compared with it.
-#[derive(Debug)]
-pub(super) struct Subject(Quantized);
-
 /// Values in 127 steps on each side of 0, and the size of a step.
 #[derive(Debug)]
-struct Quantized {
+pub(super) struct Quantized {
     values: Vec<i16>,
     scale: f32,
 }
@@ -70,7 +66,7 @@ impl Attention {
     }
 
     /// The subject of a text, from the plain sum of its tokens; `None` if it has no direction.
-    pub(super) fn subject(&self, sum: &[f32]) -> Option<Subject> {
+    pub(super) fn subject(&self, sum: &[f32]) -> Option<Quantized> {
         let norm = norm(sum);
         if norm < 1e-9 {
             return None;
@@ -82,18 +78,19 @@ impl Attention {
         #[expect(clippy::cast_precision_loss, reason = "dimension times 127 squared")]
         let components: Vec<f32> =
             sums.iter().zip(&self.scales).map(|(sum, step)| *sum as f32 * step * scale).collect();
-        Some(Subject(quantized(&components)))
+        Some(quantized(&components))
     }
 }
 
-impl Subject {
+impl Quantized {
+    /// The weight of a token in a text with this subject.
     #[expect(clippy::cast_precision_loss, reason = "at most 127 squared for each component")]
     pub(super) fn weight(&self, row: &[u8]) -> f32 {
-        let (dot, norm_squared) = dot_and_norm_squared(row, &self.0.values);
+        let (dot, norm_squared) = dot_and_norm_squared(row, &self.values);
         if norm_squared == 0 {
             return 1.0;
         }
-        let dot = dot as f32 * self.0.scale / (norm_squared as f32).sqrt();
+        let dot = dot as f32 * self.scale / (norm_squared as f32).sqrt();
         dot.clamp(-MAX_EXPONENT, MAX_EXPONENT).exp()
     }
 }

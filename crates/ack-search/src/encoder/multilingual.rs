@@ -131,16 +131,16 @@ impl Multilingual {
         length.and_then(|length| ARTIFACT.get(8..length.saturating_add(8))).unwrap_or_default()
     }
 
-    /// Whether a word in lower case has a row of its own.
-    pub(super) fn is_word(&self, word: &str) -> bool {
-        self.find(hash(START, word.as_bytes())).is_some()
+    /// The row of a word in lower case, if it has one of its own.
+    pub(super) fn row_of(&self, word: &str) -> Option<u32> {
+        self.find(hash(START, word.as_bytes()))
     }
 
     /// Appends the rows of a word: its own, or those of its pieces, each as long as possible.
     /// Nothing, if a part of it has none. Whether it has its own.
     pub(super) fn word(&self, word: &str, rows: &mut Vec<u32>) -> bool {
         let word = lower(word);
-        if let Some(row) = self.find(hash(START, word.as_bytes())) {
+        if let Some(row) = self.row_of(&word) {
             rows.push(row);
             return true;
         }
@@ -190,7 +190,7 @@ impl Multilingual {
                     continue;
                 };
                 let part = text.get(*start..*end).unwrap_or_default();
-                rows.extend(self.find(hash(START, part.as_bytes())));
+                rows.extend(self.row_of(part));
             }
         }
     }

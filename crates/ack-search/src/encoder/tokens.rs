@@ -228,7 +228,7 @@ mod tests {
             assert_eq!(serde_json::json!(rows), case["rows"], "{text}");
             let expected: Vec<f32> = serde_json::from_value(case["vector"].clone()).unwrap();
             let vector = encoder.encode_tokens(&mut tokens);
-            let vector = vector.unwrap_or_else(|| vec![0.0; encoder.dimension()]);
+            let vector = vector.unwrap_or_else(|| vec![0.0; encoder.dimension]);
             let far = vector.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0f32, f32::max);
             assert!(far < 5e-5, "{far} for {text}");
         }

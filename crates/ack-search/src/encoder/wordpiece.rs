@@ -19,7 +19,7 @@ const MAX_PIECE_BYTES: usize = 4 << 10;
 const MAX_WORD_CHARS: usize = 100;
 /// What separates the chunks of a text.
 pub(super) const WHITE_SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
-const UNKNOWN_TOKEN: &str = "[UNK]";
+pub(super) const UNKNOWN_TOKEN: &str = "[UNK]";
 
 pub type TokenId = u16;
 
@@ -28,8 +28,7 @@ pub struct Vocabulary {
     /// The pieces that begin a word, and those that continue one.
     initial: FxHashMap<&'static str, TokenId>,
     continuation: FxHashMap<&'static str, TokenId>,
-    pub(super) unknown: TokenId,
-    pub(super) size: usize,
+    unknown: TokenId,
     max_piece_bytes: usize,
 }
 
@@ -40,7 +39,6 @@ impl Vocabulary {
             initial: FxHashMap::default(),
             continuation: FxHashMap::default(),
             unknown: 0,
-            size: lines.split('\n').count(),
             max_piece_bytes: 0,
         };
         vocabulary.initial.reserve(24_000);

@@ -18,15 +18,9 @@ const BATCH_ROWS: usize = 256;
 const QUEUED_BATCHES: usize = 2;
 
 struct AnalyzedBatch {
-    rows: Vec<AnalyzedRow>,
+    rows: Vec<(StoredMemory, AnalyzedDoc, Option<QuantizedVector>)>,
     /// The terms that are new to the worker's analyzer, in the order of its numbers.
     new_terms: Vec<Box<str>>,
-}
-
-struct AnalyzedRow {
-    row: StoredMemory,
-    doc: AnalyzedDoc,
-    vector: Option<QuantizedVector>,
 }
 
 struct Worker {
@@ -125,7 +119,7 @@ fn add(
 ) {
     let (docs, contents) = index.halves();
     term_numbers.extend(batch.new_terms.iter().map(|term| contents.intern_term(term)));
-    for AnalyzedRow { row, doc, vector } in batch.rows {
+    for (row, doc, vector) in batch.rows {
         let terms = doc.terms.iter().map(|term| unpack_term(*term));
         let terms = terms
             .filter_map(|(term, half_units)| Some((*term_numbers.get(term as usize)?, half_units)));
@@ -159,7 +153,7 @@ fn analyze(analyzer: &mut Analyzer, rows: Vec<StoredMemory>) -> AnalyzedBatch {
         let mut doc = analyzer.analyze(&row.memory, encoder);
         let vector = doc.quantized_vector();
         doc.vector = None;
-        AnalyzedRow { row, doc, vector }
+        (row, doc, vector)
     });
     AnalyzedBatch {
         rows: rows.collect(),

@@ -10,7 +10,7 @@ use crate::semantic::{QuantizedVector, Vectors};
 pub struct Contents {
     pub(super) terms: Dictionary,
     postings: Vec<Postings>,
-    pub(super) vectors: Vectors,
+    pub(crate) vectors: Vectors,
 }
 
 impl Contents {
@@ -21,7 +21,7 @@ impl Contents {
 
     pub fn reserve_postings(&mut self, term: u32, additional: usize) {
         if let Some(postings) = self.postings.get_mut(term as usize) {
-            postings.reserve(additional);
+            postings.reserve_exact(additional);
         }
     }
 
@@ -51,7 +51,7 @@ impl Contents {
 
     pub(super) fn posting_list(&self, key: &str) -> &[Posting] {
         let postings = self.terms.find(key).and_then(|term| self.postings.get(term as usize));
-        postings.map_or(&[], Postings::as_slice)
+        postings.map_or(&[], |postings| postings.as_slice())
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -62,7 +62,7 @@ impl Contents {
     }
 
     pub(super) fn shrink(&mut self) {
-        self.postings.iter_mut().for_each(Postings::shrink);
+        self.postings.iter_mut().for_each(Postings::shrink_to_fit);
         self.postings.shrink_to_fit();
         self.terms.shrink();
         self.vectors.shrink();

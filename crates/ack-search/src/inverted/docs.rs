@@ -8,7 +8,7 @@ use ack_api::source::{Claim, RowKey};
 use rustc_hash::FxHashMap;
 
 use super::{DocEntry, DocId};
-use crate::dictionary::{IdTable, hash};
+use crate::dictionary::{IdTable, SLOT_BYTES, hash};
 use crate::interner::{Interner, NameId};
 
 /// The largest number of documents: postings have 24 bits for a document.
@@ -225,7 +225,8 @@ impl DocTable {
         self.flags(doc) & !HAS_SUCCESSOR != 0
     }
 
-    pub(super) fn lengths(&self) -> &[u32] {
+    /// The number of tokens of every document, dead ones too.
+    pub(crate) fn lengths(&self) -> &[u32] {
         &self.lengths
     }
 
@@ -250,14 +251,11 @@ impl DocTable {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.rows.capacity() * size_of::<Doc>()
-            + self.ids.capacity()
-            + self.tags_and_files.capacity() * size_of::<NameId>()
-            + self.ends.capacity() * size_of::<Ends>()
+        let row = size_of::<(Doc, Ends, u32, DocFlags)>() + 2 * SLOT_BYTES;
+        self.rows.len() * row
+            + self.ids.len()
+            + self.tags_and_files.len() * size_of::<NameId>()
             + self.successors.len() * super::STRING_BYTES
-            + self.lengths.len() * (size_of::<u32>() + size_of::<DocFlags>())
-            + self.by_id.bytes()
-            + self.by_row.bytes()
             + self.names.bytes()
     }
 

@@ -19,7 +19,7 @@ const MAX_TOLERATED_DEAD: usize = 64;
 impl Index {
     /// Builds the index of everything in a snapshot.
     pub fn build<R: Records>(snapshot: &R) -> Result<Self, R::Error> {
-        let mut index = Self::new();
+        let mut index = Self::default();
         // Rows with a stronger claim than an earlier row with the same id. The earlier row was
         // added before these were seen.
         let mut stronger: HashMap<Box<str>, StoredMemory> = HashMap::default();
@@ -70,39 +70,16 @@ impl Index {
         });
     }
 
-    /// Finds what changed since the index was built: the rows to add or replace, and the ids that
-    /// are gone. It does not change the index, so a disturbed snapshot can be read again.
-    pub fn changes<R: Records>(&self, snapshot: &R) -> Result<Changes, R::Error> {
+    /// Finds what changed since the index was built, from a listing of the rows of `snapshot`: the
+    /// rows to add or replace, and the ids that are gone. It does not change the index, so a
+    /// disturbed snapshot can be read again.
+    pub fn changes<R: Records>(&self, listing: Listing, snapshot: &R) -> Result<Changes, R::Error> {
         let mut comparison = Comparison::new(self, snapshot.has_status());
-        let mut last = None;
-        snapshot.scan(&mut |row| {
-            if row.status == Status::Rejected {
-                comparison.changes.rejected.insert((row.id)()?.into());
-                return Ok(());
-            }
-            // Nearly every row is unchanged and costs no more than this lookup.
-            if let Some(doc) = self.next_doc_of_row(&mut last, row.key)
-                && self.is_unchanged(doc, row.fingerprint, row.status)
-            {
-                comparison.add_unchanged(doc, row.status);
-                return Ok(());
-            }
-            comparison.add(row.read()?);
-            Ok(())
-        })?;
-        Ok(comparison.finish())
-    }
-
-    /// Like [`Index::changes`], but uses a listing of `snapshot`'s rows that was read before.
-    pub fn changes_since<R: Records>(
-        &self,
-        listing: Listing,
-        snapshot: &R,
-    ) -> Result<Changes, R::Error> {
-        let mut comparison = Comparison::new(self, snapshot.has_status());
+        comparison.changes.rejected = listing.rejected;
         let mut wanted: Vec<RowKey> = Vec::new();
         let mut last = None;
         for (key, fingerprint, status) in &listing.rows {
+            // Nearly every row is unchanged and costs no more than this lookup.
             let doc = self.next_doc_of_row(&mut last, *key);
             match doc.filter(|doc| self.is_unchanged(*doc, *fingerprint, *status)) {
                 Some(doc) => comparison.add_unchanged(doc, *status),
@@ -112,11 +89,15 @@ impl Index {
         // Reading single rows only pays off for a few of them, and rows without a number can only
         // be read by a scan.
         if wanted.len() * 4 > listing.rows.len() || wanted.iter().any(|key| key.rowid == 0) {
-            return self.changes(snapshot);
-        }
-        comparison.changes.rejected = listing.rejected;
-        for row in snapshot.rows(&wanted)? {
-            comparison.add(row);
+            let wanted: HashSet<RowKey> = wanted.into_iter().collect();
+            snapshot.scan(&mut |row| {
+                if row.status != Status::Rejected && wanted.contains(&row.key) {
+                    comparison.add(row.read()?);
+                }
+                Ok(())
+            })?;
+        } else {
+            snapshot.rows(&wanted)?.into_iter().for_each(|row| comparison.add(row));
         }
         Ok(comparison.finish())
     }

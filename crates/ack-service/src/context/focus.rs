@@ -148,7 +148,8 @@ impl<'a> FocusSearch<'a> {
 }
 
 fn members(index: &Index, sessions: &HashSet<&str>, filter: StatusFilter) -> Members {
-    let named = sessions.iter().filter_map(|session| Some((index.lookup(session)?, *session)));
+    let named =
+        sessions.iter().filter_map(|session| Some((index.names().lookup(session)?, *session)));
     let wanted: FxHashMap<NameId, &str> = named.filter(|(name, _)| *name != 0).collect();
     let mut members = Members::new();
     if wanted.is_empty() {

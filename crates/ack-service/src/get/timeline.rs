@@ -27,10 +27,12 @@ pub fn timeline(
         return Ok(None);
     };
     // Match the project under all its names.
-    let rows = scope.rows_of(&fold_name(index.name(doc.project)), &[]);
+    let rows = scope.rows_of(&fold_name(index.names().name(doc.project)), &[]);
     let names = index.live().map(|(_, row)| (row.project, row.alias));
     let mut names: HashSet<(NameId, NameId)> = names.collect();
-    names.retain(|(project, alias)| rows.contain(index.name(*project), index.name(*alias)));
+    names.retain(|(project, alias)| {
+        rows.contain(index.names().name(*project), index.names().name(*alias))
+    });
     let is_in = |within: Within, other: &Doc| match within {
         Within::Session => {
             (doc.session != 0 && other.session == doc.session)

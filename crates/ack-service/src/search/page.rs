@@ -8,7 +8,7 @@ use crate::shown::{Overlap, Shown};
 use ack_api::memory::{Memory, StatusFilter};
 use ack_api::{Also, Hidden, MemoryHit, Message, QueryRequest};
 use ack_search::bm25::Bm25Weights;
-use ack_search::cursor::{Cursor, LastResult};
+use ack_search::cursor::Cursor;
 use ack_search::ranking::Ranked;
 use ack_search::wording::Wording;
 
@@ -35,7 +35,7 @@ pub struct Place {
     pub id: String,
     pub ranked: Ranked,
     /// As in [`Cursor::tie`].
-    pub tie: u64,
+    pub tie: u32,
 }
 
 /// Its results, and the places of the ranking that they and what is folded into them take.
@@ -148,7 +148,6 @@ impl Page {
     pub fn cursor(&self, request: &QueryRequest, bm25: Option<&Bm25Weights>) -> Option<Cursor> {
         let Place { scope, id, ranked, tie } = self.places.last().filter(|_| self.more)?;
         let weights = bm25.map(|bm25| bm25.freeze(self.top));
-        let last = LastResult { place: ranked.place, scope, id, tie: *tie };
-        Some(Cursor::after(request, last, weights))
+        Some(Cursor::after(request, (scope, id), (ranked.place, *tie), weights))
     }
 }

@@ -12,7 +12,7 @@ use ack_search::certainty::{is_covered, is_near};
 use ack_search::encoder::Encoder;
 use ack_search::lexical::Matcher;
 use ack_search::query::QueryTerm;
-use ack_search::retrieve::{Candidate, CandidateSet, Query};
+use ack_search::retrieve::{Candidate, CandidateSet};
 
 /// How many to show if none contains a word of the query, or none certainly answers it.
 pub const MAX_NEAREST: usize = 3;
@@ -71,18 +71,18 @@ impl Search<'_> {
 
     pub fn certainty(&self, found: &CandidateSet) -> Certainty {
         let candidates = &found.candidates;
-        let (bm25, has_meaning, is_near) = match self.leg_query() {
-            Some(Query::Hybrid(bm25, vector)) => (bm25, true, is_near(bm25, vector, candidates)),
-            Some(Query::Lexical(bm25)) => (bm25, false, false),
-            Some(Query::All | Query::Semantic(_)) | None => return Certainty::Certain,
+        let Some(bm25) = self.bm25() else {
+            return Certainty::Certain;
         };
+        let vector = self.query_vector.as_ref();
+        let is_near = vector.is_some_and(|vector| is_near(bm25, vector, candidates));
         let lacks_words = !candidates.iter().any(|candidate| self.contains_words(candidate));
         let is_misspelt = lacks_words && !bm25.corrections.is_empty();
         if is_near && !is_misspelt {
             Certainty::Certain
         } else if lacks_words {
             Certainty::NoWords
-        } else if !has_meaning
+        } else if vector.is_none()
             || is_covered(&self.views, bm25, candidates)
             || !bm25.required_identifiers.is_empty()
             || self.terms().is_some_and(|terms| terms.only_stop_words)
