@@ -9,7 +9,7 @@ use super::answer;
 use super::budget::passage::Question;
 use super::budget::{cut_long_text, cut_note, shrink_detail, token_cost};
 use super::engine::Service;
-use super::open::{OpenScopes, overviews_withheld};
+use super::open::{OpenScopes, Record, overviews_withheld};
 use super::same_id::{self, address, holders};
 use super::search::Search;
 use super::stale::Staleness;
@@ -429,8 +429,9 @@ fn build_detail(
         notes.push(overviews_withheld(&scope.name));
     }
     answer::hide_successor(&mut detail.memory, index, filter);
-    let others = snapshot.contradictions(&memory.id, filter)?;
-    staleness.mark(&mut detail.memory, &memory, scope, others);
+    let record = Record { contradictions: snapshot.contradictions(&memory.id, filter)?, memory };
+    staleness.mark(&mut detail.memory, &record, scope);
+    let memory = record.memory;
     if let Some((before, after, wanted)) = spec.timeline {
         detail.timeline =
             timeline(snapshot, scope, index, &memory.id, (before, after, wanted), filter)?;
