@@ -100,12 +100,11 @@ impl Staleness {
         if memory.files.is_empty() || !self.is_of_project(memory, scope) {
             return None;
         }
-        let cited = self.tree()?.cited(&memory.files);
-        if !cited.iter().all(|file| file.state == FileState::Gone) {
+        if self.tree()?.cited(&memory.files).iter().any(|state| *state != FileState::Gone) {
             return None;
         }
-        Some(match cited.as_slice() {
-            [file] => format!("not in the working tree: {}", text::line(&file.entry, 80)),
+        Some(match memory.files.as_slice() {
+            [file] => format!("not in the working tree: {}", text::line(file, 80)),
             files => format!("none of its {} files is in the working tree", files.len()),
         })
     }
