@@ -24,7 +24,7 @@ use ack_memory::Config;
 use ack_memory::Service;
 use ack_memory::internal::import::{self, ImportOptions};
 use ack_memory::internal::{Inputs, Setting};
-use ack_service::context::failure::FailureRequest;
+use ack_service::context::failure::FailedCommand;
 use serde_json::Value;
 
 fn main() {
@@ -63,18 +63,17 @@ fn main() {
     for line in errors.lines() {
         let error: Value = serde_json::from_str(line).unwrap();
         let text = |key: &str| error[key].as_str().unwrap_or_default().to_owned();
-        let request = FailureRequest {
-            project_path: None,
+        let failed = FailedCommand {
             command: text("command"),
             exit_code: error["exit_code"].as_i64(),
             is_known: true,
             output: text("output"),
         };
         let began = Instant::now();
-        let brief = service.about_failure(&request).unwrap();
+        let found = service.about_failure(None, &failed).unwrap().memories.pop();
         let counts = counts.entry(text("split")).or_default();
         counts.time += began.elapsed();
-        let arrived = brief.memory.as_ref().map(|memory| memory.id.as_str());
+        let arrived = found.as_ref().map(|memory| memory.id.as_str());
         let outcome = match (error["memory"].as_str(), arrived) {
             (Some(wanted), Some(arrived)) if wanted == arrived => &mut counts.right,
             (Some(_), Some(_)) => &mut counts.another,
@@ -83,7 +82,7 @@ fn main() {
             (None, None) => &mut counts.silent,
         };
         *outcome += 1;
-        if details && let Some(memory) = &brief.memory {
+        if details && let Some(memory) = &found {
             println!("{} wants {}: {} {}", error["id"], error["memory"], memory.id, memory.title);
         }
     }

@@ -92,7 +92,6 @@ pub mod internal {
     pub use ack_service::config::{
         ConfigFile, ENV_DB, ENV_SCOPE, ENVIRONMENT, Inputs, MaxStatus, Setting,
     };
-    pub use ack_service::context::about_files::FilesRequest;
     pub use ack_service::context::brief::{BriefRequest, MEMORIES_AT_START};
     pub use ack_service::evidence::{Bounds, FileState, WorkTree};
     pub use ack_service::scope::manifest::Manifest;

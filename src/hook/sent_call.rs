@@ -5,8 +5,8 @@
 //! `error`. The others call the hook after every command: Codex with the output alone, Gemini CLI
 //! and Copilot CLI with the exit code in the text for the model.
 
+use ack_service::context::failure::FailedCommand;
 use serde_json::{Map, Value};
-
 const MAX_FILES: usize = 8;
 const MAX_PATH_BYTES: usize = 4_096;
 /// Tools that edit one file, which an argument names.
@@ -70,41 +70,29 @@ fn patched_files(patch: &str) -> impl Iterator<Item = String> + '_ {
     paths.map(|path| path.trim().to_owned())
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FailedCommand {
-    pub command: String,
-    /// `None` if the host does not say.
-    pub exit_code: Option<i64>,
-    /// Whether the host says that it failed.
-    pub is_known: bool,
-    pub output: String,
-}
-
-impl FailedCommand {
-    /// The command that an event is about; `None` if it ran none, or it succeeded.
-    pub fn of(sent: &Map<String, Value>) -> Option<Self> {
-        let member = |names: [&str; 2]| names.iter().find_map(|name| sent.get(*name));
-        let tool = member(["tool_name", "toolName"])?.as_str()?;
-        let is_interrupted = sent.get("is_interrupt") == Some(&Value::Bool(true));
-        if !SHELLS.contains(&tool) || is_interrupted {
-            return None;
-        }
-        let output = output(sent)?;
-        let exit_code = exit_code(&output);
-        let is_own_event = sent.contains_key("error");
-        // Codex does not say how a command ended.
-        let is_text_alone = sent.get("tool_response").is_some_and(Value::is_string);
-        let failed = match exit_code {
-            Some(code) => code != 0,
-            None => is_own_event || is_text_alone,
-        };
-        failed.then(|| Self {
-            command: member(["tool_input", "toolArgs"]).map_or_else(String::new, command),
-            exit_code,
-            is_known: exit_code.is_some() || is_own_event,
-            output: without_host_lines(&output),
-        })
+/// The command that an event is about; `None` if it ran none, or it succeeded.
+pub fn failed_command(sent: &Map<String, Value>) -> Option<FailedCommand> {
+    let member = |names: [&str; 2]| names.iter().find_map(|name| sent.get(*name));
+    let tool = member(["tool_name", "toolName"])?.as_str()?;
+    let is_interrupted = sent.get("is_interrupt") == Some(&Value::Bool(true));
+    if !SHELLS.contains(&tool) || is_interrupted {
+        return None;
     }
+    let output = output(sent)?;
+    let exit_code = exit_code(&output);
+    let is_own_event = sent.contains_key("error");
+    // Codex does not say how a command ended.
+    let is_text_alone = sent.get("tool_response").is_some_and(Value::is_string);
+    let failed = match exit_code {
+        Some(code) => code != 0,
+        None => is_own_event || is_text_alone,
+    };
+    failed.then(|| FailedCommand {
+        command: member(["tool_input", "toolArgs"]).map_or_else(String::new, command),
+        exit_code,
+        is_known: exit_code.is_some() || is_own_event,
+        output: without_host_lines(&output),
+    })
 }
 
 fn output(sent: &Map<String, Value>) -> Option<String> {
@@ -162,7 +150,7 @@ mod tests {
 
     #[track_caller]
     fn check(sent: &Value, expected: Option<(&str, Option<i64>, &str)>) {
-        let found = FailedCommand::of(sent.as_object().unwrap());
+        let found = failed_command(sent.as_object().unwrap());
         let found = found.as_ref().map(|found| {
             let output = found.output.as_str();
             (found.command.as_str(), found.exit_code, output)

@@ -6,8 +6,6 @@ use super::{QUOTATION_NOTICE, in_full, kind_of_note, kind_of_notes, write_memory
 use crate::toolset::Toolset;
 use ack_api::number::count;
 use ack_api::{MemoryHit, text};
-use ack_service::context::about_files::FilesRequest;
-use ack_service::context::failure::FailureRequest;
 use ack_service::{Error, Service};
 
 const MAX_MEMORIES: usize = 3;
@@ -29,11 +27,7 @@ pub fn pre_tool_use(
     if files.is_empty() || !takes_text(event.host) {
         return Ok(None);
     }
-    let brief = service.about_files(&FilesRequest {
-        project_path: event.folder.clone(),
-        files: files.to_vec(),
-        max: MAX_MEMORIES,
-    })?;
+    let certain = service.about_files(event.folder.as_deref(), files, MAX_MEMORIES)?;
     let folder = event.folder.as_deref().unwrap_or_default();
     let inside = |path: &String| {
         let inside = path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'));
@@ -46,8 +40,8 @@ pub fn pre_tool_use(
         }
         names => names.concat(),
     };
-    let about = format!("{} about {names}", kind_of_notes(brief.unreviewed));
-    let text = fitting_text(&about, toolset, &brief.memories, false, MAX_FILE_TOKENS);
+    let about = format!("{} about {names}", kind_of_notes(certain.unreviewed));
+    let text = fitting_text(&about, toolset, &certain.memories, false, MAX_FILE_TOKENS);
     Ok(text.map(|text| event.output(&text)))
 }
 
@@ -62,17 +56,10 @@ pub fn tool_failure(
     let Some(failed) = &event.failed_command else {
         return Ok(None);
     };
-    let brief = service.about_failure(&FailureRequest {
-        project_path: event.folder.clone(),
-        command: failed.command.clone(),
-        exit_code: failed.exit_code,
-        is_known: failed.is_known,
-        output: failed.output.clone(),
-    })?;
-    let is_new = |memory: &MemoryHit| is_new(&format!("{}\0{}", memory.scope, memory.id));
-    let memories: Vec<MemoryHit> = brief.memory.into_iter().filter(is_new).collect();
-    let about = format!("{} about this error", kind_of_note(brief.unreviewed));
-    let text = fitting_text(&about, toolset, &memories, true, MAX_FAILURE_TOKENS);
+    let mut certain = service.about_failure(event.folder.as_deref(), failed)?;
+    certain.memories.retain(|memory| is_new(&format!("{}\0{}", memory.scope, memory.id)));
+    let about = format!("{} about this error", kind_of_note(certain.unreviewed));
+    let text = fitting_text(&about, toolset, &certain.memories, true, MAX_FAILURE_TOKENS);
     Ok(text.map(|text| event.output(&text)))
 }
 

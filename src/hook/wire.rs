@@ -10,8 +10,9 @@
 use serde_json::{Map, Value, json};
 use strum::IntoStaticStr;
 
-use super::sent_call::{FailedCommand, edited_files};
+use super::sent_call::{edited_files, failed_command};
 use ack_api::text;
+use ack_service::context::failure::FailedCommand;
 
 const MAX_PATH_BYTES: usize = 4_096;
 /// The events whose output repeats their name.
@@ -154,7 +155,7 @@ impl Event {
                 .or_else(|| text("sessionId"))
                 .map(|session| text::cut(session, MAX_SESSION_BYTES).0.into_owned()),
             files: tool.zip(input).map(|(tool, it)| edited_files(tool, it)).unwrap_or_default(),
-            failed_command: FailedCommand::of(&sent),
+            failed_command: failed_command(&sent),
             agent: text("agent_id").map(str::to_owned),
             name: if is_known { name.to_owned() } else { unknown.name.clone() },
             ..unknown

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ack_api::memory::{Status, Unreviewed};
 use ack_memory::Service;
-use ack_memory::internal::{BriefRequest, FilesRequest};
+use ack_memory::internal::BriefRequest;
 use ack_store::{READ_TIMEOUT, Store};
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
@@ -147,12 +147,7 @@ fn entry_points(
 
 fn before_an_edit(service: &Service, folder: &Path, row: Option<usize>) -> String {
     let file = row.map_or("src/orchard.rs".to_owned(), |row| format!("src/{}.rs", MARKS[row]));
-    let found = service.about_files(&FilesRequest {
-        project_path: Some(folder.to_str().unwrap().to_owned()),
-        files: vec![file],
-        max: 5,
-    });
-    let found = found.unwrap().memories;
+    let found = service.about_files(folder.to_str(), &[file], 5).unwrap().memories;
     found.iter().map(|hit| format!("{} ", hit.title)).collect()
 }
 

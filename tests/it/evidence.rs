@@ -44,7 +44,7 @@ fn git_at(folder: &Path, arguments: &[&str], day: u32) {
 
 fn look(folder: &Path, entry: &str) -> FileState {
     let tree = WorkTree::new(folder, folder, &folder.join("services/pay"), Bounds::REVIEW);
-    tree.cited(&[entry.to_owned()])[0].state
+    tree.cited(&[entry.to_owned()])[0]
 }
 
 #[test]
@@ -93,13 +93,13 @@ fn files_outside_the_tree_are_not_checked_and_not_reported_missing() {
     {
         let bounded = WorkTree::new(folder.path(), folder.path(), folder.path(), bounds);
         let gone = bounded.cited(&["src/refund.rs".to_owned()]);
-        assert_eq!(gone[0].state, FileState::Unknown);
+        assert_eq!(gone[0], FileState::Unknown);
     }
     let many: Vec<String> = (0..100).map(|n| format!("none{n}.rs")).collect();
     let tree = WorkTree::new(folder.path(), folder.path(), folder.path(), Bounds::REVIEW);
     let looked = tree.cited(&many);
-    assert_eq!(looked[39].state, FileState::Gone);
-    assert_eq!(looked[40].state, FileState::Unknown);
+    assert_eq!(looked[39], FileState::Gone);
+    assert_eq!(looked[40], FileState::Unknown);
 }
 
 /// The working tree of a project.

@@ -34,7 +34,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use ack_memory::Service;
-use ack_memory::internal::{BriefRequest, FilesRequest, MaxStatus, Setting};
+use ack_memory::internal::{BriefRequest, MaxStatus, Setting};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use rusqlite::params;
@@ -177,13 +177,9 @@ impl EntryPoints {
             4 => {
                 let folder = some_folder(plan, root, draws);
                 let mark = marker(draws.below(plan.memories.len()));
-                let wanted = FilesRequest {
-                    project_path: Some(folder.clone()),
-                    files: vec![format!("src/{mark}.rs"), "src".to_owned()],
-                    max: 5,
-                };
-                let brief = service.about_files(&wanted).ok();
-                let answer = json!(brief.map(|brief| brief.memories));
+                let files = [format!("src/{mark}.rs"), "src".to_owned()];
+                let found = service.about_files(Some(&folder), &files, 5).ok();
+                let answer = json!(found.map(|found| found.memories));
                 let arguments = json!({ "project_path": folder });
                 ("before an edit", CHOSEN, arguments, answer)
             }

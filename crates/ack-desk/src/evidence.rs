@@ -78,9 +78,9 @@ fn files(tree: &WorkTree, memory: &Memory) -> Vec<String> {
     let written_at = memory.updated_at.or(memory.created_at);
     let cited = tree.cited(&memory.files);
     let commits = written_at.and_then(|written_at| tree.commits_since(&memory.files, written_at));
-    let lines = cited.into_iter().enumerate().map(|(position, file)| {
+    let lines = memory.files.iter().zip(cited).enumerate().map(|(position, (entry, state))| {
         let commits = commits.as_ref().and_then(|commits| commits.get(position));
-        let state = match (file.state, commits) {
+        let state = match (state, commits) {
             (FileState::Gone, _) => "gone".to_owned(),
             (FileState::Outside, _) => "outside the project, not checked".to_owned(),
             (FileState::Unknown, _) => "unknown".to_owned(),
@@ -91,7 +91,7 @@ fn files(tree: &WorkTree, memory: &Memory) -> Vec<String> {
                 format!("there, changed in {} since", count_text(count, "commit", "commits"))
             }
         };
-        format!("{}: {state}", text::line(&file.entry, 200))
+        format!("{}: {state}", text::line(entry, 200))
     });
     lines.collect()
 }

@@ -20,7 +20,7 @@ pub mod preview;
 mod signals;
 pub(super) mod words;
 
-pub use self::choose::RECENT_REASON;
+pub use self::evidence::RECENT_REASON;
 
 use std::path::Path;
 

@@ -16,7 +16,6 @@ use ack_worktree::history::commits_since;
 use ack_worktree::objects::Objects;
 use ack_worktree::repository::Repository;
 use jiff::Timestamp;
-use serde::Serialize;
 
 use crate::context::files::{inside, is_absolute};
 use crate::scope::resolve::Current;
@@ -48,8 +47,7 @@ struct Listing {
     is_complete: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileState {
     There,
     Gone,
@@ -57,12 +55,6 @@ pub enum FileState {
     Outside,
     /// A limit was reached, or there is a link or an error on the way.
     Unknown,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct CitedFile {
-    pub entry: String,
-    pub state: FileState,
 }
 
 /// A project's working tree. It is listed once, on first use.
@@ -182,19 +174,18 @@ impl WorkTree {
     /// Looks for the files that a memory cites: paths with or without line numbers, with `/` or
     /// `\`, from the top or from the project's folder; folders; globs; and names or ends of paths,
     /// which may be anywhere in the tree. Checks at most forty entries; the rest are unknown.
-    pub fn cited(&self, files: &[String]) -> Vec<CitedFile> {
-        let looked = files.iter().enumerate().map(|(number, entry)| CitedFile {
-            state: if number < MAX_CITED && entry.len() <= MAX_PATH_BYTES {
-                self.check_file(entry)
-            } else {
-                FileState::Unknown
-            },
-            entry: entry.clone(),
+    pub fn cited(&self, files: &[String]) -> Vec<FileState> {
+        let checked = files.iter().enumerate().map(|(number, entry)| match number {
+            0..MAX_CITED => self.check_file(entry),
+            _ => FileState::Unknown,
         });
-        looked.collect()
+        checked.collect()
     }
 
     fn check_file(&self, entry: &str) -> FileState {
+        if entry.len() > MAX_PATH_BYTES {
+            return FileState::Unknown;
+        }
         let Some(inside) = self.inside(entry) else {
             return FileState::Outside;
         };

@@ -9,10 +9,9 @@ use super::answer;
 use super::budget::passage::Question;
 use super::budget::{cut_long_text, cut_note, shrink_detail, token_cost};
 use super::engine::Service;
-use super::open::{OpenScopes, overviews_withheld};
+use super::open::{OpenScopes, Record, overviews_withheld, unavailable};
 use super::same_id::{self, address, holders};
 use super::search::Search;
-use super::stale::Staleness;
 use super::validate::{QuerySpec, check_length, number};
 use crate::config::MaxStatus;
 use crate::error::{Error, UNREVIEWED_WITHHELD, review_shows};
@@ -313,32 +312,25 @@ impl<'a> Lookup<'a> {
             if self.has_failed(&scope.name) {
                 continue;
             }
-            match scope.store.snapshot(|snapshot| self.look_in(snapshot, scope, index, id)) {
-                Ok(Some(Ok(mut found))) => {
+            match self.look_in(scope, index, id) {
+                Ok(Some(mut found)) => {
                     found.others = same_id::others(&known, &scope.name);
                     if self.spec.related {
-                        let (detail, notes) = (&mut found.detail, &mut found.notes);
-                        related(self.opened, self.selection, self.spec.filter, detail, notes)?;
+                        self.add_related(&mut found)?;
                     }
                     return Ok(found);
                 }
-                Ok(Some(Err(error))) => {
-                    refused.get_or_insert(error);
-                }
                 Ok(None) => {}
-                Err(error) => {
-                    let note =
-                        Note::about(NoteKind::ScopeUnavailable, &scope.name, error.as_message());
-                    self.failed.push((scope.name.clone(), note));
+                Err(error @ Error::Store(_)) => {
+                    self.failed.push((scope.name.clone(), unavailable(&scope.name, &error)));
                     unreadable.get_or_insert(error);
+                }
+                Err(error) => {
+                    refused.get_or_insert(error);
                 }
             }
         }
-        match (refused, unreadable) {
-            (Some(refused), _) => Err(refused),
-            (None, Some(unreadable)) => Err(unreadable.into()),
-            (None, None) => Err(self.not_found(id)),
-        }
+        Err(refused.or(unreadable).unwrap_or_else(|| self.not_found(id)))
     }
 
     fn has_failed(&self, scope: &str) -> bool {
@@ -348,33 +340,33 @@ impl<'a> Lookup<'a> {
     /// The memory in one scope, or why it may not be shown; `None` if the scope does not have it.
     fn look_in(
         &self,
-        snapshot: &Snapshot<'_>,
         scope: &Scope,
         index: &Index,
         id: &str,
-    ) -> Result<Option<Result<FoundMemory, Error>>, StoreError> {
-        let Some(memory) = fetch(snapshot, index, id)? else {
-            return Ok(None);
-        };
-        if self.spec.allows(memory.status) {
-            let scope = (scope, &self.opened.staleness);
-            return build_detail(snapshot, index, scope, memory, self.spec).map(|it| Some(Ok(it)));
-        }
+    ) -> Result<Option<FoundMemory>, Error> {
         let GetSpec { withholds, filter, .. } = *self.spec;
-        // A caller that may not ask for what waits does not need to know why it waits.
-        let is_changed = !withholds && snapshot.curated(id)?.is_some_and(|it| it.is_outdated);
-        let (status, scope, id) = (memory.status, scope.name.clone(), text::id(id));
-        let is_served =
-            |id: &String| index.find(id).is_some_and(|(_, doc)| filter.allows(doc.status));
-        Ok(Some(Err(if let Some(word) = memory.unknown_status {
-            Error::UnknownStatus { id, scope, word: Some(word).filter(|_| !withholds) }
-        } else if withholds && status == Status::Staging {
-            Error::MemoryWithheld { id, scope }
-        } else {
-            let newer = memory.superseded_by.filter(|_| status == Status::Rejected);
-            let replaced_by = newer.filter(is_served);
-            Error::MemoryNotServed { id, scope, status, is_changed, replaced_by }
-        })))
+        scope.store.snapshot(|snapshot| {
+            let Some(memory) = fetch(snapshot, index, id)? else {
+                return Ok(Ok(None));
+            };
+            if self.spec.allows(memory.status) {
+                return self.build_detail(snapshot, index, scope, memory).map(|it| Ok(Some(it)));
+            }
+            // A caller that may not ask for what waits does not need to know why it waits.
+            let is_changed = !withholds && snapshot.curated(id)?.is_some_and(|it| it.is_outdated);
+            let (status, scope, id) = (memory.status, scope.name.clone(), text::id(id));
+            let is_served =
+                |id: &String| index.find(id).is_some_and(|(_, doc)| filter.allows(doc.status));
+            Ok(Err(if let Some(word) = memory.unknown_status {
+                Error::UnknownStatus { id, scope, word: Some(word).filter(|_| !withholds) }
+            } else if withholds && status == Status::Staging {
+                Error::MemoryWithheld { id, scope }
+            } else {
+                let newer = memory.superseded_by.filter(|_| status == Status::Rejected);
+                let replaced_by = newer.filter(is_served);
+                Error::MemoryNotServed { id, scope, status, is_changed, replaced_by }
+            }))
+        })?
     }
 
     fn not_found(&self, id: &str) -> Error {
@@ -387,6 +379,89 @@ impl<'a> Lookup<'a> {
             unread: self.failed.iter().map(|(name, _)| name.clone()).collect(),
             nearest: nearest(id, ids, 3),
         }
+    }
+
+    fn build_detail(
+        &self,
+        snapshot: &Snapshot<'_>,
+        index: &Index,
+        scope: &Scope,
+        memory: Memory,
+    ) -> Result<FoundMemory, StoreError> {
+        let spec = self.spec;
+        let filter = spec.filter;
+        let mut notes = Vec::new();
+        let mut detail = MemoryDetail {
+            memory: answer::hit(&memory, &scope.name, Detail::Full),
+            date: memory.date.clone(),
+            session_id: memory.session_id.clone(),
+            session_context: snapshot.session_context(&memory, filter)?,
+            reviewed_at: memory.reviewed_at.map(time::to_rfc3339),
+            reviewed_by: memory.reviewed_by.clone(),
+            updated_at: memory.updated_at.map(time::to_rfc3339),
+            ..MemoryDetail::default()
+        };
+        let context = detail.session_context.as_ref();
+        if context.is_none_or(|context| context.overview.is_none())
+            && snapshot.withholds_overview(&memory, filter)?
+        {
+            notes.push(overviews_withheld(&scope.name));
+        }
+        answer::hide_successor(&mut detail.memory, index, filter);
+        let record =
+            Record { contradictions: snapshot.contradictions(&memory.id, filter)?, memory };
+        self.opened.staleness.mark(&mut detail.memory, &record, scope);
+        let memory = record.memory;
+        if let Some((before, after, wanted)) = spec.timeline {
+            detail.timeline =
+                timeline(snapshot, scope, index, &memory.id, (before, after, wanted), filter)?;
+            let line = detail.timeline.as_ref();
+            let is_alone = line.is_some_and(|line| line.before.is_empty() && line.after.is_empty());
+            if let Some(within) = wanted.filter(|_| is_alone && before + after > 0) {
+                let reason = empty_reason(&memory, within);
+                notes.push(Note::about(NoteKind::NotAvailable, &scope.name, reason));
+            }
+        }
+        if let Some((depth, kinds)) = &spec.links {
+            let walk = snapshot.links(&memory.id, &LinkQuery { filter, depth: *depth, kinds })?;
+            note_links(&walk, &memory.id, *depth, &scope.name, &mut notes);
+            detail.links = walk.links;
+        }
+        if spec.history {
+            detail.history = snapshot.history(&memory.id)?;
+        }
+        Ok(FoundMemory { memory, detail, notes, others: Vec::new() })
+    }
+
+    /// Adds the memories that are near in meaning, in every scope of the request. They are as near as a
+    /// search requires of a memory that shares no word with the query.
+    fn add_related(&self, found: &mut FoundMemory) -> Result<(), Error> {
+        let FoundMemory { detail, notes, .. } = found;
+        let (id, scope) = (&detail.memory.id, &detail.memory.scope);
+        let spec = QuerySpec::near(id, scope, self.spec.filter, MAX_RELATED);
+        let search = Search::new(self.opened, self.selection, &spec, None)?;
+        if !search.has_meaning() {
+            let message = format!("`{id}` has no vector, so nothing can be near it");
+            notes.push(Note::about(NoteKind::NoSemanticLeg, scope, message));
+            return Ok(());
+        }
+        let page = search.page(None, MAX_RELATED)?;
+        for (scope, reason) in &page.failed {
+            notes.push(Note::about(NoteKind::ScopeUnavailable, scope, reason.clone()));
+        }
+        if page.hits.is_empty() {
+            let message = format!("no memory is near `{id}` in meaning");
+            notes.push(Note::about(NoteKind::NotAvailable, scope, message));
+        }
+        let entries = page.hits.into_iter().map(|hit| RelatedEntry {
+            similarity: hit.hit.score.unwrap_or_default(),
+            id: hit.hit.id,
+            scope: hit.hit.scope,
+            title: hit.hit.title,
+            status: hit.hit.status,
+        });
+        detail.related = entries.collect();
+        Ok(())
     }
 }
 
@@ -401,55 +476,6 @@ fn fetch(snapshot: &Snapshot<'_>, index: &Index, id: &str) -> Result<Option<Memo
         }
         (found, _) => Ok(found),
     }
-}
-
-fn build_detail(
-    snapshot: &Snapshot<'_>,
-    index: &Index,
-    (scope, staleness): (&Scope, &Staleness),
-    memory: Memory,
-    spec: &GetSpec,
-) -> Result<FoundMemory, StoreError> {
-    let filter = spec.filter;
-    let mut notes = Vec::new();
-    let mut detail = MemoryDetail {
-        memory: answer::hit(&memory, &scope.name, Detail::Full),
-        date: memory.date.clone(),
-        session_id: memory.session_id.clone(),
-        session_context: snapshot.session_context(&memory, filter)?,
-        reviewed_at: memory.reviewed_at.map(time::to_rfc3339),
-        reviewed_by: memory.reviewed_by.clone(),
-        updated_at: memory.updated_at.map(time::to_rfc3339),
-        ..MemoryDetail::default()
-    };
-    let context = detail.session_context.as_ref();
-    if context.is_none_or(|context| context.overview.is_none())
-        && snapshot.withholds_overview(&memory, filter)?
-    {
-        notes.push(overviews_withheld(&scope.name));
-    }
-    answer::hide_successor(&mut detail.memory, index, filter);
-    let others = snapshot.contradictions(&memory.id, filter)?;
-    staleness.mark(&mut detail.memory, &memory, scope, others);
-    if let Some((before, after, wanted)) = spec.timeline {
-        detail.timeline =
-            timeline(snapshot, scope, index, &memory.id, (before, after, wanted), filter)?;
-        let line = detail.timeline.as_ref();
-        let is_alone = line.is_some_and(|line| line.before.is_empty() && line.after.is_empty());
-        if let Some(within) = wanted.filter(|_| is_alone && before + after > 0) {
-            let reason = empty_reason(&memory, within);
-            notes.push(Note::about(NoteKind::NotAvailable, &scope.name, reason));
-        }
-    }
-    if let Some((depth, kinds)) = &spec.links {
-        let walk = snapshot.links(&memory.id, &LinkQuery { filter, depth: *depth, kinds })?;
-        note_links(&walk, &memory.id, *depth, &scope.name, &mut notes);
-        detail.links = walk.links;
-    }
-    if spec.history {
-        detail.history = snapshot.history(&memory.id)?;
-    }
-    Ok(FoundMemory { memory, detail, notes, others: Vec::new() })
 }
 
 fn note_links(walk: &LinkWalk, id: &str, depth: u32, scope: &str, notes: &mut Vec<Note>) {
@@ -475,40 +501,4 @@ fn note_links(walk: &LinkWalk, id: &str, depth: u32, scope: &str, notes: &mut Ve
         let message = format!("links of `{id}` were followed for {steps}; there are more");
         notes.push(note(NoteKind::Cut, message).with(further));
     }
-}
-
-/// Adds the memories that are near in meaning, in every scope of the request. They are as near as a
-/// search requires of a memory that shares no word with the query.
-fn related(
-    opened: &OpenScopes,
-    selection: &Selection,
-    filter: StatusFilter,
-    detail: &mut MemoryDetail,
-    notes: &mut Vec<Note>,
-) -> Result<(), Error> {
-    let (id, scope) = (&detail.memory.id, &detail.memory.scope);
-    let spec = QuerySpec::near(id, scope, filter, MAX_RELATED);
-    let search = Search::new(opened, selection, &spec, None)?;
-    if !search.has_meaning() {
-        let message = format!("`{id}` has no vector, so nothing can be near it");
-        notes.push(Note::about(NoteKind::NoSemanticLeg, scope, message));
-        return Ok(());
-    }
-    let page = search.page(None, MAX_RELATED)?;
-    for (scope, reason) in &page.failed {
-        notes.push(Note::about(NoteKind::ScopeUnavailable, scope, reason.clone()));
-    }
-    if page.hits.is_empty() {
-        let message = format!("no memory is near `{id}` in meaning");
-        notes.push(Note::about(NoteKind::NotAvailable, scope, message));
-    }
-    let entries = page.hits.into_iter().map(|hit| RelatedEntry {
-        similarity: hit.hit.score.unwrap_or_default(),
-        id: hit.hit.id,
-        scope: hit.hit.scope,
-        title: hit.hit.title,
-        status: hit.hit.status,
-    });
-    detail.related = entries.collect();
-    Ok(())
 }

@@ -21,7 +21,7 @@ use rayon::iter::{
     ParallelIterator,
 };
 
-use super::context::evidence::Frequencies;
+use super::context::evidence::Weights;
 use super::context::words::{WordKind, Words};
 use super::engine::Service;
 use super::error::Error;
@@ -166,7 +166,7 @@ fn scan(scope: &Scope, memory: &Memory, more: &[Memory]) -> Result<Vec<NearMemor
     let words = words(memory);
     let found = scope.store.quick_scan(READ_TIMEOUT, |snapshot| {
         let rows = snapshot.word_matches(StatusFilter::Approved, &words)?;
-        let weights = Frequencies::count(rows.iter().map(|row| row.words), &words).weights();
+        let weights = Weights::new(rows.iter().map(|row| row.words), &words);
         let best = weights.best(rows.iter(), |row| row.words, MAX_PROPOSED).into_iter();
         let found = best.map(|row| snapshot.memory_in_force(row.key, StatusFilter::Approved));
         found.collect::<Result<Vec<_>, _>>()

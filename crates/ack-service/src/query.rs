@@ -19,6 +19,8 @@ use ack_search::cursor::Cursor;
 use ack_search::encoder::Encoder;
 use ack_search::interner::NameId;
 use ack_search::inverted::Index;
+use ack_search::inverted::docs::Doc;
+use ack_search::postings::DocId;
 use ack_search::view::View;
 
 const MAX_TYPES: usize = 12;
@@ -197,25 +199,22 @@ impl Search<'_> {
     }
 
     fn unknown_names(&self, request: &QueryRequest) -> Vec<Message> {
-        if request.project.is_none() && request.tags.is_none() && request.kind.is_none() {
-            return Vec::new();
+        let mut messages = Vec::new();
+        if let Some(project) = &request.project {
+            let known = NameSet::of(self, |_, _, doc| [doc.project]);
+            // If the project exists under another name, there is nothing to correct.
+            if !known.visible.iter().any(|name| self.project_names.contains(&fold_name(name))) {
+                messages.extend(known.unknown("was learned in project", project));
+            }
         }
-        let mut messages: Vec<Message> = Vec::new();
-        let known = KnownNames::of(self);
-        // If the project exists under another name, there is nothing to correct.
-        let is_known = |name: &&str| self.project_names.contains(&fold_name(name));
-        if let Some(project) = &request.project
-            && !known.projects.visible.iter().any(is_known)
-        {
-            let unknown = known.projects.unknown("was learned in project", project);
-            messages.extend(unknown.map(Message::new));
+        if let Some(tags) = &request.tags {
+            let known = NameSet::of(self, |index, number, _| index.tags(number).iter().copied());
+            messages.extend(tags.iter().filter_map(|tag| known.unknown("has the tag", tag)));
         }
-        for tag in request.tags.iter().flatten() {
-            messages.extend(known.tags.unknown("has the tag", tag).map(Message::new));
+        if let Some(kind) = &request.kind {
+            messages.extend(unknown_types(kind, &NameSet::of(self, |_, _, doc| [doc.kind])));
         }
-        let types = unknown_types(request.kind.as_deref(), &known.types);
-        messages.extend(types.into_iter().map(Message::new));
-        messages
+        messages.into_iter().map(Message::new).collect()
     }
 
     /// What to try when nothing was found; only unknown names if there are hidden matches.
@@ -248,13 +247,6 @@ impl Search<'_> {
 }
 
 #[derive(Default)]
-struct KnownNames<'a> {
-    projects: NameSet<'a>,
-    tags: NameSet<'a>,
-    types: NameSet<'a>,
-}
-
-#[derive(Default)]
 struct NameSet<'a> {
     /// Those of memories that the request may see.
     visible: BTreeSet<&'a str>,
@@ -263,35 +255,27 @@ struct NameSet<'a> {
     waiting: BTreeSet<&'a str>,
 }
 
-impl<'a> KnownNames<'a> {
-    fn of(search: &'a Search<'a>) -> Self {
+impl<'a> NameSet<'a> {
+    /// The names that `of` finds in memories.
+    fn of<N: IntoIterator<Item = NameId>>(
+        search: &'a Search<'a>,
+        of: impl Fn(&'a Index, DocId, &Doc) -> N,
+    ) -> Self {
         let mut known = Self::default();
-        for view in &search.views {
-            let index = view.index;
-            let (mut projects, mut tags, mut types) =
-                (HashSet::new(), HashSet::new(), HashSet::new());
+        for index in search.views.iter().map(|view| view.index) {
+            let mut ids: HashSet<(bool, NameId)> = HashSet::new();
             for (number, doc) in cancel::guarded(index.live()) {
                 let is_shown = search.spec.filters.status.allows(doc.status);
                 if is_shown || doc.status == Status::Staging {
-                    projects.insert((is_shown, doc.project));
-                    types.insert((is_shown, doc.kind));
-                    tags.extend(index.tags(number).iter().map(|tag| (is_shown, *tag)));
+                    ids.extend(of(index, number, doc).into_iter().map(|id| (is_shown, id)));
                 }
             }
-            known.projects.extend(index, projects);
-            known.tags.extend(index, tags);
-            known.types.extend(index, types);
+            for (is_shown, id) in ids {
+                let names = if is_shown { &mut known.visible } else { &mut known.waiting };
+                names.extend(Some(index.name(id)).filter(|name| !name.is_empty()));
+            }
         }
         known
-    }
-}
-
-impl<'a> NameSet<'a> {
-    fn extend(&mut self, index: &'a Index, ids: HashSet<(bool, NameId)>) {
-        let names = ids.into_iter().map(|(is_shown, id)| (is_shown, index.names().name(id)));
-        for (is_shown, name) in names.filter(|(_, name)| !name.is_empty()) {
-            if is_shown { &mut self.visible } else { &mut self.waiting }.insert(name);
-        }
     }
 
     /// `has` says what memories with such a name do.
@@ -322,8 +306,7 @@ impl<'a> NameSet<'a> {
 }
 
 /// There are few types, so all are listed if none is similar.
-fn unknown_types(wanted: Option<&str>, known: &NameSet<'_>) -> Vec<String> {
-    let wanted = wanted.unwrap_or_default();
+fn unknown_types(wanted: &str, known: &NameSet<'_>) -> Vec<String> {
     if known.visible.iter().any(|name| fold_name(name) == fold_name(wanted)) {
         return Vec::new();
     }

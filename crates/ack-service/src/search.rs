@@ -14,7 +14,7 @@ use self::words::{MAX_NEAREST, truncate_to_nearest};
 use super::answer;
 use super::budget::excerpt::Reader;
 use super::explain::rounded;
-use super::open::{OpenScope, OpenScopes, Record, RecordKey, Records};
+use super::open::{OpenScope, OpenScopes, RecordKey, Records};
 use super::same_id::{self, Holder};
 use super::shown::{Overlap, Shown};
 use super::validate::QuerySpec;
@@ -316,14 +316,15 @@ impl<'a> Search<'a> {
                 let (scope, id) = self.identity(place);
                 rank += 1;
                 let key = (place.candidate.scope, id);
-                let Some(Record { memory, contradictions }) = records.remove(&key) else {
+                let Some(record) = records.remove(&key) else {
                     page.gone += usize::from(!page.failed.iter().any(|(name, _)| *name == scope));
                     continue;
                 };
+                let memory = &record.memory;
                 // A list shows everything.
-                let wording = self.is_search().then(|| Wording::of(&memory));
+                let wording = self.is_search().then(|| Wording::of(memory));
                 let overlap = match &wording {
-                    Some(wording) => page.overlap(&shown, wording, &memory),
+                    Some(wording) => page.overlap(&shown, wording, memory),
                     None => Overlap::Contains(Vec::new()),
                 };
                 if overlap == Overlap::Contains(Vec::new()) && page.hits.len() >= limit {
@@ -337,16 +338,17 @@ impl<'a> Search<'a> {
                     Overlap::Contains(contained) => contained,
                     Overlap::Contained(at) => {
                         if let Some(hit) = page.hits.get_mut(at) {
-                            hit.fold(Also { id: memory.id, scope }, number);
+                            hit.fold(Also { id: record.memory.id, scope }, number);
                         }
                         continue;
                     }
                 };
-                let mut hit = self.hit(&memory, place, &scope, (rank, candidates), &mut reader);
+                let mut hit = self.hit(memory, place, &scope, (rank, candidates), &mut reader);
                 if let Some(OpenScope { scope, .. }) = self.opened.get(place.candidate.scope) {
-                    self.opened.staleness.mark(&mut hit, &memory, scope, contradictions);
+                    self.opened.staleness.mark(&mut hit, &record, scope);
                 }
-                let text = self.select_text(&mut hit, &memory, &mut reader);
+                let text = self.select_text(&mut hit, memory, &mut reader);
+                let memory = record.memory;
                 let hit = Hit { hit, memory, shown: text, place: number, ..Hit::default() };
                 page.add(hit, &contained);
                 if let Some(wording) = wording {

@@ -6,10 +6,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use super::answer;
 use super::engine::Service;
 use super::open::OpenScopes;
 use crate::error::Error;
-use ack_api::memory::{Status, StatusFilter};
+use ack_api::memory::StatusFilter;
+use ack_api::{Detail, MemoryHit};
 use ack_search::inverted::Index;
 
 const MIN_BYTES: usize = 4;
@@ -17,17 +19,9 @@ const MIN_BYTES: usize = 4;
 const MAX_PREFIX: usize = 8;
 const MAX_MATCHES: usize = 20;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct IdMatch {
-    pub id: String,
-    pub scope: String,
-    pub title: String,
-    pub status: Status,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct IdMatches {
-    pub matches: Vec<IdMatch>,
+    pub matches: Vec<MemoryHit>,
     pub total: usize,
 }
 
@@ -57,14 +51,9 @@ impl Service {
         let records = opened.read(wanted.iter().map(|(_, wanted)| *wanted), filter);
         let matches = wanted.iter().filter_map(|(id, wanted)| {
             let memory = &records.found.get(&(wanted.scope, (*id).to_owned()))?.memory;
-            Some(IdMatch {
-                id: memory.id.clone(),
-                scope: opened.get(wanted.scope)?.scope.name.clone(),
-                title: memory.title.clone(),
-                status: memory.status,
-            })
+            Some(answer::hit(memory, &opened.get(wanted.scope)?.scope.name, Detail::Concise))
         });
-        let matches: Vec<IdMatch> = matches.collect();
+        let matches: Vec<MemoryHit> = matches.collect();
         let total = total - (wanted.len() - matches.len());
         Ok(IdMatches { matches, total })
     }

@@ -16,6 +16,7 @@ use jiff::tz::TimeZone;
 use crate::answer;
 use crate::engine::Service;
 use crate::evidence::{Bounds, FileState, WorkTree};
+use crate::open::Record;
 use crate::scope::Scope;
 use crate::scope::resolve::Current;
 
@@ -64,15 +65,10 @@ impl Staleness {
     /// Adds the reasons to doubt a memory to a result: memories that contradict it, and why else it
     /// may be out of date. If a person kept the memory despite a newer one, that one is listed
     /// without its age.
-    pub fn mark(
-        &self,
-        hit: &mut MemoryHit,
-        memory: &Memory,
-        scope: &Scope,
-        contradictions: Vec<Contradiction>,
-    ) {
+    pub fn mark(&self, hit: &mut MemoryHit, record: &Record, scope: &Scope) {
+        let memory = &record.memory;
         hit.stale = self.of(memory, scope, &[]);
-        hit.contradicts = contradictions;
+        hit.contradicts.clone_from(&record.contradictions);
         for other in &mut hit.contradicts {
             let is_dismissed = other.is_newer() && is_dismissed(memory, &contradiction_mark(other));
             other.age = other.age.filter(|_| !is_dismissed);
@@ -80,15 +76,10 @@ impl Staleness {
     }
 
     /// A short result with the reasons to doubt it. It names no successor, which may not be visible.
-    pub fn hit(
-        &self,
-        memory: &Memory,
-        scope: &Scope,
-        contradictions: Vec<Contradiction>,
-    ) -> MemoryHit {
-        let mut hit = answer::hit(memory, &scope.name, Detail::Concise);
+    pub fn hit(&self, record: &Record, scope: &Scope) -> MemoryHit {
+        let mut hit = answer::hit(&record.memory, &scope.name, Detail::Concise);
         hit.superseded_by = None;
-        self.mark(&mut hit, memory, scope, contradictions);
+        self.mark(&mut hit, record, scope);
         hit
     }
 
@@ -109,12 +100,11 @@ impl Staleness {
         if memory.files.is_empty() || !self.is_of_project(memory, scope) {
             return None;
         }
-        let cited = self.tree()?.cited(&memory.files);
-        if !cited.iter().all(|file| file.state == FileState::Gone) {
+        if self.tree()?.cited(&memory.files).iter().any(|state| *state != FileState::Gone) {
             return None;
         }
-        Some(match cited.as_slice() {
-            [file] => format!("not in the working tree: {}", text::line(&file.entry, 80)),
+        Some(match memory.files.as_slice() {
+            [file] => format!("not in the working tree: {}", text::line(file, 80)),
             files => format!("none of its {} files is in the working tree", files.len()),
         })
     }

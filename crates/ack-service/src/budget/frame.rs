@@ -3,15 +3,14 @@
 
 use ack_api::{Hint, Note, NoteKind, Searched, Tool};
 
-const MAX_SCOPES: usize = 20;
-const MAX_SKIPPED: usize = 10;
+/// Maximum scopes that are named in an answer: searched ones, and others.
+const MAX_SCOPES: (usize, usize) = (20, 10);
 /// Maximum notes of one kind about single scopes. One more summarises the rest.
 const MAX_SIMILAR: usize = 5;
 
 /// Limits the listed scopes: the current one first, then those that `first` selects, then by name.
 pub fn limit_searched(searched: &mut Searched, first: impl Fn(&str) -> bool) {
-    keep_scopes(searched, MAX_SCOPES, first);
-    keep_skipped(searched, MAX_SKIPPED);
+    keep_names(searched, MAX_SCOPES, first);
 }
 
 /// Leaves out the skipped scopes whose reason a note gives, so that an agent reads it once.
@@ -31,22 +30,21 @@ pub fn drop_default_fields(searched: &mut Searched) {
     }
 }
 
-pub fn keep_scopes(searched: &mut Searched, max: usize, first: impl Fn(&str) -> bool) {
-    if searched.scopes.len() <= max {
-        return;
+pub fn keep_names(
+    searched: &mut Searched,
+    (scopes, skipped): (usize, usize),
+    first: impl Fn(&str) -> bool,
+) {
+    searched.more_skipped += searched.skipped.len().saturating_sub(skipped) as u64;
+    searched.skipped.truncate(skipped);
+    if searched.scopes.len() > scopes {
+        let current = searched.current_scope.as_deref();
+        // `false` comes first, and the sort is stable: ties stay in name order.
+        searched.scopes.sort_by_key(|name| (current != Some(name), !first(name)));
+        searched.more_scopes += (searched.scopes.len() - scopes) as u64;
+        searched.scopes.truncate(scopes);
+        searched.scopes.sort();
     }
-    let current = searched.current_scope.as_deref();
-    // `false` comes first, and the sort is stable: ties stay in name order.
-    let rank = |name: &String| (current != Some(name), !first(name));
-    searched.scopes.sort_by_key(rank);
-    searched.more_scopes += (searched.scopes.len() - max) as u64;
-    searched.scopes.truncate(max);
-    searched.scopes.sort();
-}
-
-pub fn keep_skipped(searched: &mut Searched, max: usize) {
-    searched.more_skipped += searched.skipped.len().saturating_sub(max) as u64;
-    searched.skipped.truncate(max);
 }
 
 pub fn shorten_skipped(searched: &mut Searched) {
@@ -56,35 +54,30 @@ pub fn shorten_skipped(searched: &mut Searched) {
 }
 
 pub fn drop_names(searched: &mut Searched) {
-    keep_scopes(searched, 0, |_| false);
-    keep_skipped(searched, 0);
+    keep_names(searched, (0, 0), |_| false);
 }
 
 /// Keeps a few notes of each kind about single scopes, and summarises the rest.
 pub fn limit_notes(notes: &mut Vec<Note>) {
     let mut counts: Vec<(NoteKind, usize)> = Vec::new();
     notes.retain(|note| {
-        if note.scope.is_none() {
-            return true;
-        }
-        match counts.iter_mut().find(|(kind, _)| *kind == note.kind) {
+        let known = counts.iter_mut().find(|(kind, _)| *kind == note.kind);
+        match known.filter(|_| note.scope.is_some()) {
             Some((_, count)) => {
                 *count += 1;
                 *count <= MAX_SIMILAR
             }
             None => {
-                counts.push((note.kind, 1));
+                counts.extend(note.scope.as_ref().map(|_| (note.kind, 1)));
                 true
             }
         }
     });
-    notes.extend(counts.into_iter().filter(|(_, count)| *count > MAX_SIMILAR).map(
-        |(kind, count)| {
-            let more = ack_api::number::count((count - MAX_SIMILAR) as u64, "more scope");
-            Note::new(kind, format!("the same for {more}"))
-                .with(Hint::call(Tool::ListScopes, "shows the details"))
-        },
-    ));
+    for (kind, count) in counts.into_iter().filter(|(_, count)| *count > MAX_SIMILAR) {
+        let more = ack_api::number::count((count - MAX_SIMILAR) as u64, "more scope");
+        let note = Note::new(kind, format!("the same for {more}"));
+        notes.push(note.with(Hint::call(Tool::ListScopes, "shows the details")));
+    }
 }
 
 pub fn shorten_notes(notes: &mut [Note]) {

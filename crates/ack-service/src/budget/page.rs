@@ -2,7 +2,7 @@
 
 use super::passage::Question;
 use super::{cut_hit, cut_memory, frame, limit_also, shrink, token_cost};
-use crate::search::{Page, Search};
+use crate::search::{Hit, Page, Search};
 use ack_api::number::count;
 use ack_api::{Detail, Hint, MemoryHit, Note, NoteKind, QueryRequest, QueryResponse, Tool, text};
 
@@ -20,14 +20,10 @@ const MAX_ATTEMPTS: usize = 6;
 const MAX_NAMED: usize = 3;
 const TITLE_CAP: usize = 200;
 const FIRST_FACT_CAP: usize = 160;
-/// How lines are cut if one for each result is too much, less each time.
-const TIGHT_LINES: [Tightness; 5] = [
-    Tightness { title: 60, line: 40, tags: 8 },
-    Tightness { title: 60, line: 25, tags: 4 },
-    Tightness { title: 60, line: 12, tags: 2 },
-    Tightness { title: 45, line: 12, tags: 2 },
-    Tightness { title: 30, line: 12, tags: 2 },
-];
+/// How a title and each other line (in tokens) and the tags are cut if one line for each result is
+/// too much, less each time.
+const TIGHT_LINES: [(usize, usize, usize); 5] =
+    [(60, 40, 8), (60, 25, 4), (60, 12, 2), (45, 12, 2), (30, 12, 2)];
 
 /// Shortens a page until the whole answer is within its limit. A full result for which there is no
 /// room shows a part of its text: the first one, or the last one if there is room for a part.
@@ -50,13 +46,24 @@ pub fn fit(
     frame::limit_searched(&mut frame.searched, |name| {
         page.hits.iter().any(|hit| hit.hit.scope == name)
     });
-    shorten_frame(&mut frame, bound / 2);
+    shrink(
+        &mut frame,
+        bound / 2,
+        &[
+            |frame| frame::keep_names(&mut frame.searched, (5, 3), |_| false),
+            |frame| frame::shorten_skipped(&mut frame.searched),
+            |frame| frame::shorten_notes(&mut frame.notes),
+            |frame| frame::keep_names(&mut frame.searched, (1, 0), |_| false),
+            |frame| frame.notes.truncate(3),
+            |frame| frame.suggestions.truncate(2),
+        ],
+    );
     let mut room = bound.saturating_sub(token_cost(&frame) + CURSOR_TOKENS);
     if spec.by_agent && spec.detail == Detail::Concise && !spec.explain {
         // Results come before further facts. Each takes a comma, and the number of further facts.
         let room = room.saturating_sub(wanted * MORE_TOKENS);
         let budget = room.min(PAGE_FRAME_TOKENS + wanted * RESULT_TOKENS);
-        fit_lines(page.hits.iter_mut().map(|hit| &mut hit.hit), budget);
+        fit_lines(&mut page.hits, budget);
     }
     let mut whole = 0;
     for hit in &page.hits {
@@ -88,26 +95,6 @@ pub fn fit(
             return answer;
         }
     }
-}
-
-fn shorten_frame(response: &mut QueryResponse, bound: usize) {
-    shrink(
-        response,
-        bound,
-        &[
-            |response| limit_names(response, 5, 3),
-            |response| frame::shorten_skipped(&mut response.searched),
-            |response| frame::shorten_notes(&mut response.notes),
-            |response| limit_names(response, 1, 0),
-            |response| response.notes.truncate(3),
-            |response| response.suggestions.truncate(2),
-        ],
-    );
-}
-
-fn limit_names(response: &mut QueryResponse, scopes: usize, skipped: usize) {
-    frame::keep_scopes(&mut response.searched, scopes, |_| false);
-    frame::keep_skipped(&mut response.searched, skipped);
 }
 
 /// The last resort for one result that is too long: drops explanations, then cuts that one.
@@ -253,34 +240,6 @@ fn note_cut_texts(page: &Page) -> Option<Note> {
     Some(note.with(Hint::call(Tool::GetMemory, "shows more")))
 }
 
-struct Tightness {
-    /// Tokens of its title, and of each other line.
-    title: usize,
-    line: usize,
-    tags: usize,
-}
-
-struct OneLine<'a> {
-    hit: &'a mut MemoryHit,
-    subtitle: Option<String>,
-    facts: std::vec::IntoIter<String>,
-}
-
-impl<'a> OneLine<'a> {
-    /// Leaves a title of one line and one fact, or else the subtitle.
-    fn new(hit: &'a mut MemoryHit) -> Self {
-        let subtitle = hit.subtitle.take();
-        let mut facts = std::mem::take(&mut hit.facts).into_iter();
-        hit.title = text::line(&hit.title, TITLE_CAP);
-        match (facts.next(), &subtitle) {
-            (Some(fact), _) => hit.facts = vec![text::line(&fact, FIRST_FACT_CAP)],
-            (None, Some(subtitle)) => hit.subtitle = Some(text::line(subtitle, FIRST_FACT_CAP)),
-            (None, None) => {}
-        }
-        Self { subtitle: subtitle.filter(|_| hit.subtitle.is_none()), facts, hit }
-    }
-}
-
 /// The tokens of a result as structure, or as text if that is above its share.
 fn cost_on_page(hit: &MemoryHit) -> usize {
     let mut head = format!("10. **{}** ({}, {}", hit.title, hit.id, hit.scope);
@@ -292,28 +251,38 @@ fn cost_on_page(hit: &MemoryHit) -> usize {
     token_cost(hit).max(token_cost(&head) + lines.sum::<usize>() + FEWER_AS_TEXT)
 }
 
+/// Leaves a title of one line and one fact, or else the subtitle. Returns the other lines.
+fn leave_one_line(hit: &mut MemoryHit) -> (Option<String>, Vec<String>) {
+    let (subtitle, mut facts) = (hit.subtitle.take(), std::mem::take(&mut hit.facts));
+    hit.title = text::line(&hit.title, TITLE_CAP);
+    if facts.is_empty() {
+        hit.subtitle = subtitle.map(|subtitle| text::line(&subtitle, FIRST_FACT_CAP));
+        return (None, facts);
+    }
+    hit.facts.push(text::line(&facts.remove(0), FIRST_FACT_CAP));
+    (subtitle, facts)
+}
+
 /// Keeps the subtitles and facts of a page that fit into a budget: one fact per result, then more
 /// facts for the best results while there is room. If one fact is too much already, tags, facts and
 /// at last titles are cut.
-fn fit_lines<'a>(hits: impl Iterator<Item = &'a mut MemoryHit>, budget: usize) {
-    let mut results: Vec<OneLine<'_>> = hits.map(OneLine::new).collect();
-    let total = |results: &[OneLine<'_>]| -> usize {
-        results.iter().map(|result| cost_on_page(result.hit)).sum()
-    };
-    let mut used = total(&results);
-    for Tightness { title, line, tags } in TIGHT_LINES {
+fn fit_lines(hits: &mut [Hit], budget: usize) {
+    let more: Vec<_> = hits.iter_mut().map(|hit| leave_one_line(&mut hit.hit)).collect();
+    let total = |hits: &[Hit]| hits.iter().map(|hit| cost_on_page(&hit.hit)).sum::<usize>();
+    let mut used = total(hits);
+    for (title, line, tags) in TIGHT_LINES {
         if used <= budget {
             break;
         }
-        for OneLine { hit, .. } in &mut results {
+        for Hit { hit, .. } in &mut *hits {
             hit.concepts.truncate(tags);
             hit.title = text::line_within(&hit.title, title);
             let lines = hit.facts.iter_mut().chain(&mut hit.subtitle).chain(&mut hit.excerpt);
             lines.for_each(|text| *text = text::line_within(text, line));
         }
-        used = total(&results);
+        used = total(hits);
     }
-    for OneLine { hit, subtitle, facts } in results {
+    for (Hit { hit, .. }, (subtitle, facts)) in hits.iter_mut().zip(more) {
         let mut fits = |line: &String| {
             let more = used + text::tokens(line) + LINE_TOKENS;
             let fits = more <= budget;
@@ -321,7 +290,7 @@ fn fit_lines<'a>(hits: impl Iterator<Item = &'a mut MemoryHit>, budget: usize) {
             fits
         };
         hit.subtitle = hit.subtitle.take().or(subtitle.filter(&mut fits));
-        let mut facts = facts.peekable();
+        let mut facts = facts.into_iter().peekable();
         while let Some(fact) = facts.next_if(&mut fits) {
             hit.facts.push(fact);
         }

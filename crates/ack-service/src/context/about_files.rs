@@ -16,68 +16,79 @@ use super::signals::LASTING_TYPES;
 use crate::engine::Service;
 use crate::error::Error;
 use crate::evidence::Bounds;
+use crate::open::Record;
 use crate::scope::Scope;
 use crate::service_state::serves_unreviewed;
 use crate::shown::Shown;
 use crate::stale::Staleness;
-use ack_api::memory::{Memory, ProjectRows, StatusFilter, fold_name};
+use ack_api::MemoryHit;
+use ack_api::memory::{StatusFilter, fold_name};
 use ack_api::source::RowKey;
-use ack_api::{Contradiction, MemoryHit};
-use ack_store::outline::{FindWords, Outline};
+use ack_store::outline::FindWords;
 
 const LOCK_TIMEOUT: Duration = Duration::from_millis(50);
 const READ_FACTOR: usize = 3;
 /// How many candidates to check per shown memory, including those that newer ones replace.
 const CHECK_FACTOR: usize = 20;
 
+/// Memories that nobody asked for, so each of them certainly fits.
 #[derive(Debug, Clone, Default)]
-pub struct FilesRequest {
-    /// The project's folder. Default: the current project's.
-    pub project_path: Option<String>,
-    pub files: Vec<String>,
-    pub max: usize,
-}
-
-#[derive(Debug, Clone, Default)]
-pub struct FilesBrief {
+pub struct Certain {
     pub memories: Vec<MemoryHit>,
     /// Whether some count as approved without review, because their store keeps no status.
     pub unreviewed: bool,
 }
 
 impl Service {
-    /// The memories about files that are about to be edited. Skips scopes that cannot be read.
-    pub fn about_files(&self, request: &FilesRequest) -> Result<FilesBrief, Error> {
+    /// At most `max` memories about files that are about to be edited, in the project of a folder,
+    /// or else in the current one. Skips scopes that cannot be read.
+    pub fn about_files(
+        &self,
+        folder: Option<&str>,
+        files: &[String],
+        max: usize,
+    ) -> Result<Certain, Error> {
         let mut notes = Vec::new();
-        let mut selection = super::select(self, request.project_path.as_deref(), &mut notes)?;
+        let mut selection = super::select(self, folder, &mut notes)?;
         let roots = ProjectRoots::of(&selection.current);
-        let files = request.files.iter().filter_map(|path| roots.file_at(path));
+        let files = files.iter().filter_map(|path| roots.file_at(path));
         let finder = FileFinder::new(files.collect());
+        let mut certain = Certain::default();
         if finder.files.is_empty() {
-            return Ok(FilesBrief::default());
+            return Ok(certain);
         }
         let read =
             outlines::read_scopes(&mut selection, self.wait_policy, &mut notes, |scope, own| {
                 scope.store.quick_scan(LOCK_TIMEOUT, |snapshot| {
-                    let (scope, own) = (Arc::clone(scope), own.clone());
                     let has_status = snapshot.layout.has_status();
-                    let outlines = snapshot.outlines_by_files(StatusFilter::Approved, &finder)?;
-                    Ok(ScopeMatches { scope, own, has_status, outlines })
+                    let mut found = snapshot.outlines_by_files(StatusFilter::Approved, &finder)?;
+                    found.retain(|outline| own.contain(&outline.project, &outline.alias));
+                    Ok((Arc::clone(scope), has_status, found))
                 })
             })?;
+        let mut matches = Vec::new();
+        for (scope, has_status, outlines) in &read {
+            for outline in outlines {
+                let named = outline.matches.anywhere;
+                let naming = NAMINGS.into_iter().find(|it| named & (1 << *it as u32) != 0);
+                matches.extend(naming.map(|naming| (naming, scope, has_status, outline)));
+            }
+        }
+        // The most exact, then lasting ones, then the newest.
+        matches.sort_by_key(|&(naming, scope, _, outline)| {
+            let is_lasting = outline.matches.type_or_tags & IS_LASTING != 0;
+            (naming, !is_lasting, Reverse(outline.created), &scope.name, &outline.id)
+        });
         let staleness = Staleness::new((self.config.clock)(), &selection.current, Bounds::ANSWER);
-        let mut brief = FilesBrief::default();
         let mut shown = Shown::default();
-        let mut rest = request.max * READ_FACTOR;
-        for (naming, scope, outline) in
-            rank_matches(&read).into_iter().take(request.max * CHECK_FACTOR)
-        {
-            if rest == 0 || brief.memories.len() >= request.max {
+        let mut rest = max * READ_FACTOR;
+        for (naming, scope, has_status, outline) in matches.into_iter().take(max * CHECK_FACTOR) {
+            if rest == 0 || certain.memories.len() >= max {
                 break;
             }
-            let found = record(&scope.scope, outline.key, LOCK_TIMEOUT);
+            let found = record(scope, outline.key, LOCK_TIMEOUT);
             // In the meantime, the row number may have been reused for another memory.
-            let Some((memory, others)) = found.filter(|(memory, _)| memory.id == outline.id) else {
+            let Some(found) = found.filter(|found| found.memory.id == outline.id) else {
                 continue;
             };
             rest -= 1;
@@ -86,58 +97,23 @@ impl Service {
                 Naming::Folder => Some("about its folder"),
                 Naming::Glob => Some("about files of this kind"),
             };
-            shown.add_to(&mut brief.memories, 0, &memory, || {
-                brief.unreviewed |= !scope.has_status && serves_unreviewed(&scope.scope);
-                MemoryHit {
-                    why: why.map(str::to_owned),
-                    ..staleness.hit(&memory, &scope.scope, others)
-                }
+            shown.add_to(&mut certain.memories, 0, &found.memory, || {
+                certain.unreviewed |= !has_status && serves_unreviewed(scope);
+                MemoryHit { why: why.map(str::to_owned), ..staleness.hit(&found, scope) }
             });
         }
-        Ok(brief)
+        Ok(certain)
     }
 }
 
-struct ScopeMatches {
-    scope: Arc<Scope>,
-    own: ProjectRows,
-    has_status: bool,
-    outlines: Vec<Outline>,
-}
-
-/// The memories that name one of the files: the most exact, then lasting ones, then the newest.
-fn rank_matches(read: &[ScopeMatches]) -> Vec<(Naming, &ScopeMatches, &Outline)> {
-    let mut found = Vec::new();
-    for scope in read {
-        for outline in &scope.outlines {
-            let named = outline.matches.anywhere;
-            let is_found = |naming: &Naming| named & (1 << *naming as u32) != 0;
-            if scope.own.contain(&outline.project, &outline.alias)
-                && let Some(naming) = NAMINGS.into_iter().find(is_found)
-            {
-                found.push((naming, scope, outline));
-            }
-        }
-    }
-    found.sort_by_key(|&(naming, scope, outline)| {
-        let is_lasting = outline.matches.type_or_tags & IS_LASTING != 0;
-        (naming, !is_lasting, Reverse(outline.created), &scope.scope.name, &outline.id)
-    });
-    found
-}
-
-/// A record and what contradicts it, unless a newer one replaces it or it may not be shown.
-pub(super) fn record(
-    scope: &Scope,
-    key: RowKey,
-    timeout: Duration,
-) -> Option<(Memory, Vec<Contradiction>)> {
+/// A record, unless a newer one replaces it or it may not be shown.
+pub(super) fn record(scope: &Scope, key: RowKey, timeout: Duration) -> Option<Record> {
     let found = scope.store.snapshot_with_timeout(timeout, |snapshot| {
         let Some(memory) = snapshot.memory_in_force(key, StatusFilter::Approved)? else {
             return Ok(None);
         };
-        let others = snapshot.contradictions(&memory.id, StatusFilter::Approved)?;
-        Ok(Some((memory, others)))
+        let contradictions = snapshot.contradictions(&memory.id, StatusFilter::Approved)?;
+        Ok(Some(Record { memory, contradictions }))
     });
     found.ok()?
 }

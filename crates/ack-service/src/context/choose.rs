@@ -11,7 +11,6 @@ use rustc_hash::FxHashSet as HashSet;
 use super::brief::Brief;
 use super::evidence::{Evidence, Reason, Terms};
 use super::outlines::{self, Reading, ScopeOutline};
-use super::preview::SessionPreview;
 use super::signals::Signals;
 use super::{empty_answer, newest_sessions};
 use crate::error::Error;
@@ -23,11 +22,9 @@ use crate::shown::Shown;
 use crate::stale::Staleness;
 use ack_api::memory::{Memory, StatusFilter};
 use ack_api::source::RowKey;
-use ack_api::{ContextResponse, MemoryHit, Note, Pending, text, time};
-use ack_store::outline::{Outline, Outlines};
+use ack_api::{ContextResponse, MemoryHit, Note, Pending, time};
+use ack_store::outline::Outline;
 use ack_store::record::UNTITLED;
-
-pub const RECENT_REASON: &str = "recent in this project";
 
 #[derive(Clone, Copy)]
 pub struct Limits<'a> {
@@ -45,14 +42,14 @@ pub fn choose(
 ) -> Result<Brief, Error> {
     let terms = Terms::new(signals, &selection.current);
     let read = outlines::read(selection, &terms.words, limits.reading, notes)?;
-    choose_from(selection, (&terms, &read), limits, None, notes)
+    choose_from(selection, (&terms, &read), limits, &Extras::default(), notes)
 }
 
-fn choose_from(
+pub fn choose_from(
     selection: &Selection,
     (terms, read): (&Terms, &[ScopeOutline]),
     limits: Limits<'_>,
-    extras: Option<&Extras<'_>>,
+    extras: &Extras<'_>,
     notes: &mut Vec<Note>,
 ) -> Result<Brief, Error> {
     let mut chooser = Chooser::new(selection, (terms, read), limits, extras);
@@ -82,10 +79,10 @@ fn choose_from(
     let own_scope = selection.current.scope.as_ref();
     let is_own = |read: &&ScopeOutline| own_scope.is_some_and(|own| own.name == read.scope.name);
     let own_read = read.iter().find(is_own);
-    let meant = Waiting::of(read.iter().filter(|it| own_scope.is_none() || is_own(it)));
-    let pending = (meant.count > 0).then(|| Pending {
-        count: meant.count,
-        oldest: meant.oldest.map(time::to_rfc3339),
+    let (count, oldest) = waiting(read.iter().filter(|it| own_scope.is_none() || is_own(it)));
+    let pending = (count > 0).then(|| Pending {
+        count,
+        oldest: oldest.map(time::to_rfc3339),
         ids: Vec::new(),
         pace: None,
     });
@@ -96,7 +93,7 @@ fn choose_from(
         notes.push(super::hidden_by_status(&own_scope.name));
     }
     note_incomplete_reads(read.iter().map(|read| &*read.scope), notes);
-    let all = Waiting::of(read.iter());
+    let (waiting, oldest_waiting) = waiting(read.iter());
     let sessions = outlines::recent_sessions(read, limits.reading.timeout);
     let sessions = newest_sessions(sessions, &[&own, &others], notes);
     Ok(Brief {
@@ -104,8 +101,8 @@ fn choose_from(
             Some(own) => own.outlines().flow,
             None => read.iter().map(|read| read.outlines().flow).sum(),
         },
-        waiting: all.count,
-        oldest_waiting: all.oldest,
+        waiting,
+        oldest_waiting,
         served: read.iter().map(|read| read.outlines().served.len()).sum(),
         context: ContextResponse {
             recent_memories: own,
@@ -130,82 +127,56 @@ fn first<T>(mut items: Vec<T>, count: usize, compare: impl Fn(&T, &T) -> Orderin
     items
 }
 
-struct Waiting {
-    count: u64,
-    oldest: Option<jiff::Timestamp>,
+/// How many memories of these scopes wait for review, and since when the oldest does.
+fn waiting<'a>(
+    read: impl Iterator<Item = &'a ScopeOutline> + Clone,
+) -> (u64, Option<jiff::Timestamp>) {
+    let outlines = read.map(ScopeOutline::outlines);
+    let oldest = outlines.clone().filter_map(|it| it.oldest_pending).min();
+    let oldest = oldest.and_then(|oldest| jiff::Timestamp::from_millisecond(oldest).ok());
+    (outlines.map(|it| it.pending).sum(), oldest)
 }
 
-impl Waiting {
-    fn of<'a>(read: impl Iterator<Item = &'a ScopeOutline>) -> Self {
-        let outlines: Vec<&Outlines> = read.map(ScopeOutline::outlines).collect();
-        let oldest = outlines.iter().filter_map(|it| it.oldest_pending).min();
-        Self {
-            count: outlines.iter().map(|it| it.pending).sum(),
-            oldest: oldest.and_then(|oldest| jiff::Timestamp::from_millisecond(oldest).ok()),
-        }
-    }
-}
-
-/// With more memories of a scope as if they were approved: without the last of them, and with it.
-pub fn choose_with(
-    selection: &mut Selection,
-    signals: Signals,
-    limits: Limits<'_>,
-    (scope, memories): (&str, &[&Memory]),
-) -> Result<SessionPreview, Error> {
-    let mut notes = Vec::new();
-    let terms = Terms::new(signals, &selection.current);
-    let read = outlines::read(selection, &terms.words, limits.reading, &mut notes)?;
-    let place = read.iter().position(|read| read.scope.name == scope);
-    let extras = |memories| place.and_then(|place| Extras::of(&read, place, memories, &terms));
-    let before = memories.split_last().map_or(memories, |(_, before)| before);
-    let (without, with) = (extras(before), extras(memories));
-    let mut choose = |extras: &Option<Extras<'_>>| {
-        choose_from(selection, (&terms, &read), limits, extras.as_ref(), &mut notes)
-    };
-    Ok(SessionPreview {
-        without: choose(&without)?,
-        with: choose(&with)?,
-        hides: with.map(|with| with.hides).unwrap_or_default(),
-    })
-}
-
-struct Candidate<'a> {
+#[derive(Clone, Copy)]
+pub struct Candidate<'a> {
     scope: usize,
-    outline: &'a Outline,
-    why: String,
-    /// The reason for it; `None` if only its date counts.
-    reason: Option<Reason>,
+    pub outline: &'a Outline,
+    pub reason: Reason,
 }
 
-struct Extras<'a> {
+/// More memories of a scope, as if they were approved.
+#[derive(Default)]
+pub struct Extras<'a> {
     scope: usize,
     memories: Vec<(Outline, &'a Memory)>,
-    hides: HashSet<String>,
+    /// The ids of the memories that they replace.
+    pub hides: HashSet<String>,
 }
 
 impl<'a> Extras<'a> {
-    /// Memories of the scope at this position, unless that one cannot be read.
-    fn of(
+    /// `None` if the scope cannot be read.
+    pub fn of(
         read: &[ScopeOutline],
-        scope: usize,
+        scope: &str,
         memories: &[&'a Memory],
         terms: &Terms,
     ) -> Option<Self> {
+        let number = read.iter().position(|read| read.scope.name == scope)?;
         let newer = memories.iter().map(|memory| memory.id.as_str()).collect();
-        let older = read.get(scope)?.scope.store.snapshot(|snapshot| snapshot.replaced_by(&newer));
+        let store = &read.get(number)?.scope.store;
+        let older = store.snapshot(|snapshot| snapshot.replaced_by(&newer)).ok()?;
         let outline = |memory: &&'a Memory| (Outline::of(memory, &*terms.words), *memory);
         Some(Self {
-            scope,
+            scope: number,
             memories: memories.iter().map(outline).collect(),
-            hides: older.ok()?.into_iter().map(|older| older.id).collect(),
+            hides: older.into_iter().map(|older| older.id).collect(),
         })
     }
 }
 
 struct Chooser<'a> {
     read: &'a [ScopeOutline],
-    extras: Option<&'a Extras<'a>>,
+    extras: &'a Extras<'a>,
     evidence: Evidence<'a>,
     timeout: Duration,
     staleness: Staleness,
@@ -221,11 +192,13 @@ impl<'a> Chooser<'a> {
         selection: &Selection,
         (terms, read): (&'a Terms, &'a [ScopeOutline]),
         limits: Limits<'_>,
-        extras: Option<&'a Extras<'a>>,
+        extras: &'a Extras<'a>,
     ) -> Self {
+        let served = read.iter().flat_map(|read| &read.outlines().served);
+        let has_own = read.iter().any(ScopeOutline::has_own);
         Self {
             staleness: Staleness::new(limits.reading.now, &selection.current, Bounds::ANSWER),
-            evidence: Evidence::new(terms, read),
+            evidence: Evidence::new(terms, served, has_own),
             common_scope: selection
                 .current
                 .common_scope()
@@ -237,7 +210,7 @@ impl<'a> Chooser<'a> {
         }
     }
 
-    /// Those that have a reason; of the project's own, also the newest.
+    /// Those that have a reason, the weightiest first.
     fn choose(
         &mut self,
         own: bool,
@@ -261,7 +234,9 @@ impl<'a> Chooser<'a> {
             }
             let scored = memories.iter().filter_map(|&(scope, outline)| {
                 let score = self.evidence.score(outline, reason, own)?;
-                (!known.contains(&(scope, outline.key))).then_some((score, scope, outline))
+                // There may be no room for all that another reason found.
+                let is_new = reason == Reason::Recent || !known.contains(&(scope, outline.key));
+                is_new.then_some((score, scope, outline))
             });
             let mut found: Vec<(f64, usize, &Outline)> = scored.collect();
             let best = found.iter().map(|found| found.0).fold(0.0, f64::max);
@@ -274,22 +249,8 @@ impl<'a> Chooser<'a> {
             });
             for (_, scope, outline) in found {
                 known.insert((scope, outline.key));
-                candidates.push(Candidate {
-                    scope,
-                    outline,
-                    why: text::line(&self.evidence.why(outline, reason, own), 120),
-                    reason: Some(reason),
-                });
+                candidates.push(Candidate { scope, outline, reason });
             }
-        }
-        if own {
-            let newest = first(memories, max * 2 + 2, |a, b| self.newest_first(*a, *b));
-            candidates.extend(newest.into_iter().map(|(scope, outline)| Candidate {
-                scope,
-                outline,
-                why: RECENT_REASON.to_owned(),
-                reason: None,
-            }));
         }
         let records = self.records(&candidates, notes)?;
         Ok(self.take(&candidates, &records, own, max))
@@ -300,7 +261,7 @@ impl<'a> Chooser<'a> {
         let mut memories = Vec::new();
         for (number, read) in self.read.iter().enumerate() {
             let mut is_its_own = read.is_own();
-            let extras = self.extras.filter(|extras| extras.scope == number);
+            let extras = Some(self.extras).filter(|extras| extras.scope == number);
             let is_hidden = |id: &String| extras.is_some_and(|extras| extras.hides.contains(id));
             let served = read.outlines().served.iter().filter(|outline| !is_hidden(&outline.id));
             let more = extras.into_iter().flat_map(|extras| &extras.memories);
@@ -345,12 +306,10 @@ impl<'a> Chooser<'a> {
             }
             notes.extend(self.read.get(number).map(|it| unavailable(&it.scope.name, &error)));
         }
-        if let Some(extras) = self.extras {
-            for (outline, memory) in &extras.memories {
-                if candidates.iter().any(|candidate| std::ptr::eq(candidate.outline, outline)) {
-                    let record = Record { memory: (*memory).clone(), contradictions: Vec::new() };
-                    records.found.insert((extras.scope, memory.id.clone()), record);
-                }
+        for (outline, memory) in &self.extras.memories {
+            if candidates.iter().any(|candidate| std::ptr::eq(candidate.outline, outline)) {
+                let record = Record { memory: (*memory).clone(), contradictions: Vec::new() };
+                records.found.insert((self.extras.scope, memory.id.clone()), record);
             }
         }
         Ok(records)
@@ -368,15 +327,13 @@ impl<'a> Chooser<'a> {
         let mut last_reason = None;
         let mut until = max;
         // If there is room left at the end, also show what a reason found beyond its share.
-        let shared = candidates.iter().map(|candidate| (candidate, true));
-        let beyond = candidates.iter().map(|candidate| (candidate, false));
-        for (candidate, is_shared) in shared.chain(beyond) {
-            if !is_shared {
-                until = max;
-            } else if last_reason != candidate.reason || last_reason.is_none() {
-                last_reason = candidate.reason;
-                let length = |reason: Reason| reason.max_length(is_own, max, hits.len()).min(max);
-                until = last_reason.map_or(max, length);
+        let shared = candidates.iter().map(|candidate| (candidate, Some(candidate.reason)));
+        let beyond = candidates.iter().map(|candidate| (candidate, None));
+        for (candidate, reason) in shared.chain(beyond) {
+            if last_reason != reason {
+                last_reason = reason;
+                let length = reason.map(|reason| reason.max_length(is_own, max, hits.len()));
+                until = length.unwrap_or(max).min(max);
             }
             let key = (candidate.scope, candidate.outline.id.clone());
             let Some((read, record)) = self.read.get(candidate.scope).zip(records.found.get(&key))
@@ -389,10 +346,10 @@ impl<'a> Chooser<'a> {
             if hits.len() >= until || says_nothing || hits.iter().any(is_taken) {
                 continue;
             }
-            let why = self.evidence.why_of(memory, candidate.reason, &candidate.why);
+            let why = self.evidence.why(*candidate, memory, is_own);
             self.shown.add_to(&mut hits, first, memory, || MemoryHit {
                 why: Some(why),
-                ..self.staleness.hit(memory, &read.scope, record.contradictions.clone())
+                ..self.staleness.hit(record, &read.scope)
             });
         }
         hits

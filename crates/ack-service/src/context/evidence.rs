@@ -11,6 +11,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap as HashMap;
 
 use super::branch;
+use super::choose::Candidate;
 use super::files::ProjectRoots;
 use super::outlines::ScopeOutline;
 use super::signals::{LASTING_TYPES, Signals, file_names, is_distinctive};
@@ -34,6 +35,9 @@ const KIND_TAGS: &str = "\
     bugfix discovery how-it-works lesson pattern problem-solution trade-off what-changed \
     why-it-exists";
 const MAX_NAMED_TAGS: usize = 3;
+const MAX_NAMED_WORDS: usize = 4;
+const MAX_WHY_CHARS: usize = 120;
+pub const RECENT_REASON: &str = "recent in this project";
 
 /// The reasons that speak of the present work, the weightiest last.
 const WORK_REASONS: [Reason; 4] =
@@ -50,10 +54,12 @@ pub enum Reason {
     UsesDependency,
     SharesTags,
     Lasting,
+    /// Nothing but its date, which is enough for a memory of the project itself.
+    Recent,
 }
 
 impl Reason {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Changed,
         Self::Branch,
         Self::Promoted,
@@ -61,6 +67,7 @@ impl Reason {
         Self::UsesDependency,
         Self::SharesTags,
         Self::Lasting,
+        Self::Recent,
     ];
 
     pub const fn label(self) -> &'static str {
@@ -72,6 +79,7 @@ impl Reason {
             Self::UsesDependency => "about what the project uses",
             Self::SharesTags => "shares tags with this project",
             Self::Lasting => "of this project",
+            Self::Recent => RECENT_REASON,
         }
     }
 
@@ -93,9 +101,10 @@ impl Reason {
             (Self::Changed, _) => fifths(3),
             (Self::Branch, _) => fifths(4),
             (Self::NamesProject | Self::Promoted | Self::SharesTags, true)
-            | (Self::Lasting, false) => so_far,
+            | (Self::Lasting | Self::Recent, false) => so_far,
             (Self::Promoted, false) => so_far + fifths(2),
-            (Self::NamesProject | Self::UsesDependency | Self::SharesTags, false) => max,
+            (Self::NamesProject | Self::UsesDependency | Self::SharesTags, false)
+            | (Self::Recent, true) => max,
             (Self::UsesDependency, true) => fifths(4).min(so_far + fifths(1)),
             (Self::Lasting, true) => fifths(4).min(so_far + fifths(2)),
         }
@@ -160,25 +169,20 @@ pub struct Evidence<'a> {
 }
 
 impl<'a> Evidence<'a> {
-    pub fn new(terms: &'a Terms, read: &[ScopeOutline]) -> Self {
-        let served = read.iter().flat_map(|read| &read.outlines().served);
-        Self::over(terms, served, read.iter().any(ScopeOutline::has_own))
-    }
-
-    /// The same for some memories. `has_own`: some of them were learned in the project.
-    pub fn over<'o>(
+    /// What some memories give. `has_own`: some of them were learned in the project.
+    pub fn new<'o>(
         terms: &'a Terms,
         memories: impl Iterator<Item = &'o Outline>,
         has_own: bool,
     ) -> Self {
-        let counts = Frequencies::count(memories.map(|it| it.matches), &terms.words);
-        let distinctive = counts.distinctive();
+        let weights = Weights::new(memories.map(|it| it.matches), &terms.words);
+        let distinctive = weights.distinctive;
         let tag = terms.words.set(terms.project.as_deref()) & distinctive;
         let project = terms.project.as_deref();
         let is_name = project.is_some_and(|name| !text::is_common_word(name) || has_own);
         Self {
             terms,
-            weights: counts.weights(),
+            weights,
             subjects: terms.subject_names | (terms.subject_words & distinctive),
             project: if is_name { tag } else { 0 },
             tag,
@@ -209,16 +213,6 @@ impl<'a> Evidence<'a> {
         outline.tags.iter().filter_map(|tag| self.own_tags.get(tag)).sum()
     }
 
-    pub fn why_of(&self, memory: &Memory, reason: Option<Reason>, why: &str) -> String {
-        if reason != Some(Reason::SharesTags) {
-            return why.to_owned();
-        }
-        let shared =
-            memory.concepts.iter().filter(|tag| self.own_tags.contains_key(&tag_hash(tag)));
-        let names: Vec<&str> = shared.take(MAX_NAMED_TAGS).map(String::as_str).collect();
-        text::line(&format!("{why}: {}", names.join(", ")), 120)
-    }
-
     fn found(&self, outline: &Outline, reason: Reason, is_own: bool) -> u128 {
         let (terms, matches) = (self.terms, outline.matches);
         match reason {
@@ -230,7 +224,7 @@ impl<'a> Evidence<'a> {
                 let counts = is_own || found & matches.title_or_tags != 0 || found.count_ones() > 1;
                 if counts { found } else { 0 }
             }
-            Reason::Promoted | Reason::SharesTags => 0,
+            Reason::Promoted | Reason::SharesTags | Reason::Recent => 0,
             Reason::NamesProject if is_own => 0,
             Reason::NamesProject => {
                 matches.title_or_tags & self.project | matches.type_or_tags & self.tag
@@ -255,34 +249,42 @@ impl<'a> Evidence<'a> {
     pub fn score(&self, outline: &Outline, reason: Reason, is_own: bool) -> Option<f64> {
         let found = self.found(outline, reason, is_own);
         match reason {
-            Reason::Lasting => return (found != 0).then_some(1.0),
+            Reason::Recent => is_own.then_some(0.0),
+            Reason::Lasting => (found != 0).then_some(1.0),
             Reason::Promoted => {
                 let is_promoted = outline.status == Status::Promoted && !is_own;
-                return is_promoted.then(|| 1.0 + self.shared_tags(outline));
+                is_promoted.then(|| 1.0 + self.shared_tags(outline))
             }
             Reason::SharesTags => {
-                let shared = self.shared_tags(outline);
-                return (shared > 0.0 && !is_own).then_some(shared);
+                Some(self.shared_tags(outline)).filter(|shared| *shared > 0.0 && !is_own)
             }
-            _ => {}
+            _ => Some(self.weights.sum(outline.matches, found)).filter(|score| *score > 0.0),
         }
-        let score = self.weights.sum(outline.matches, found);
-        (score > 0.0).then_some(score)
     }
 
-    pub fn why(&self, outline: &Outline, reason: Reason, is_own: bool) -> String {
-        let found = self.found(outline, reason, is_own);
-        if reason == Reason::Lasting {
-            let label = self.terms.words.list(found).first().copied().unwrap_or_default();
-            return format!("{label} {}", reason.label());
-        }
-        if matches!(reason, Reason::NamesProject | Reason::Promoted | Reason::SharesTags) {
-            return reason.label().to_owned();
-        }
-        let weighted = bits(found).filter(|number| self.weights.of(*number) > 0.0);
-        let mut words = self.terms.words.list(weighted.fold(0, |set, number| set | 1 << number));
-        words.truncate(4);
-        format!("{}: {}", reason.label(), words.join(", "))
+    /// What to tell about a memory that was chosen for a reason.
+    pub fn why(&self, found: Candidate<'_>, memory: &Memory, is_own: bool) -> String {
+        let Candidate { outline, reason, .. } = found;
+        let (found, label) = (self.found(outline, reason, is_own), reason.label());
+        let why = match reason {
+            Reason::NamesProject | Reason::Promoted | Reason::Recent => label.to_owned(),
+            Reason::Lasting => {
+                let kind = self.terms.words.list(found).first().copied().unwrap_or_default();
+                format!("{kind} {label}")
+            }
+            Reason::SharesTags => {
+                let is_shared = |tag: &&String| self.own_tags.contains_key(&tag_hash(tag));
+                let shared = memory.concepts.iter().filter(is_shared).take(MAX_NAMED_TAGS);
+                let shared: Vec<&str> = shared.map(String::as_str).collect();
+                format!("{label}: {}", shared.join(", "))
+            }
+            Reason::Changed | Reason::Branch | Reason::UsesDependency => {
+                let mut words = self.terms.words.list(found & self.weights.counted());
+                words.truncate(MAX_NAMED_WORDS);
+                format!("{label}: {}", words.join(", "))
+            }
+        };
+        text::line(&why, MAX_WHY_CHARS)
     }
 }
 
@@ -301,7 +303,7 @@ impl Service {
         };
         let with_scope = || outlines.iter().zip(memories.iter().map(|(_, scope)| *scope));
         let has_own = with_scope().any(|(outline, scope)| is_own(outline, scope));
-        let evidence = Evidence::over(&terms, outlines.iter(), has_own);
+        let evidence = Evidence::new(&terms, outlines.iter(), has_own);
         let ranks = with_scope().map(|(outline, scope)| {
             let own = is_own(outline, scope);
             let found = |reason: &Reason| evidence.score(outline, *reason, own).is_some();
@@ -311,15 +313,38 @@ impl Service {
     }
 }
 
-pub struct Weights(Vec<f64>);
+/// How much each word counts among some memories.
+pub struct Weights {
+    weights: Vec<f64>,
+    /// The words that few of them contain.
+    distinctive: u128,
+}
 
 impl Weights {
+    pub fn new(memories: impl Iterator<Item = WordMatches>, words: &Words) -> Self {
+        let mut counts = vec![0usize; words.len()];
+        let mut total = 0;
+        for matches in memories {
+            total += 1;
+            for number in bits(matches.anywhere) {
+                if let Some(count) = counts.get_mut(number as usize) {
+                    *count += 1;
+                }
+            }
+        }
+        let few = (0u32..).zip(&counts).filter(|(_, count)| is_distinctive(**count, total));
+        Self {
+            distinctive: few.fold(0, |set, (number, _)| set | 1 << number),
+            weights: counts.iter().map(|count| weight(*count, total)).collect(),
+        }
+    }
+
     pub fn of(&self, number: u32) -> f64 {
-        self.0.get(number as usize).copied().unwrap_or_default()
+        self.weights.get(number as usize).copied().unwrap_or_default()
     }
 
     pub fn counted(&self) -> u128 {
-        let numbered = (0u32..).zip(&self.0).filter(|(_, weight)| **weight > 0.0);
+        let numbered = (0u32..).zip(&self.weights).filter(|(_, weight)| **weight > 0.0);
         numbered.fold(0, |set, (number, _)| set | 1 << number)
     }
 
@@ -367,37 +392,6 @@ pub fn weight(count: usize, memories: usize) -> f64 {
     if count == 0 || common { 0.0 } else { (1.0 / share).ln_1p() }
 }
 
-pub struct Frequencies {
-    counts: Vec<usize>,
-    memories: usize,
-}
-
-impl Frequencies {
-    pub fn count(memories: impl Iterator<Item = WordMatches>, words: &Words) -> Self {
-        let mut counts = vec![0usize; words.len()];
-        let mut total = 0;
-        for matches in memories {
-            total += 1;
-            for number in bits(matches.anywhere) {
-                if let Some(count) = counts.get_mut(number as usize) {
-                    *count += 1;
-                }
-            }
-        }
-        Self { counts, memories: total }
-    }
-
-    pub fn weights(&self) -> Weights {
-        Weights(self.counts.iter().map(|count| weight(*count, self.memories)).collect())
-    }
-
-    fn distinctive(&self) -> u128 {
-        let numbered = (0u32..).zip(&self.counts);
-        let few = numbered.filter(|(_, count)| is_distinctive(**count, self.memories));
-        few.fold(0, |set, (number, _)| set | 1 << number)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -405,7 +399,7 @@ mod tests {
     #[test]
     fn something_recent_always_has_a_place_among_five() {
         for so_far in 0..5 {
-            for reason in Reason::ALL {
+            for reason in Reason::ALL.into_iter().filter(|reason| *reason != Reason::Recent) {
                 assert!(reason.max_length(true, 5, so_far) < 5, "{reason:?}");
             }
         }

@@ -11,20 +11,19 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::about_files::record;
-use super::evidence::{Frequencies, Weights, weight};
+use super::about_files::{Certain, record};
+use super::evidence::{Weights, weight};
 use super::outlines;
 use super::words::{WordKind, Words};
 use crate::engine::Service;
 use crate::error::Error;
 use crate::evidence::Bounds;
+use crate::open::Record;
 use crate::scope::Scope;
 use crate::scope::resolve::current_by_manifests;
 use crate::service_state::serves_unreviewed;
 use crate::stale::Staleness;
 use ack_api::memory::{Memory, StatusFilter};
-use ack_api::source::RowKey;
-use ack_api::{Contradiction, MemoryHit};
 use ack_search::analysis::{self, TextRole};
 use ack_search::analyzer::Analyzer;
 use ack_search::encoder::Encoder;
@@ -52,37 +51,33 @@ const MIN_WORDS: u32 = 3;
 const LONG_QUOTE: f64 = 4.0;
 const STOP_WORD_WEIGHT: f64 = 0.3;
 
-#[derive(Debug, Clone, Default)]
-pub struct FailureRequest {
-    /// The project's folder. Default: the current project's.
-    pub project_path: Option<String>,
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FailedCommand {
     pub command: String,
+    /// `None` if the host does not say.
     pub exit_code: Option<i64>,
     /// Whether it is known that it failed. If not, only an output that names an error counts.
     pub is_known: bool,
     pub output: String,
 }
 
-#[derive(Debug, Clone, Default)]
-pub struct FailureBrief {
-    pub memory: Option<MemoryHit>,
-    /// Whether it counts as approved without review.
-    pub unreviewed: bool,
-}
-
 impl Service {
-    /// The memory that explains why a command failed. Skips scopes that cannot be read.
-    pub fn about_failure(&self, request: &FailureRequest) -> Result<FailureBrief, Error> {
-        let mut lines = error_text::lines(&request.output, request.is_known);
-        let code = request.exit_code.filter(|code| TELLING_EXIT_CODES.contains(code));
+    /// The memory, if any, that explains why a command failed in the project of a folder, or else
+    /// in the current one. Skips scopes that cannot be read.
+    pub fn about_failure(
+        &self,
+        folder: Option<&str>,
+        failed: &FailedCommand,
+    ) -> Result<Certain, Error> {
+        let mut lines = error_text::lines(&failed.output, failed.is_known);
+        let code = failed.exit_code.filter(|code| TELLING_EXIT_CODES.contains(code));
         lines.extend(code.map(|code| format!("exit code {code}")));
         let text = lines.join("\n");
         let words = words_of(&text);
         if words.is_empty() {
-            return Ok(FailureBrief::default());
+            return Ok(Certain::default());
         }
         let mut notes = Vec::new();
-        let folder = request.project_path.as_deref();
         // To recognise the project by its memories would take as long as the search.
         let mut selection = super::select_with(self, folder, &mut notes, current_by_manifests)?;
         let read =
@@ -92,33 +87,33 @@ impl Service {
                 })?;
                 Ok((Arc::clone(scope), rows))
             })?;
-        let text = format!("{text}\n{}", programs(&request.command));
+        let text = format!("{text}\n{}", programs(&failed.command));
         let failure = Failure::new(&lines, &text, &words, &read);
-        let mut best: Option<(f64, &Candidate<'_>, Memory, Vec<Contradiction>)> = None;
-        let candidates = candidates(&read, &failure.weights);
-        for candidate in &candidates {
-            let found = record(candidate.scope, candidate.key, LOCK_TIMEOUT);
-            let Some((memory, others)) = found else { continue };
-            if failure.codes.are_others(&ErrorCodes::of(memory.texts())) {
+        // The memories that share the most and the rarest words with the error.
+        let rows = read.iter().flat_map(|(scope, rows)| rows.iter().map(move |row| (scope, row)));
+        let similar = rows.filter(|(_, row)| row.words.anywhere.count_ones() >= MIN_WORDS);
+        let candidates = failure.weights.best(similar, |(_, row)| row.words, MAX_CANDIDATES);
+        let mut best: Option<(f64, &Scope, Record)> = None;
+        for (scope, row) in candidates {
+            let Some(found) = record(scope, row.key, LOCK_TIMEOUT) else { continue };
+            if failure.codes.are_others(&ErrorCodes::of(found.memory.texts())) {
                 continue;
             }
-            let evidence = failure.evidence(candidate.words, &memory);
+            let evidence = failure.evidence(row.words, &found.memory);
             let is_best = best.as_ref().is_none_or(|(best, ..)| evidence > *best);
             if evidence >= MIN_EVIDENCE && is_best {
-                best = Some((evidence, candidate, memory, others));
+                best = Some((evidence, scope, found));
             }
         }
-        let Some((_, found, memory, others)) = best else {
-            return Ok(FailureBrief::default());
-        };
+        let Some((_, scope, found)) = best else { return Ok(Certain::default()) };
         // Whether its files are missing depends on the project that it belongs to.
-        if !memory.files.is_empty() {
+        if !found.memory.files.is_empty() {
             selection = super::select(self, folder, &mut notes)?;
         }
         let staleness = Staleness::new((self.config.clock)(), &selection.current, Bounds::ANSWER);
-        Ok(FailureBrief {
-            unreviewed: serves_unreviewed(found.scope),
-            memory: Some(staleness.hit(&memory, found.scope, others)),
+        Ok(Certain {
+            unreviewed: serves_unreviewed(scope),
+            memories: vec![staleness.hit(&found, scope)],
         })
     }
 }
@@ -145,7 +140,7 @@ impl<'a> Failure<'a> {
     ) -> Self {
         let rows = || read.iter().flat_map(|(_, rows)| rows.iter().map(|row| row.words));
         let vector = Encoder::embedded().and_then(|encoder| encoder.query(text));
-        let weights = Frequencies::count(rows(), words).weights();
+        let weights = Weights::new(rows(), words);
         let codes = ErrorCodes::of(lines.iter().map(String::as_str));
         let weighted = |word: String| {
             let weight = words.number(&word).map_or(STOP_WORD_WEIGHT, |number| weights.of(number));
@@ -246,24 +241,6 @@ fn words_of(text: &str) -> Words {
         }
     });
     Words::new(list)
-}
-
-struct Candidate<'a> {
-    scope: &'a Arc<Scope>,
-    key: RowKey,
-    words: WordMatches,
-}
-
-/// The memories that share the most and the rarest words with the error.
-fn candidates<'a>(
-    read: &'a [(Arc<Scope>, Vec<RowMatches>)],
-    weights: &Weights,
-) -> Vec<Candidate<'a>> {
-    let rows = read.iter().flat_map(|(scope, rows)| {
-        rows.iter().map(move |row| Candidate { scope, key: row.key, words: row.words })
-    });
-    let similar = rows.filter(|row| row.words.anywhere.count_ones() >= MIN_WORDS);
-    weights.best(similar, |row| row.words, MAX_CANDIDATES)
 }
 
 /// By their kind. Two codes of one kind share most of their words, and mean different errors.

@@ -6,7 +6,8 @@ use std::collections::HashSet;
 use rustc_hash::FxHashMap;
 
 use super::brief::Brief;
-use super::choose::{Limits, RECENT_REASON};
+use super::choose::Limits;
+use super::evidence::RECENT_REASON;
 use super::outlines;
 use super::{empty_answer, newest_sessions};
 use crate::engine::Service;

@@ -1,7 +1,6 @@
 //! The memories that a client lists in a menu: those that were promoted, and the project's newest.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::outlines::{self, Reading, ScopeOutline};
@@ -9,6 +8,7 @@ use super::select;
 use super::words::Words;
 use crate::engine::Service;
 use crate::error::Error;
+use crate::open::Records;
 use ack_api::memory::{Memory, Status, StatusFilter};
 use ack_api::remote::WaitPolicy;
 use ack_api::uri::Address;
@@ -54,21 +54,15 @@ impl Service {
             (is_foreign((number, outline)), is_other, Reverse(outline.created), number, outline.key)
         });
         places.truncate(MAX_LISTED);
-        let found = read.iter().enumerate().map(|(number, read)| {
+        let mut records = Records::default();
+        for (number, read) in read.iter().enumerate() {
             let here = places.iter().filter(|(scope, _)| *scope == number);
             let wanted: Vec<_> = here.map(|(_, it)| (it.key, it.id.as_str())).collect();
-            if wanted.is_empty() {
-                return HashMap::default();
-            }
-            let found = read.scope.store.snapshot_with_timeout(READ_TIMEOUT, |snapshot| {
-                snapshot.memories(&wanted, StatusFilter::Approved)
-            });
-            found.unwrap_or_default()
-        });
-        let found: Vec<HashMap<String, Memory>> = found.collect();
-        let listed = places.iter().filter_map(|(number, outline)| {
-            let memory = found.get(*number)?.get(&outline.id)?;
-            Some(entry(&read.get(*number)?.scope.name, memory))
+            records.read((number, &read.scope), &wanted, StatusFilter::Approved, READ_TIMEOUT);
+        }
+        let listed = places.into_iter().filter_map(|(number, outline)| {
+            let record = records.found.get(&(number, outline.id.clone()))?;
+            Some(entry(&read.get(number)?.scope.name, &record.memory))
         });
         Ok(listed.collect())
     }

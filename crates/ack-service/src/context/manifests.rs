@@ -55,13 +55,25 @@ const SIGNS: [(&str, &str); 21] = [
     (".github/workflows", "github actions"),
 ];
 
+/// The manifests, and what reads the names of dependencies from each.
+const MANIFESTS: [(&str, fn(&str) -> Vec<String>); 7] = [
+    ("Cargo.toml", rust),
+    ("package.json", node),
+    ("pyproject.toml", pyproject),
+    ("requirements.txt", requirements_file),
+    ("go.mod", go),
+    ("composer.json", php),
+    ("Gemfile", ruby),
+];
+
 pub fn read(folder: &Path, top: &Path) -> ManifestNames {
     let mut declared = ManifestNames::default();
     for folder in std::iter::once(folder).chain((top != folder).then_some(top)) {
         let signs = SIGNS.iter().filter(|(file, _)| folder.join(file).exists());
         declared.tools.extend(signs.map(|(_, name)| (*name).to_owned()));
-        for names in [rust, node, pyproject, requirements_file, go, php, ruby] {
-            declared.dependencies.extend(names(folder).unwrap_or_default());
+        for (file, names) in MANIFESTS {
+            let text = files::read_text(&folder.join(file), MAX_FILE_BYTES);
+            declared.dependencies.extend(text.map(|text| names(&text)).unwrap_or_default());
         }
     }
     let mut names = std::collections::HashSet::new();
@@ -72,39 +84,35 @@ pub fn read(folder: &Path, top: &Path) -> ManifestNames {
     declared
 }
 
-fn rust(folder: &Path) -> Option<Vec<String>> {
-    let manifest = toml_file(&folder.join("Cargo.toml"))?;
+fn rust(text: &str) -> Vec<String> {
+    let manifest: Value = toml::from_str(text).unwrap_or_default();
     let targets = manifest.get("target").and_then(Value::as_object);
     let targets = targets.into_iter().flat_map(Map::values);
-    let sections = std::iter::once(&manifest).chain(manifest.get("workspace"));
-    let names = sections.chain(targets).flat_map(|section| {
-        let tables = ["dependencies", "dev-dependencies", "build-dependencies"];
-        tables.map(|table| keys(section.get(table))).concat()
-    });
-    Some(names.collect())
+    let sections = std::iter::once(&manifest).chain(manifest.get("workspace")).chain(targets);
+    let tables = ["dependencies", "dev-dependencies", "build-dependencies"];
+    sections.flat_map(|section| keys(section, &tables)).collect()
 }
 
-fn node(folder: &Path) -> Option<Vec<String>> {
-    let manifest = json_file(&folder.join("package.json"))?;
-    let tables = ["dependencies", "devDependencies", "peerDependencies"];
-    Some(tables.map(|table| keys(manifest.get(table))).concat())
+fn node(text: &str) -> Vec<String> {
+    let manifest: Value = serde_json::from_str(text).unwrap_or_default();
+    keys(&manifest, &["dependencies", "devDependencies", "peerDependencies"])
 }
 
-fn pyproject(folder: &Path) -> Option<Vec<String>> {
-    let manifest = toml_file(&folder.join("pyproject.toml"))?;
+fn pyproject(text: &str) -> Vec<String> {
+    let manifest: Value = toml::from_str(text).unwrap_or_default();
     let mut names = requirements(manifest.pointer("/project/dependencies"));
     for groups in ["/project/optional-dependencies", "/dependency-groups"] {
         let groups = manifest.pointer(groups).and_then(Value::as_object).into_iter();
         names.extend(groups.flat_map(Map::values).flat_map(|group| requirements(Some(group))));
     }
-    names.extend(keys(manifest.pointer("/tool/poetry/dependencies")));
-    Some(names)
+    let poetry = manifest.pointer("/tool/poetry").unwrap_or(&Value::Null);
+    names.extend(keys(poetry, &["dependencies"]));
+    names
 }
 
-fn requirements_file(folder: &Path) -> Option<Vec<String>> {
-    let text = text_file(&folder.join("requirements.txt"))?;
+fn requirements_file(text: &str) -> Vec<String> {
     let lines = text.lines().map(str::trim).filter(|line| !line.starts_with(['#', '-']));
-    Some(lines.map(requirement).collect())
+    lines.map(requirement).collect()
 }
 
 /// The names in a list of requirements. Skips other entries, such as included groups.
@@ -119,8 +127,7 @@ fn requirement(text: &str) -> String {
     parts.next().unwrap_or_default().to_owned()
 }
 
-fn go(folder: &Path) -> Option<Vec<String>> {
-    let text = text_file(&folder.join("go.mod"))?;
+fn go(text: &str) -> Vec<String> {
     let required = text
         .lines()
         .map(|line| line.trim().trim_start_matches("require ").trim())
@@ -131,36 +138,24 @@ fn go(folder: &Path) -> Option<Vec<String>> {
     };
     let paths = required.filter_map(|line| line.split_whitespace().next());
     let names = paths.filter_map(|path| path.rsplit('/').find(|part| !is_version(part)));
-    Some(names.map(str::to_owned).collect())
+    names.map(str::to_owned).collect()
 }
 
-fn php(folder: &Path) -> Option<Vec<String>> {
-    let manifest = json_file(&folder.join("composer.json"))?;
-    let names = ["require", "require-dev"].map(|table| keys(manifest.get(table)));
-    let names = names.iter().flatten().filter_map(|name| name.split_once('/'));
-    Some(names.map(|(_, name)| name.to_owned()).collect())
+fn php(text: &str) -> Vec<String> {
+    let manifest: Value = serde_json::from_str(text).unwrap_or_default();
+    let names = keys(&manifest, &["require", "require-dev"]).into_iter();
+    names.filter_map(|name| Some(name.split_once('/')?.1.to_owned())).collect()
 }
 
-fn ruby(folder: &Path) -> Option<Vec<String>> {
-    let text = text_file(&folder.join("Gemfile"))?;
+fn ruby(text: &str) -> Vec<String> {
     let gems = text.lines().filter_map(|line| line.trim().strip_prefix("gem "));
-    Some(gems.filter_map(|line| line.split(['"', '\'']).nth(1)).map(str::to_owned).collect())
+    gems.filter_map(|line| line.split(['"', '\'']).nth(1)).map(str::to_owned).collect()
 }
 
-fn keys(table: Option<&Value>) -> Vec<String> {
-    table.and_then(Value::as_object).into_iter().flat_map(Map::keys).cloned().collect()
-}
-
-fn toml_file(path: &Path) -> Option<Value> {
-    toml::from_str(&text_file(path)?).ok()
-}
-
-fn json_file(path: &Path) -> Option<Value> {
-    serde_json::from_str(&text_file(path)?).ok()
-}
-
-fn text_file(path: &Path) -> Option<String> {
-    files::read_text(path, MAX_FILE_BYTES).ok()
+/// The keys of some tables of a section.
+fn keys(section: &Value, tables: &[&str]) -> Vec<String> {
+    let tables = tables.iter().filter_map(|table| section.get(table)?.as_object());
+    tables.flat_map(Map::keys).cloned().collect()
 }
 
 #[cfg(test)]

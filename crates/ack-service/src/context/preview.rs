@@ -8,8 +8,9 @@
 use std::path::Path;
 
 use super::brief::{Brief, LOCK_TIMEOUT, MEMORIES_AT_START, OTHERS_AT_START};
-use super::choose::{Limits, choose_with};
-use super::outlines::Reading;
+use super::choose::{Extras, Limits, choose_from};
+use super::evidence::Terms;
+use super::outlines::{self, Reading};
 use super::signals::Signals;
 use crate::engine::Service;
 use crate::error::Error;
@@ -26,10 +27,10 @@ const NOWHERE: &str = "/-";
 
 #[derive(Debug)]
 pub struct SessionPreview {
-    pub(super) without: Brief,
-    pub(super) with: Brief,
+    without: Brief,
+    with: Brief,
     /// The ids of the memories that the ones in addition replace.
-    pub(super) hides: HashSet<String>,
+    hides: HashSet<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -97,12 +98,20 @@ impl Service {
             return Ok(None);
         };
         let signals = Signals::of(&selection.current, &self.config);
-        let limits = Limits {
-            own: MEMORIES_AT_START,
-            others: OTHERS_AT_START,
-            reading: Reading { timeout: LOCK_TIMEOUT, ..Reading::of(self) },
+        let terms = Terms::new(signals, &selection.current);
+        let reading = Reading { timeout: LOCK_TIMEOUT, ..Reading::of(self) };
+        let limits = Limits { own: MEMORIES_AT_START, others: OTHERS_AT_START, reading };
+        let mut notes = Vec::new();
+        let read = outlines::read(&mut selection, &terms.words, reading, &mut notes)?;
+        let extras =
+            |memories| Extras::of(&read, &scope.name, memories, &terms).unwrap_or_default();
+        let before = memories.split_last().map_or(memories, |(_, before)| before);
+        let (without, with) = (extras(before), extras(memories));
+        let mut choose = |extras: &Extras<'_>| {
+            choose_from(&selection, (&terms, &read), limits, extras, &mut notes)
         };
-        choose_with(&mut selection, signals, limits, (scope.name.as_str(), memories)).map(Some)
+        let (without, after) = (choose(&without)?, choose(&with)?);
+        Ok(Some(SessionPreview { without, with: after, hides: with.hides }))
     }
 
     /// The project that a memory belongs to: the current one with its files, another by its name.

@@ -1,9 +1,8 @@
 //! Finds which of a few words occur in a text, in one pass over its bytes.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use aho_corasick::AhoCorasick;
-use rustc_hash::FxHashMap;
 
 use ack_api::memory::{decomposed, lower_case};
 
@@ -58,9 +57,10 @@ pub struct Words {
     entries: Vec<Entry>,
     /// How the words may begin in a text, with the number of each, by their first two bytes. A word
     /// is looked for only where one may begin, which is several times faster than an automaton.
-    beginnings: FxHashMap<[u8; 2], Vec<(String, usize)>>,
-    /// Those first two bytes. It is asked for every word of a text.
-    pairs: Pairs,
+    beginnings: Vec<Vec<(String, usize)>>,
+    /// For each two bytes in any case, one more than the position of their list among these, or 0.
+    /// It is asked for every word of a text, so a map would be too slow.
+    positions: Vec<u16>,
     /// Files that a memory may name by their folder or a glob, each with the bits of its names.
     files: Vec<(ProjectFile, u128)>,
     folders: Option<AhoCorasick>,
@@ -70,8 +70,7 @@ impl Words {
     /// Skips words that are too short or too common, and any beyond the maximum. Ignores case.
     pub fn new<W: AsRef<str>>(words: impl IntoIterator<Item = (W, WordKind)>) -> Self {
         let mut list: Vec<Entry> = Vec::new();
-        let mut beginnings: FxHashMap<[u8; 2], Vec<(String, usize)>> = FxHashMap::default();
-        let mut pairs = Pairs::default();
+        let mut beginnings: BTreeMap<[u8; 2], Vec<(String, usize)>> = BTreeMap::new();
         for (word, kind) in words {
             let word = lower_case(word.as_ref());
             let known = list.iter().any(|known| known.word == word);
@@ -98,14 +97,23 @@ impl Words {
                 .into(),
             };
             for form in forms {
-                if let Some(pair) = form.as_bytes().first_chunk::<2>() {
-                    pairs.add(*pair);
+                if let Some(pair) = form.as_bytes().first_chunk() {
                     beginnings.entry(*pair).or_default().push((form, list.len()));
                 }
             }
             list.push(Entry { word, kind, stem });
         }
-        Self { entries: list, beginnings, pairs, ..Self::default() }
+        let mut positions = vec![0; 1 << 16];
+        for (pair, position) in beginnings.keys().zip(1..) {
+            let [first, second] = pair.map(|byte| [byte, byte.to_ascii_uppercase()]);
+            for pair in first.into_iter().flat_map(|first| second.map(|second| [first, second])) {
+                if let Some(known) = positions.get_mut(usize::from(u16::from_be_bytes(pair))) {
+                    *known = position;
+                }
+            }
+        }
+        let beginnings = beginnings.into_values().collect();
+        Self { entries: list, beginnings, positions, ..Self::default() }
     }
 
     /// A folder or glob counts as the names of the first of these files that it covers.
@@ -177,59 +185,24 @@ impl Words {
         let mut found = 0;
         let mut is_inside = false;
         for (start, pair) in text.array_windows().enumerate() {
-            if !is_inside && self.pairs.contains(*pair) {
+            let position = self.positions.get(usize::from(u16::from_be_bytes(*pair)));
+            if !is_inside && let Some(list @ 1..) = position.copied() {
                 let (before, rest) = text.split_at(start);
                 let is_after_hyphen = matches!(before.last(), Some(b'_' | b'-'));
-                found |= self.find_at(rest, is_after_hyphen, found);
+                let beginnings = self.beginnings.get(usize::from(list) - 1);
+                for (beginning, number) in beginnings.into_iter().flatten() {
+                    let known = found >> number & 1 == 1;
+                    let entry = self.entries.get(*number).filter(|_| !known);
+                    // A file name does not match the end of another file name.
+                    let entry = entry.filter(|it| !is_after_hyphen || !it.word.contains('.'));
+                    if entry.is_some_and(|entry| entry.is_at(rest, beginning)) {
+                        found |= 1 << number;
+                    }
+                }
             }
             is_inside = is_part(pair[0]);
         }
         found
-    }
-
-    /// The words at the beginning of a text, besides those that are known.
-    fn find_at(&self, text: &[u8], is_after_hyphen: bool, known: u128) -> u128 {
-        let mut found = 0;
-        let pair = text.first_chunk::<2>().map(|pair| pair.map(|byte| byte.to_ascii_lowercase()));
-        let beginnings = pair.and_then(|pair| self.beginnings.get(&pair));
-        for (beginning, number) in beginnings.into_iter().flatten() {
-            let Some(entry) = self.entries.get(*number).filter(|_| known >> number & 1 == 0) else {
-                continue;
-            };
-            // A file name does not match the end of another file name.
-            let is_end_of_name = is_after_hyphen && entry.word.contains('.');
-            if !is_end_of_name && entry.is_at(text, beginning) {
-                found |= 1 << number;
-            }
-        }
-        found
-    }
-}
-
-#[derive(Debug)]
-struct Pairs(Box<[u64]>);
-
-impl Default for Pairs {
-    fn default() -> Self {
-        Self(vec![0; (1 << 16) / 64].into())
-    }
-}
-
-impl Pairs {
-    fn contains(&self, pair: [u8; 2]) -> bool {
-        let pair = u16::from_be_bytes(pair);
-        self.0.get(usize::from(pair / 64)).is_some_and(|bits| bits >> (pair % 64) & 1 == 1)
-    }
-
-    fn add(&mut self, [first, second]: [u8; 2]) {
-        for first in [first, first.to_ascii_uppercase()] {
-            for second in [second, second.to_ascii_uppercase()] {
-                let pair = u16::from_be_bytes([first, second]);
-                if let Some(bits) = self.0.get_mut(usize::from(pair / 64)) {
-                    *bits |= 1 << (pair % 64);
-                }
-            }
-        }
     }
 }
 
