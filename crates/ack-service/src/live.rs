@@ -8,16 +8,14 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use ack_api::memory::Status;
 use ack_api::text;
 use ack_search::encoder::Encoder;
 use ack_search::inverted::Index;
 use ack_search::inverted::sync::Listing;
 use ack_search::remote::TableInfo;
 use ack_store::open::FileState;
-use ack_store::projects::RecordedProjects;
 use ack_store::table_version::TableVersion;
 use ack_store::{READ_TIMEOUT, Snapshot, StoreError};
 use ack_sys::heap;
@@ -167,14 +165,10 @@ impl LiveIndex {
                 && indexed.table_version == table_version
         };
         if !slot.as_ref().is_some_and(shares) {
-            let begun = CLOCK.fetch_add(1, Ordering::SeqCst);
-            let began = Instant::now();
+            let began = CLOCK.fetch_add(1, Ordering::SeqCst);
             self.refresh(scope, &mut slot, table_version, timeout)?;
             if let Some(indexed) = slot.as_mut() {
-                indexed.update_began = begun;
-                if let Some(stamp) = &indexed.file_state {
-                    scope.set_recorded(stamp.clone(), began.elapsed(), projects(&indexed.index));
-                }
+                indexed.update_began = began;
             }
         }
         drop(slot);
@@ -301,15 +295,6 @@ impl LiveIndex {
         }
         load_table(scope, encoder, self.resident)
     }
-}
-
-fn projects(index: &Index) -> RecordedProjects {
-    let docs = index.live().filter(|(_, doc)| doc.status != Status::Rejected);
-    let mut projects = RecordedProjects::default();
-    for (name, count) in index.count_spellings(docs.flat_map(|(_, doc)| [doc.project, doc.alias])) {
-        projects.add(name, count);
-    }
-    projects
 }
 
 /// The index in a vector table, or why that cannot be used.

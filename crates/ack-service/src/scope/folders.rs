@@ -18,9 +18,9 @@ use ack_sys::files;
 #[derive(Debug, Default)]
 pub struct ScopeFolders {
     state: Option<QuickState>,
-    entries: Vec<FolderEntry>,
+    pub entries: Vec<FolderEntry>,
     /// Entries that cannot be scopes, and why.
-    passed_over: Vec<Skipped>,
+    pub passed_over: Vec<Skipped>,
 }
 
 #[derive(Debug)]
@@ -31,23 +31,23 @@ pub struct FolderEntry {
 }
 
 impl ScopeFolders {
-    /// The present entries, those that cannot be scopes, and whether they were listed again.
-    pub fn read(&mut self, folder: &Path) -> (&[FolderEntry], &[Skipped], bool) {
+    /// Looks at the folder. Returns whether it was listed again.
+    pub fn read(&mut self, folder: &Path) -> bool {
         let before = QuickState::read(folder, None);
-        let is_new = before.is_none() || self.state != before;
-        if is_new {
-            self.entries.clear();
-            self.passed_over.clear();
-            self.list(folder);
-            // It holds for what was read after it was taken, if nothing has changed since.
-            let now = SystemTime::now();
-            self.state = before.filter(|before| {
-                before.is_settled(now)
-                    && is_local(folder)
-                    && QuickState::read(folder, None).as_ref() == Some(before)
-            });
+        if before.is_some() && self.state == before {
+            return false;
         }
-        (&self.entries, &self.passed_over, is_new)
+        self.entries.clear();
+        self.passed_over.clear();
+        self.list(folder);
+        // It holds for what was read after it was taken, if nothing has changed since.
+        let now = SystemTime::now();
+        self.state = before.filter(|before| {
+            before.is_settled(now)
+                && is_local(folder)
+                && QuickState::read(folder, None).as_ref() == Some(before)
+        });
+        true
     }
 
     fn list(&mut self, folder: &Path) {
@@ -75,6 +75,7 @@ impl ScopeFolders {
     }
 }
 
+/// What a scope's folder contains. As long as it stays equal, so does the scope.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Contents {
     /// The path of the database, whether it exists or not.
@@ -82,27 +83,26 @@ pub struct Contents {
     pub is_link: bool,
     /// Another database in the folder, which is not read.
     pub other_database: Option<&'static str>,
-    pub has_manifest: bool,
+    /// The length and the time of the manifest, if there is one.
+    pub manifest: Option<(u64, Option<SystemTime>)>,
 }
 
 impl Contents {
     pub fn read(folder: &Path) -> Self {
         let (database, is_link) = find_database(folder);
-        // Any entry counts as a manifest, even a dangling link. The defaults apply only if there is
-        // none.
-        let manifest = std::fs::symlink_metadata(folder.join("scope.toml"));
-        let has_manifest =
-            !manifest.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
         let is_other = |name: &&&str| {
             let other = folder.join(name);
             other != database && other.is_file()
         };
-        Self {
-            other_database: DATABASE_NAMES.iter().find(is_other).copied(),
-            database,
-            is_link,
-            has_manifest,
-        }
+        let other_database = DATABASE_NAMES.iter().find(is_other).copied();
+        let file = folder.join("scope.toml");
+        // Any entry counts as a manifest, even a dangling link. The defaults apply only if there is
+        // none.
+        let manifest = match file.symlink_metadata() {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            _ => Some(file.metadata().map_or((0, None), |it| (it.len(), it.modified().ok()))),
+        };
+        Self { database, is_link, other_database, manifest }
     }
 }
 

@@ -3,7 +3,6 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use ack_api::decision::DECISION_LOG;
 use ack_api::memory::{Visibility, fold_name};
@@ -37,29 +36,23 @@ pub struct Registry {
 #[derive(Debug)]
 struct ScopeFinder {
     config: Config,
-    folders: Mutex<ScopeFolders>,
-    known: Mutex<KnownScopes>,
+    found: Mutex<Found>,
 }
 
-type KnownScope = (FolderStamp, Arc<Scope>);
-/// Scopes by the paths of their folders, with the state of those.
-type KnownScopes = HashMap<PathBuf, KnownScope>;
-
+/// What the last discovery found.
 #[derive(Debug, Default)]
-struct FolderStamp {
-    manifest: Option<(u64, Option<SystemTime>)>,
-    contents: Contents,
-    watch: Option<Arc<FolderWatch>>,
-    /// The generation of the watched folder, if all of this can only change with it.
-    generation: Option<u64>,
+struct Found {
+    folders: ScopeFolders,
+    /// By the paths of their folders.
+    scopes: HashMap<PathBuf, KnownScope>,
 }
 
-impl FolderStamp {
-    /// Whether nothing in the folder changed since it was looked into.
-    fn is_current(&self) -> bool {
-        let now = self.watch.as_ref().and_then(|watch| watch.generation());
-        now.is_some() && now == self.generation
-    }
+#[derive(Debug)]
+struct KnownScope {
+    scope: Arc<Scope>,
+    contents: Contents,
+    /// The generation of the watched folder, if the contents can only change with it.
+    generation: Option<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -70,9 +63,8 @@ pub struct Discovery {
 
 impl Registry {
     pub fn new(config: &Config) -> Self {
-        let (folders, known) = (Mutex::default(), Mutex::default());
-        let all = Arc::new(ScopeFinder { config: config.clone(), folders, known });
-        Self { all, visible: None }
+        let all = ScopeFinder { config: config.clone(), found: Mutex::default() };
+        Self { all: Arc::new(all), visible: None }
     }
 
     /// The same scopes, but only those with these names are visible.
@@ -83,8 +75,8 @@ impl Registry {
 
     /// Closes the stores, unless they are being read.
     pub fn close(&self) {
-        if let Some(known) = self.all.known.try_lock() {
-            known.values().for_each(|(_, scope)| scope.store.close());
+        if let Some(found) = self.all.found.try_lock() {
+            found.scopes.values().for_each(|known| known.scope.store.close());
         }
     }
 
@@ -98,57 +90,44 @@ impl Registry {
     }
 }
 
-impl Discovery {
-    /// Adds what was found at a path: a scope, nothing, or why it is none.
-    fn add(
-        &mut self,
-        known: &mut KnownScopes,
-        (path, name): (&Path, &str),
-        found: Result<Option<KnownScope>, String>,
-    ) {
-        match found {
-            Ok(Some((stamp, scope))) => {
-                self.scopes.push(Arc::clone(&scope));
-                known.insert(path.to_owned(), (stamp, scope));
-            }
-            Ok(None) => {}
-            Err(reason) => {
-                self.passed_over.push(Skipped { scope: name.to_owned(), reason: reason.into() });
-            }
-        }
-    }
-}
-
 impl ScopeFinder {
     fn discover(&self) -> Discovery {
-        let mut known = self.known.lock();
+        let mut found = self.found.lock();
+        let Found { folders, scopes: known } = &mut *found;
         if let Some(Setting { value: path, .. }) = &self.config.db {
-            let (_, scope) = known
+            let known = known
                 .entry(path.clone())
-                .and_modify(|(_, scope)| scope.watch.begin())
-                .or_insert_with(|| (FolderStamp::default(), Arc::new(self.single_scope(path))));
-            return Discovery { scopes: vec![Arc::clone(scope)], passed_over: Vec::new() };
+                .and_modify(|known| known.scope.watch.begin())
+                .or_insert_with(|| KnownScope::of(self.single_scope(path)));
+            return Discovery { scopes: vec![Arc::clone(&known.scope)], passed_over: Vec::new() };
         }
-        let mut before = std::mem::take(&mut *known);
-        let mut folders = self.folders.lock();
-        let (entries, passed_over, is_new) = folders.read(&self.config.root.value.join("scopes"));
-        if is_new {
+        let mut before = std::mem::take(known);
+        if folders.read(&self.config.root.value.join("scopes")) {
             // Another folder may be in the place of one that is watched.
-            let stamps = before.values().map(|(stamp, _)| stamp);
-            stamps.filter_map(|stamp| stamp.watch.as_ref()).for_each(|watch| watch.forget());
+            before.values().for_each(|known| known.scope.watch.forget());
         }
-        let mut found = Discovery { scopes: Vec::new(), passed_over: passed_over.to_vec() };
-        for entry in entries {
-            let looked = self.look_into(entry, before.remove(&entry.path));
-            found.add(&mut known, (&entry.path, &entry.name), looked);
+        let (mut scopes, mut passed_over) = (Vec::new(), folders.passed_over.clone());
+        let mut add =
+            |path: &Path, name: &str, found: Result<Option<KnownScope>, String>| match found {
+                Ok(Some(found)) => drop(known.insert(path.to_owned(), found)),
+                Ok(None) => {}
+                Err(reason) => {
+                    passed_over.push(Skipped { scope: name.to_owned(), reason: reason.into() });
+                }
+            };
+        for entry in &folders.entries {
+            let found = self.look_into(entry, before.remove(&entry.path));
+            scopes.extend(found.iter().flatten().map(|found| Arc::clone(&found.scope)));
+            add(&entry.path, &entry.name, found);
         }
         let database = self.config.root.value.join(DEFAULT_DATABASE);
         if database.is_file() || files::is_special(&database) {
-            let scope = self.default_scope(&database, &found.scopes, before.remove(&database));
-            found.add(&mut known, (&database, DEFAULT_DATABASE), scope);
-            found.scopes.sort_by(|a, b| a.name.cmp(&b.name));
+            let found = self.default_scope(&database, &scopes, before.remove(&database));
+            scopes.extend(found.iter().flatten().map(|found| Arc::clone(&found.scope)));
+            add(&database, DEFAULT_DATABASE, found);
+            scopes.sort_by(|a, b| a.name.cmp(&b.name));
         }
-        found
+        Discovery { scopes, passed_over }
     }
 
     /// The scope of a folder. One that has not changed since the last look stays.
@@ -163,19 +142,18 @@ impl ScopeFinder {
                         in a scope.toml"
                 .to_owned());
         }
-        let (old_stamp, old_scope) = match before {
-            Some((stamp, scope)) => {
-                // Only a process that looks again saves time by watching.
-                scope.watch.begin();
-                if stamp.is_current() {
-                    return Ok(Some((stamp, scope)));
-                }
-                (stamp, Some(scope))
-            }
-            None => (FolderStamp::default(), None),
+        let watch = match &before {
+            Some(known) => Arc::clone(&known.scope.watch),
+            None => Arc::new(FolderWatch::new(path.clone())),
         };
-        let watch = old_stamp.watch.unwrap_or_else(|| Arc::new(FolderWatch::new(path.clone())));
-        let generation = watch.generation().filter(|_| !is_link);
+        if before.is_some() {
+            // Only a process that looks again saves time by watching.
+            watch.begin();
+        }
+        let generation = watch.generation();
+        if generation.is_some() && before.as_ref().is_some_and(|it| it.generation == generation) {
+            return Ok(before);
+        }
         if !path.is_dir() {
             return Ok(None);
         }
@@ -185,23 +163,16 @@ impl ScopeFinder {
                         `store` in its scope.toml instead"
                 .to_owned());
         }
-        let manifest = contents.has_manifest.then(|| {
-            let metadata = std::fs::metadata(path.join("scope.toml")).ok();
-            let length = metadata.as_ref().map_or(0, std::fs::Metadata::len);
-            (length, metadata.and_then(|metadata| metadata.modified().ok()))
-        });
-        let is_same = old_stamp.manifest == manifest
-            && old_stamp.contents.database == contents.database
-            && old_stamp.contents.other_database == contents.other_database;
-        let scope = old_scope
-            .filter(|_| is_same)
-            .unwrap_or_else(|| Arc::new(self.load(path, name, &contents, &watch)));
-        let is_in_folder = !contents.is_link
+        let scope = match before {
+            Some(known) if known.contents == contents => known.scope,
+            _ => Arc::new(self.load(path, name, &contents, &watch)),
+        };
+        let is_in_folder = !is_link
+            && !contents.is_link
             && contents.database.parent() == Some(path)
-            && (manifest.is_none() || is_only_name(&path.join("scope.toml")));
-        let is_settled = |before: &u64| is_in_folder && watch.generation() == Some(*before);
-        let generation = generation.filter(is_settled);
-        Ok(Some((FolderStamp { manifest, generation, contents, watch: Some(watch) }, scope)))
+            && (contents.manifest.is_none() || is_only_name(&path.join("scope.toml")));
+        let generation = generation.filter(|_| is_in_folder && watch.generation() == generation);
+        Ok(Some(KnownScope { scope, contents, generation }))
     }
 
     /// Whether a path is outside of the root once its links are followed.
@@ -245,19 +216,14 @@ impl ScopeFinder {
                 known.name
             ));
         }
-        let scope = match before {
-            Some((_, scope)) => {
-                scope.watch.begin();
-                scope
-            }
-            None => {
-                let folder = self.config.root.value.join("scopes").join(DEFAULT_SCOPE);
-                let contents = Contents { database: database.to_owned(), ..Contents::default() };
-                let watch = Arc::new(FolderWatch::new(folder.clone()));
-                Arc::new(self.load(&folder, DEFAULT_SCOPE, &contents, &watch))
-            }
-        };
-        Ok(Some((FolderStamp::default(), scope)))
+        if let Some(known) = &before {
+            known.scope.watch.begin();
+            return Ok(before);
+        }
+        let folder = self.config.root.value.join("scopes").join(DEFAULT_SCOPE);
+        let contents = Contents { database: database.to_owned(), ..Contents::default() };
+        let watch = Arc::new(FolderWatch::new(folder.clone()));
+        Ok(Some(KnownScope::of(self.load(&folder, DEFAULT_SCOPE, &contents, &watch))))
     }
 
     fn load(
@@ -267,7 +233,7 @@ impl ScopeFinder {
         contents: &Contents,
         watch: &Arc<FolderWatch>,
     ) -> Scope {
-        let file = contents.has_manifest.then(|| folder.join("scope.toml"));
+        let file = contents.manifest.map(|_| folder.join("scope.toml"));
         let (mut manifest, mut problem) = file.map(|file| load(&file)).unwrap_or_default();
         let remote = published_remote(folder, &manifest).unwrap_or_else(|wrong| {
             if !matches!(wrong, SettingsError::LightBuild { .. }) {
@@ -296,7 +262,6 @@ impl ScopeFinder {
         Scope {
             home: self.config.home.clone(),
             watch: Arc::clone(watch),
-            without_table: Mutex::default(),
             name: name.to_owned(),
             folder: folder.to_owned(),
             other_database: contents.other_database.filter(|_| is_unnamed),
@@ -331,7 +296,6 @@ impl ScopeFinder {
         Scope {
             home: self.config.home.clone(),
             watch: Arc::new(FolderWatch::new(folder.clone())),
-            without_table: Mutex::default(),
             name,
             store: self.store(path.to_owned(), NamedBy::Database, &folder, &manifest),
             folder,
@@ -355,6 +319,13 @@ impl ScopeFinder {
         };
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
         store.with_signers(folder.join(expand_home(signers, self.config.home.as_deref())), &name)
+    }
+}
+
+impl KnownScope {
+    /// A scope that nothing in its folder replaces.
+    fn of(scope: Scope) -> Self {
+        Self { scope: Arc::new(scope), contents: Contents::default(), generation: None }
     }
 }
 
