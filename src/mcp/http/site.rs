@@ -123,12 +123,12 @@ impl Site {
                 }
                 Ok(Some(client)) => {
                     peer.mark_known();
-                    match client.begin() {
-                        Some(_under_way) => {
+                    match client.places.try_acquire() {
+                        Ok(_place) => {
                             let view = self.view(&client);
                             self.message(request, peer, &view).await
                         }
-                        None => too_many(&client.name),
+                        Err(_) => too_many(&client.name),
                     }
                 }
             },

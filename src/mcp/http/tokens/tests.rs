@@ -46,7 +46,7 @@ fn nobody_is_let_in_while_the_file_is_empty_gone_or_broken() {
     let tokens = tokens.unwrap();
     let found = || tokens.client(token.as_bytes());
     let path = file.path();
-    let begin = || found().unwrap().begin();
+    let begin = || Arc::clone(&found().unwrap().places).try_acquire_owned().ok();
     let under_way: Vec<_> = (0..MAX_CONCURRENT).map(|_| begin().unwrap()).collect();
     let remove = || std::fs::remove_file(path).unwrap();
     let write = |text: &str| std::fs::write(path, text).unwrap();
