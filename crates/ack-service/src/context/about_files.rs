@@ -49,7 +49,7 @@ impl Service {
     /// The memories about files that are about to be edited. Skips scopes that cannot be read.
     pub fn about_files(&self, request: &FilesRequest) -> Result<FilesBrief, Error> {
         let mut notes = Vec::new();
-        let mut selection = super::select(self, request.project_path.as_deref(), &mut notes)?;
+        let mut selection = super::select(self, request.project_path.as_deref(), &mut notes, true)?;
         let roots = ProjectRoots::of(&selection.current);
         let files = request.files.iter().filter_map(|path| roots.file_at(path));
         let finder = FileFinder::new(files.collect());

@@ -19,7 +19,6 @@ use crate::engine::Service;
 use crate::error::Error;
 use crate::evidence::Bounds;
 use crate::scope::Scope;
-use crate::scope::resolve::current_by_manifests;
 use crate::service_state::serves_unreviewed;
 use crate::stale::Staleness;
 use ack_api::memory::{Memory, StatusFilter};
@@ -84,7 +83,7 @@ impl Service {
         let mut notes = Vec::new();
         let folder = request.project_path.as_deref();
         // To recognise the project by its memories would take as long as the search.
-        let mut selection = super::select_with(self, folder, &mut notes, current_by_manifests)?;
+        let mut selection = super::select(self, folder, &mut notes, false)?;
         let read =
             outlines::read_scopes(&mut selection, self.wait_policy, &mut notes, |scope, _| {
                 let rows = scope.store.quick_scan(LOCK_TIMEOUT, |snapshot| {
@@ -113,7 +112,7 @@ impl Service {
         };
         // Whether its files are missing depends on the project that it belongs to.
         if !memory.files.is_empty() {
-            selection = super::select(self, folder, &mut notes)?;
+            selection = super::select(self, folder, &mut notes, true)?;
         }
         let staleness = Staleness::new((self.config.clock)(), &selection.current, Bounds::ANSWER);
         Ok(FailureBrief {

@@ -53,17 +53,17 @@ impl Detection {
     }
 }
 
-/// The scope that claims a place. With `with_stores`, also reads stores if no owner's configuration
+/// The scope that claims a place. With `reads_stores`, also reads stores if no owner's configuration
 /// claims the place. If the name of a folder above decides, that becomes the place.
 pub fn detect(
     config: &Config,
     scopes: &[Arc<Scope>],
     place: &mut Place,
-    with_stores: bool,
+    reads_stores: bool,
 ) -> Option<Detection> {
     if let Some(mut found) = by_path(config, scopes, place).or_else(|| by_remote(scopes, place)) {
         if let Claim::Path { folder, .. } = &mut found.claim
-            && with_stores
+            && reads_stores
         {
             *place = project_below(config, scopes, &found.scope, place, folder);
         }
@@ -74,7 +74,7 @@ pub fn detect(
         let mut places = std::iter::once(&*place).chain(&above);
         places.find_map(|place| Some((rule(scopes, place)?, place.clone())))
     };
-    let recorded = || with_stores.then(|| first(by_record)).flatten();
+    let recorded = || reads_stores.then(|| first(by_record)).flatten();
     if let Some((found, named)) = first(by_name).or_else(recorded) {
         *place = named;
         return Some(found);
