@@ -7,7 +7,6 @@
 //! counts as changed. Writes through a memory-mapped file cause no event.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -16,30 +15,27 @@ pub use linux::Watch;
 #[cfg(not(target_os = "linux"))]
 pub use other::Watch;
 
-/// How many folders a process watches for [`FolderWatch`]. All processes of a user share a limit of
-/// some ten thousand.
-const MAX_WATCHED_FOLDERS: usize = 2_000;
 /// A folder counts as changed after this time, because some writes make no event: those through a
 /// memory map, and those through a hard link in another folder.
 const MAX_UNVERIFIED: Duration = Duration::from_secs(5);
 /// How long to wait before trying again to watch a folder that could not be watched.
 const RETRY_AFTER: Duration = Duration::from_secs(30);
-static WATCHED_FOLDERS: AtomicUsize = AtomicUsize::new(0);
 
 /// One folder whose changes are counted, so that what was read from it can be reused as long as the
 /// count stays the same.
 #[derive(Debug)]
 pub struct FolderWatch {
     folder: PathBuf,
-    state: Mutex<Option<WatchState>>,
+    state: Mutex<WatchState>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct WatchState {
+    is_begun: bool,
     watch: Option<Watch>,
     failed: Option<Instant>,
     generation: u64,
-    since: Instant,
+    counted: Option<Instant>,
 }
 
 impl FolderWatch {
@@ -51,69 +47,44 @@ impl FolderWatch {
     /// Watches the folder from now on. For a process that looks only once, that costs more than it
     /// saves: when it ends, it waits for the kernel.
     pub fn begin(&self) {
-        let mut state = self.state();
-        if state.is_none() {
-            *state = WatchState::begin();
-        }
+        self.state().is_begun = true;
     }
 
-    fn state(&self) -> MutexGuard<'_, Option<WatchState>> {
+    fn state(&self) -> MutexGuard<'_, WatchState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts as changed, for instance because the path may name another folder now.
     pub fn forget(&self) {
-        if let Some(counted) = self.state().as_mut() {
-            counted.watch = None;
-        }
+        self.state().watch = None;
     }
 
     /// A number that stays the same as long as nothing in the folder changes, not counting its
     /// subfolders. `None` if it is not watched, or cannot be.
     pub fn generation(&self) -> Option<u64> {
         let mut state = self.state();
-        let counted = state.as_mut()?;
-        if counted.failed.is_some_and(|failed| failed.elapsed() < RETRY_AFTER) {
+        let has_failed = state.failed.is_some_and(|failed| failed.elapsed() < RETRY_AFTER);
+        if !state.is_begun || has_failed {
             return None;
         }
-        if counted.watch.as_ref().is_none_or(Watch::has_changed) {
+        if state.watch.as_ref().is_none_or(Watch::has_changed) {
             // The new watch begins before the old one ends.
             let mut watch = Watch::default();
             watch.add(&self.folder);
             if watch.has_changed() {
                 // The system cannot watch the folder. A change at this very moment looks the same
                 // but is rare.
-                counted.failed = Some(Instant::now());
-                counted.watch = None;
+                state.failed = Some(Instant::now());
+                state.watch = None;
                 return None;
             }
-            counted.watch = Some(watch);
-            counted.count();
-        } else if counted.since.elapsed() > MAX_UNVERIFIED {
-            counted.count();
+            state.watch = Some(watch);
+        } else if state.counted.is_some_and(|counted| counted.elapsed() <= MAX_UNVERIFIED) {
+            return Some(state.generation);
         }
-        Some(counted.generation)
-    }
-}
-
-impl WatchState {
-    /// `None` if enough folders are watched.
-    fn begin() -> Option<Self> {
-        let state = Self { watch: None, failed: None, generation: 0, since: Instant::now() };
-        // Dropping it counts down again.
-        let before = WATCHED_FOLDERS.fetch_add(1, Ordering::Relaxed);
-        (before < MAX_WATCHED_FOLDERS).then_some(state)
-    }
-
-    fn count(&mut self) {
-        self.generation += 1;
-        self.since = Instant::now();
-    }
-}
-
-impl Drop for WatchState {
-    fn drop(&mut self) {
-        WATCHED_FOLDERS.fetch_sub(1, Ordering::Relaxed);
+        state.generation += 1;
+        state.counted = Some(Instant::now());
+        Some(state.generation)
     }
 }
 
@@ -129,8 +100,9 @@ mod linux {
     use super::Path;
     use crate::disk::is_local;
 
-    /// All processes of a user share a limit of some ten thousand.
-    const MAX_FOLDERS: usize = 2_000;
+    /// How many folders a process watches. All processes of a user share a limit of some ten
+    /// thousand.
+    const MAX_FOLDERS: usize = 4_000;
 
     #[derive(Debug, Default)]
     pub struct Watch {
@@ -173,7 +145,7 @@ mod linux {
         }
 
         fn try_add(&mut self, folder: &Path) -> Option<()> {
-            if self.descriptors.len() >= MAX_FOLDERS || !is_local(folder) {
+            if !is_local(folder) {
                 return None;
             }
             let mut guard = lock();
@@ -182,7 +154,7 @@ mod linux {
                 *guard =
                     Some(Queue { inotify: Inotify::init(flags).ok()?, watched: HashMap::new() });
             }
-            let queue = guard.as_mut()?;
+            let queue = guard.as_mut().filter(|queue| queue.watched.len() < MAX_FOLDERS)?;
             let flags = AddWatchFlags::IN_MODIFY
                 | AddWatchFlags::IN_ATTRIB
                 | AddWatchFlags::IN_CREATE
@@ -314,8 +286,7 @@ mod tests {
         let watched = || {
             watch.generation().unwrap();
             let state = watch.state.lock().unwrap();
-            let watch = state.as_ref().and_then(|state| state.watch.as_ref());
-            watch.unwrap().descriptors.clone()
+            state.watch.as_ref().unwrap().descriptors.clone()
         };
         let mut earlier = Watch::default();
         earlier.add(other.path());
