@@ -72,7 +72,7 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let server = self.ready().unwrap_or(Cow::Borrowed(self));
+        let server = self.ready().unwrap_or_else(|_| self.clone());
         let mut listed = tools(&server.surface);
         if Quirks::of(context.client_info().as_ref()).text_only {
             listed.iter_mut().for_each(|tool| tool.output_schema = None);
@@ -116,12 +116,12 @@ impl ServerHandler for Server {
     }
 
     async fn on_roots_list_changed(&self, context: NotificationContext<RoleServer>) {
-        let server = self.ready().unwrap_or(Cow::Borrowed(self));
+        let server = self.ready().unwrap_or_else(|_| self.clone());
         server.ask_roots_again(&context.peer);
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        let server = self.ready().unwrap_or(Cow::Borrowed(self));
+        let server = self.ready().unwrap_or_else(|_| self.clone());
         server.ask_roots(&context.peer);
         if !self.sends_notifications {
             return;

@@ -4,7 +4,6 @@
 //! Clients of the versions with a handshake can be asked. Nothing else waits for the answer than a
 //! call that may need it, and that only for a moment.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -55,14 +54,11 @@ async fn folders(peer: &Peer<RoleServer>) -> Option<Vec<String>> {
 
 impl Server {
     /// The same server where the client's workspace is.
-    pub(super) async fn in_workspace<'a>(
-        server: Cow<'a, Self>,
-        peer: &Peer<RoleServer>,
-    ) -> Cow<'a, Self> {
-        server.ask_roots(peer);
-        server.roots.settle().await;
-        let there = server.roots.there.lock().as_ref().map(|(_, there)| there.clone());
-        there.map_or(server, Cow::Owned)
+    pub(super) async fn in_workspace(self, peer: &Peer<RoleServer>) -> Self {
+        self.ask_roots(peer);
+        self.roots.settle().await;
+        let there = self.roots.there.lock().as_ref().map(|(_, there)| there.clone());
+        there.unwrap_or(self)
     }
 
     /// Asks a client for its folders, once, if it offers them and nothing else says where the
