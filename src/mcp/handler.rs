@@ -100,7 +100,6 @@ impl ServerHandler for Server {
             None => match server.upstreams.call(&request.name, values, &context).await {
                 Some(Ok(result)) => result,
                 Some(Err(CallError::Refused(error))) => return Err(error),
-                Some(Err(CallError::Arguments(body))) => error_result(&body),
                 Some(Err(CallError::Upstream(error))) => {
                     let reader = server.reader(Place::Resource);
                     error_result(&error.body_for(&reader))

@@ -28,12 +28,12 @@ use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use self::offered::{ConfiguredTool, check_arguments};
+use self::offered::ConfiguredTool;
 use self::supervisor::{cause, list_tools, supervise};
 use crate::error::UpstreamError;
 use crate::settings::Upstream;
 use ack_api::cancel::Stopped;
-use ack_api::{ErrorBody, text};
+use ack_api::text;
 
 /// Longest answer of a process, with what it sends before it, and longest event of an HTTP server, in
 /// bytes. rmcp reads an answer in plain JSON up to 16 MiB.
@@ -86,7 +86,6 @@ enum State {
 pub enum CallError {
     /// The server's protocol error.
     Refused(ErrorData),
-    Arguments(Box<ErrorBody>),
     Upstream(UpstreamError),
 }
 
@@ -265,12 +264,11 @@ impl Link {
         let tool = tools.iter().find(|tool| tool.wanted.name == name);
         let tool = tool.ok_or_else(|| self.unavailable("it has not listed its tools yet"))?;
         let upstream_name = &tool.wanted.upstream_name;
-        let offered = tool.offered.as_ref().map_err(|why| UpstreamError::Refused {
+        tool.offered.as_ref().map_err(|why| UpstreamError::Refused {
             name: self.settings.name.clone(),
             tool: text::line(upstream_name, 80),
             why: why.clone(),
         })?;
-        check_arguments(offered, &values).map_err(CallError::Arguments)?;
         let Ok(Ok(_permit)) = timeout(time_left(deadline), self.permits.acquire()).await else {
             return Err(self.timed_out().into());
         };

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::error::NotOffered;
 use crate::settings::{Upstream, UpstreamTool};
 use ack_api::memory::nearest;
-use ack_api::{ErrorBody, text};
+use ack_api::text;
 
 const MAX_DESCRIPTION_CHARS: usize = 1_000;
 const MAX_SCHEMA_BYTES: usize = 16 << 10;
@@ -180,25 +180,4 @@ fn clean_texts(schema: &mut Map<String, Value>) {
             _ => {}
         }
     }
-}
-
-/// Checks that a call of an offered tool has only arguments of its schema.
-pub fn check_arguments(tool: &Tool, arguments: &Map<String, Value>) -> Result<(), Box<ErrorBody>> {
-    let schema = &tool.input_schema;
-    let properties = schema.get("properties").and_then(Value::as_object);
-    let is_known = |name: &String| properties.is_some_and(|known| known.contains_key(name));
-    let mut names = arguments.keys();
-    let Some(unknown) = names.find(|name| !is_open(schema) && !is_known(name)) else {
-        return Ok(());
-    };
-    let known: Vec<String> = properties.into_iter().flat_map(Map::keys).cloned().collect();
-    let argument = text::line(unknown, 100);
-    Err(Box::new(ErrorBody {
-        code: "unknown_argument".to_owned(),
-        message: format!("`{argument}` is not an argument of {}", tool.name),
-        nearest: nearest(&argument, known.iter().map(String::as_str), 2),
-        argument: Some(argument),
-        allowed: known,
-        ..ErrorBody::default()
-    }))
 }
