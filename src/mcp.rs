@@ -226,7 +226,7 @@ impl Server {
                 answer.notes().extend(call.notes);
                 self.for_reader(&mut answer, &reader);
                 let text = if quirks.prints_both {
-                    answer.summary()
+                    "See the structured content.".to_owned()
                 } else {
                     answer.to_markdown(self.surface.name_of(Tool::GetMemory))
                 };
