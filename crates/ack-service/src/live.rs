@@ -212,13 +212,12 @@ impl LiveIndex {
         if !looked && table_version.is_some() {
             // Free the old index first, because two would take twice the memory.
             free_index(slot);
-            match self.load(scope, &table_version, timeout)? {
-                Ok((stamp, index, state)) => {
-                    store_index(slot, (stamp, index), table_version, state);
-                    return Ok(());
-                }
-                Err(state) => table = state,
+            let (loaded, state) = self.load(scope, &table_version, timeout)?;
+            if let Some(loaded) = loaded {
+                store_index(slot, loaded, table_version, state);
+                return Ok(());
             }
+            table = state;
         }
         if let Some(indexed) = slot {
             // The rows from an earlier table are still valid.
@@ -248,13 +247,13 @@ impl LiveIndex {
     }
 
     /// Reads the table and lists the store's rows in parallel: both take about the same time.
-    /// Says why the table cannot be used.
+    /// There is no index if the table cannot be used.
     fn load(
         &self,
         scope: &Scope,
         table_version: &TableVersion,
         timeout: Duration,
-    ) -> Result<Result<(FileState, Index, TableState), TableState>, StoreError> {
+    ) -> Result<(Option<(FileState, Index)>, TableState), StoreError> {
         let mut read = None;
         let (stamp, changes) = scope.store.quick_scan(timeout, |snapshot| {
             let (table, listing) = match read.take() {
@@ -274,12 +273,12 @@ impl LiveIndex {
             Ok((snapshot.file_state.clone(), changes))
         })?;
         Ok(match (read, changes) {
-            (Some(Ok((mut index, info))), Some(changes)) => match index.apply(changes) {
-                true => Ok((stamp, index, TableState::Used(info))),
-                false => Err(TableState::Used(info)),
-            },
-            (Some(Err(table)), _) => Err(table),
-            _ => Err(TableState::None),
+            (Some(Ok((mut index, info))), Some(changes)) => {
+                let is_complete = index.apply(changes);
+                (is_complete.then_some((stamp, index)), TableState::Used(info))
+            }
+            (Some(Err(table)), _) => (None, table),
+            _ => (None, TableState::None),
         })
     }
 

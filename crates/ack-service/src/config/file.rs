@@ -29,25 +29,16 @@ pub fn parse_toml<T: serde::de::DeserializeOwned>(
         serde_path_to_error::deserialize(input)
             .map_err(|error| (Some(error.path().to_string()), error.into_inner()))
     });
-    read.map_err(|(key, error)| {
-        let known = keys();
-        let (line, message, nearest) = explain(text, key, &error, &known);
-        SettingsError::Invalid {
-            path: path.to_owned(),
-            message,
-            part: Part::Line(line),
-            nearest,
-            known,
-        }
-    })
+    read.map_err(|(key, error)| explain(text, path, key, &error, keys()))
 }
 
 fn explain(
     source: &str,
+    path: &Path,
     key: Option<String>,
     error: &toml::de::Error,
-    known: &[String],
-) -> (usize, String, Vec<String>) {
+    known: Vec<String>,
+) -> SettingsError {
     let problem = error.message().lines().next().unwrap_or_default();
     let span = error.span().unwrap_or_default();
     let line = source.get(..span.start).unwrap_or_default().matches('\n').count() + 1;
@@ -82,7 +73,13 @@ fn explain(
     if let Some(suggestion) = nearest.first() {
         let _ = write!(message, "; did you mean `{suggestion}`?");
     }
-    (line, message, nearest)
+    SettingsError::Invalid {
+        path: path.to_owned(),
+        message,
+        part: Part::Line(line),
+        nearest,
+        known,
+    }
 }
 
 fn in_toml_terms(problem: &str) -> String {

@@ -90,6 +90,18 @@ impl Registry {
     }
 }
 
+impl Discovery {
+    /// Adds what was found in a place: a scope, nothing, or why it is none. Returns the scope.
+    fn add(&mut self, name: &str, found: Result<Option<KnownScope>, String>) -> Option<KnownScope> {
+        let found = found.unwrap_or_else(|reason| {
+            self.passed_over.push(Skipped { scope: name.to_owned(), reason: reason.into() });
+            None
+        })?;
+        self.scopes.push(Arc::clone(&found.scope));
+        Some(found)
+    }
+}
+
 impl ScopeFinder {
     fn discover(&self) -> Discovery {
         let mut found = self.found.lock();
@@ -106,28 +118,18 @@ impl ScopeFinder {
             // Another folder may be in the place of one that is watched.
             before.values().for_each(|known| known.scope.watch.forget());
         }
-        let (mut scopes, mut passed_over) = (Vec::new(), folders.passed_over.clone());
-        let mut add =
-            |path: &Path, name: &str, found: Result<Option<KnownScope>, String>| match found {
-                Ok(Some(found)) => drop(known.insert(path.to_owned(), found)),
-                Ok(None) => {}
-                Err(reason) => {
-                    passed_over.push(Skipped { scope: name.to_owned(), reason: reason.into() });
-                }
-            };
+        let mut all = Discovery { scopes: Vec::new(), passed_over: folders.passed_over.clone() };
         for entry in &folders.entries {
             let found = self.look_into(entry, before.remove(&entry.path));
-            scopes.extend(found.iter().flatten().map(|found| Arc::clone(&found.scope)));
-            add(&entry.path, &entry.name, found);
+            known.extend(all.add(&entry.name, found).map(|found| (entry.path.clone(), found)));
         }
         let database = self.config.root.value.join(DEFAULT_DATABASE);
         if database.is_file() || files::is_special(&database) {
-            let found = self.default_scope(&database, &scopes, before.remove(&database));
-            scopes.extend(found.iter().flatten().map(|found| Arc::clone(&found.scope)));
-            add(&database, DEFAULT_DATABASE, found);
-            scopes.sort_by(|a, b| a.name.cmp(&b.name));
+            let found = self.default_scope(&database, &all.scopes, before.remove(&database));
+            known.extend(all.add(DEFAULT_DATABASE, found).map(|found| (database, found)));
+            all.scopes.sort_by(|a, b| a.name.cmp(&b.name));
         }
-        Discovery { scopes, passed_over }
+        all
     }
 
     /// The scope of a folder. One that has not changed since the last look stays.

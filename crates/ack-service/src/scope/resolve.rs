@@ -222,14 +222,13 @@ pub fn select(
     if scopes.is_empty() {
         return Err(or_passed_over(ScopeError::no_scopes(config), &skipped));
     }
-    let (visible, private): (Vec<_>, Vec<_>) =
-        scopes.into_iter().partition(|scope| is_visible(scope, &selection.current));
-    let (scopes, unusable): (Vec<_>, Vec<_>) =
-        visible.into_iter().partition(|scope| scope.problem.is_none());
-    selection.scopes = scopes;
-    for scope in private.iter().chain(&unusable) {
+    for scope in scopes {
         let reason = match &scope.problem {
-            Some(problem) => unusable_manifest(scope, problem).into(),
+            Some(problem) => unusable_manifest(&scope, problem).into(),
+            None if is_visible(&scope, &selection.current) => {
+                selection.scopes.push(scope);
+                continue;
+            }
             None => PRIVATE_REASON.into(),
         };
         let left_out = Skipped { scope: scope.name.clone(), reason };
