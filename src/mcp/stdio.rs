@@ -249,7 +249,7 @@ where
             let line = std::mem::take(&mut self.line);
             let decoded = match self.too_long.take() {
                 Some(long) => Err(Some(long.answer())),
-                None => decode(&line),
+                None => decode(&line).map(|(_, message)| message),
             };
             match decoded {
                 Ok(JsonRpcMessage::Request(request))
