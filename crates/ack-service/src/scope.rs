@@ -23,7 +23,6 @@ use ack_store::Store;
 use ack_store::open::FileState;
 use ack_store::projects::RecordedProjects;
 use ack_store::table_version::TableVersion;
-use ack_sys::watch::FolderWatch;
 use parking_lot::Mutex;
 
 pub use self::error::ScopeError;
@@ -55,7 +54,6 @@ pub struct Scope {
     /// The bucket that its memories are published in. The store is then the local copy.
     pub remote: Option<Arc<Remote>>,
     recorded: Mutex<Option<RecordedState>>,
-    watch: Arc<FolderWatch>,
 }
 
 #[derive(Debug)]
