@@ -24,7 +24,6 @@ mod stdio;
 mod trouble;
 
 use std::collections::BTreeSet;
-use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -227,7 +226,7 @@ impl Server {
                 answer.notes().extend(call.notes);
                 self.for_reader(&mut answer, &reader);
                 let text = if quirks.prints_both {
-                    answer.summary()
+                    "See the structured content.".to_owned()
                 } else {
                     answer.to_markdown(self.surface.name_of(Tool::GetMemory))
                 };
@@ -335,13 +334,15 @@ impl Server {
         let remaining = flag.remaining();
         let outcome = tokio::task::spawn_blocking(move || {
             let _place = slot;
-            std::panic::catch_unwind(AssertUnwindSafe(|| cancel::run_with(&flag, || work(service))))
+            cancel::run_with(&flag, || work(service))
         });
         // The work checks its flag itself, except in steps that it always finishes.
         match timeout(remaining + DEADLINE_GRACE, outcome).await {
-            Ok(Ok(Ok(result))) => result,
-            Ok(Ok(Err(panic))) => Err(internal(describe(&*panic))),
-            Ok(Err(error)) => Err(internal(error.to_string())),
+            Ok(Ok(result)) => result,
+            Ok(Err(error)) => Err(internal(match error.try_into_panic() {
+                Ok(panic) => describe(&*panic),
+                Err(error) => error.to_string(),
+            })),
             Err(_) => Err(Stopped::DeadlineExceeded { timeout: limit }.into()),
         }
     }

@@ -132,7 +132,7 @@ struct Here<'a> {
 impl<'a> Here<'a> {
     fn find(config: &'a Config, args: &'a AddMemoryArgs) -> Result<Self, CliError> {
         let scopes = Registry::new(config).discover().scopes;
-        let here = current(config, &scopes, None).map_err(ack_service::Error::from)?;
+        let here = current(config, &scopes, None, true).map_err(ack_service::Error::from)?;
         let named = args.scope.as_deref();
         let wanted = match named {
             Some(name) => find(&scopes, name),

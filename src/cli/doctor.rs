@@ -40,7 +40,7 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<ExitCod
     let service = Service::new(config);
     let config = &service.config;
     let discovery = service.registry.discover();
-    let current = current(config, &discovery.scopes, None)?;
+    let current = current(config, &discovery.scopes, None, true)?;
     let scopes: Vec<ScopeReport<'_>> = progress::while_reading(|| {
         let scopes = discovery.scopes.iter();
         // The owner asks about their own stores, so private ones are opened too.

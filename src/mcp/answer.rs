@@ -8,7 +8,6 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ack_api::number::count;
 use ack_api::{
     ContextResponse, Editor, ErrorBody, GetResponse, ListScopesResponse, Message, Note,
     QueryResponse, Resolve, text,
@@ -58,32 +57,6 @@ impl Answer {
             Self::Scopes(answer) => markdown::scopes(answer),
             Self::Context(answer) => markdown::context(answer),
         }
-    }
-
-    /// In one line, for clients that also show its structure.
-    pub fn summary(&self) -> String {
-        let counted = |entries: usize, what: &str| count(entries as u64, what);
-        let text = match self {
-            Self::Query(answer) => {
-                let results = counted(answer.results.len(), "memory");
-                format!("{results} of {} found", answer.total)
-            }
-            Self::Get(answer) => {
-                let found = usize::from(answer.memory.is_some()) + answer.memories.len();
-                match answer.missing.len() {
-                    0 => counted(found, "memory"),
-                    missing => format!("{}, {missing} missing", counted(found, "memory")),
-                }
-            }
-            Self::Scopes(answer) => counted(answer.scopes.len(), "scope"),
-            Self::Context(answer) => format!(
-                "{} of the project, {}, {} of other projects",
-                counted(answer.recent_memories.len(), "memory"),
-                counted(answer.recent_sessions.len(), "session"),
-                counted(answer.cross_project_learnings.len(), "learning"),
-            ),
-        };
-        format!("{text}; see the structured content")
     }
 }
 

@@ -72,7 +72,7 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let server = self.ready().unwrap_or(Cow::Borrowed(self));
+        let server = self.ready().unwrap_or_else(|_| self.clone());
         let mut listed = tools(&server.surface);
         if Quirks::of(context.client_info().as_ref()).text_only {
             listed.iter_mut().for_each(|tool| tool.output_schema = None);
@@ -100,7 +100,6 @@ impl ServerHandler for Server {
             None => match server.upstreams.call(&request.name, values, &context).await {
                 Some(Ok(result)) => result,
                 Some(Err(CallError::Refused(error))) => return Err(error),
-                Some(Err(CallError::Arguments(body))) => error_result(&body),
                 Some(Err(CallError::Upstream(error))) => {
                     let reader = server.reader(Place::Resource);
                     error_result(&error.body_for(&reader))
@@ -116,12 +115,12 @@ impl ServerHandler for Server {
     }
 
     async fn on_roots_list_changed(&self, context: NotificationContext<RoleServer>) {
-        let server = self.ready().unwrap_or(Cow::Borrowed(self));
+        let server = self.ready().unwrap_or_else(|_| self.clone());
         server.ask_roots_again(&context.peer);
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        let server = self.ready().unwrap_or(Cow::Borrowed(self));
+        let server = self.ready().unwrap_or_else(|_| self.clone());
         server.ask_roots(&context.peer);
         if !self.sends_notifications {
             return;

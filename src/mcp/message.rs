@@ -25,16 +25,11 @@ const MAX_NAME_CHARS: usize = 80;
 const KEPT_BYTES: usize = 4 << 10;
 const MAX_ERROR_CHARS: usize = 2_000;
 
+/// A message, and its bytes as they were decoded.
+type Decoded<'a> = (Cow<'a, [u8]>, RxJsonRpcMessage<RoleServer>);
+
 /// Decodes a message. The error is the answer to send, if any: an invalid notification gets none.
-pub fn decode(message: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Option<Value>> {
-    decode_repaired(message).map(|(_, decoded)| decoded)
-}
-
-/// The bytes of a message as decoded, and the message.
-type Repaired<'a> = (Cow<'a, [u8]>, RxJsonRpcMessage<RoleServer>);
-
-/// Like [`decode`], but also returns the bytes that were decoded.
-pub fn decode_repaired(message: &[u8]) -> Result<Repaired<'_>, Option<Value>> {
+pub fn decode(message: &[u8]) -> Result<Decoded<'_>, Option<Value>> {
     let line = message.strip_prefix(b"\xef\xbb\xbf").unwrap_or(message).trim_ascii();
     if line.is_empty() {
         return Err(None);
@@ -310,7 +305,7 @@ mod tests {
             let call =
                 json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
             let line = call.to_string();
-            let decoded = decode_repaired(line.as_bytes()).map(|(line, _)| line.into_owned());
+            let decoded = decode(line.as_bytes()).map(|(line, _)| line.into_owned());
             let line: Value = serde_json::from_slice(&decoded?).unwrap();
             Ok::<_, Option<Value>>(line["params"]["arguments"].clone())
         };

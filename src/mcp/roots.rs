@@ -4,8 +4,8 @@
 //! Clients of the versions with a handshake can be asked. Nothing else waits for the answer than a
 //! call that may need it, and that only for a moment.
 
-use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -20,29 +20,21 @@ const CALL_TIMEOUT: Duration = Duration::from_millis(300);
 /// How long after the question an answer still counts.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Progress {
-    #[default]
-    NotAsked,
-    Asked(Instant),
-    Answered,
-}
-
 #[derive(Default)]
 pub(super) struct Roots {
-    progress: watch::Sender<Progress>,
+    /// Whether the client was asked for its folders.
+    is_asked: AtomicBool,
+    /// When it was asked, until it has answered.
+    waiting_since: watch::Sender<Option<Instant>>,
     there: Mutex<Option<(Vec<String>, Server)>>,
 }
 
 impl Roots {
     async fn settle(&self) {
-        let mut progress = self.progress.subscribe();
-        let Progress::Asked(since) = *progress.borrow() else {
-            return;
-        };
+        let mut waiting = self.waiting_since.subscribe();
+        let Some(since) = *waiting.borrow() else { return };
         let left = CALL_TIMEOUT.saturating_sub(since.elapsed());
-        let settled = progress.wait_for(|progress| !matches!(progress, Progress::Asked(_)));
-        let _ = timeout(left, settled).await;
+        let _ = timeout(left, waiting.wait_for(Option::is_none)).await;
     }
 }
 
@@ -55,14 +47,11 @@ async fn folders(peer: &Peer<RoleServer>) -> Option<Vec<String>> {
 
 impl Server {
     /// The same server where the client's workspace is.
-    pub(super) async fn in_workspace<'a>(
-        server: Cow<'a, Self>,
-        peer: &Peer<RoleServer>,
-    ) -> Cow<'a, Self> {
-        server.ask_roots(peer);
-        server.roots.settle().await;
-        let there = server.roots.there.lock().as_ref().map(|(_, there)| there.clone());
-        there.map_or(server, Cow::Owned)
+    pub(super) async fn in_workspace(self, peer: &Peer<RoleServer>) -> Self {
+        self.ask_roots(peer);
+        self.roots.settle().await;
+        let there = self.roots.there.lock().as_ref().map(|(_, there)| there.clone());
+        there.unwrap_or(self)
     }
 
     /// Asks a client for its folders, once, if it offers them and nothing else says where the
@@ -72,26 +61,21 @@ impl Server {
         if self.is_shared || !self.service.config.wants_workspace() || !offers_roots() {
             return;
         }
-        let is_first = self.roots.progress.send_if_modified(|progress| {
-            let is_first = *progress == Progress::NotAsked;
-            if is_first {
-                *progress = Progress::Asked(Instant::now());
-            }
-            is_first
-        });
-        if is_first {
-            let (server, peer) = (self.clone(), peer.clone());
-            tokio::spawn(async move {
-                if let Some(folders) = folders(&peer).await {
-                    server.follow(folders);
-                }
-                server.roots.progress.send_replace(Progress::Answered);
-            });
+        if self.roots.is_asked.swap(true, Ordering::SeqCst) {
+            return;
         }
+        self.roots.waiting_since.send_replace(Some(Instant::now()));
+        let (server, peer) = (self.clone(), peer.clone());
+        tokio::spawn(async move {
+            if let Some(folders) = folders(&peer).await {
+                server.follow(folders);
+            }
+            server.roots.waiting_since.send_replace(None);
+        });
     }
 
     pub(super) fn ask_roots_again(&self, peer: &Peer<RoleServer>) {
-        self.roots.progress.send_replace(Progress::NotAsked);
+        self.roots.is_asked.store(false, Ordering::SeqCst);
         self.ask_roots(peer);
     }
 

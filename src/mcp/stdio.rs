@@ -7,7 +7,6 @@
 //! Until the handshake is over, it ignores everything except requests. It stops reading while too
 //! many answers are open ([`OpenRequests`]).
 
-use std::collections::HashMap;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -173,13 +172,13 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
 impl<R, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
     fn answer(&self, answer: &Value) {
         let (writer, open) = (Arc::clone(&self.writer), Arc::clone(&self.open_requests));
-        open.add_invalid();
+        open.add(None, 0);
         let answer = answer.to_string().into_bytes();
         // In its own task, because the caller may be dropped in the middle of a write, which would
         // leave half a line.
         tokio::spawn(async move {
             let written = write(&mut *writer.lock().await, answer).await;
-            open.remove_invalid();
+            open.remove(None);
             written
         });
     }
@@ -214,8 +213,8 @@ where
                 Ok(message) => write(&mut *writer, message).await,
                 Err(error) => Err(error.into()),
             };
-            if let Some(id) = id {
-                open.remove(&id);
+            if id.is_some() {
+                open.remove(id);
             }
             encoded
         }
@@ -224,7 +223,7 @@ where
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
             if let Some(held) = self.held_request.take() {
-                if self.open_requests.add(&held.request.id, held.bytes) {
+                if self.open_requests.add(Some(held.request.id.clone()), held.bytes) {
                     return Some(JsonRpcMessage::Request(held.request));
                 }
                 if held.since.elapsed() > SAME_ID_TIMEOUT {
@@ -250,7 +249,7 @@ where
             let line = std::mem::take(&mut self.line);
             let decoded = match self.too_long.take() {
                 Some(long) => Err(Some(long.answer())),
-                None => decode(&line),
+                None => decode(&line).map(|(_, message)| message),
             };
             match decoded {
                 Ok(JsonRpcMessage::Request(request))
@@ -270,10 +269,10 @@ where
                     if let JsonRpcMessage::Notification(notification) = &message
                         && let ClientNotification::CancelledNotification(cancelled) =
                             &notification.notification
-                        && let Some(id) = &cancelled.params.request_id
+                        && let id @ Some(_) = &cancelled.params.request_id
                     {
                         // A cancelled request is not answered.
-                        self.open_requests.remove(id);
+                        self.open_requests.remove(id.clone());
                     }
                     return Some(message);
                 }
@@ -327,56 +326,38 @@ async fn write(
 /// blocks on its own writes and does not fill our memory.
 #[derive(Debug, Default)]
 struct OpenRequests {
-    requests: parking_lot::Mutex<Requests>,
+    /// The id and the bytes of each. One that is not a valid request has no id.
+    requests: parking_lot::Mutex<Vec<(Option<RequestId>, usize)>>,
     answer_sent: Notify,
-}
-
-#[derive(Debug, Default)]
-struct Requests {
-    request_bytes: HashMap<RequestId, usize>,
-    bytes: usize,
-    /// Answers to messages that are not valid requests.
-    invalid_count: usize,
 }
 
 impl OpenRequests {
     fn has_room(&self) -> bool {
         let requests = self.requests.lock();
-        requests.request_bytes.len() + requests.invalid_count < MAX_OPEN
-            && requests.bytes < MAX_OPEN_BYTES
+        let bytes: usize = requests.iter().map(|(_, bytes)| bytes).sum();
+        requests.len() < MAX_OPEN && bytes < MAX_OPEN_BYTES
     }
 
     fn are_open(&self) -> bool {
-        let requests = self.requests.lock();
-        !requests.request_bytes.is_empty() || requests.invalid_count > 0
+        !self.requests.lock().is_empty()
     }
 
     /// Adds a request of this many bytes; false if another request with the same id is still open.
-    fn add(&self, id: &RequestId, bytes: usize) -> bool {
+    fn add(&self, id: Option<RequestId>, bytes: usize) -> bool {
         let mut requests = self.requests.lock();
-        if requests.request_bytes.contains_key(id) {
-            return false;
+        let is_new = id.is_none() || requests.iter().all(|(other, _)| *other != id);
+        if is_new {
+            requests.push((id, bytes));
         }
-        requests.request_bytes.insert(id.clone(), bytes);
-        requests.bytes += bytes;
-        true
+        is_new
     }
 
     /// Removes a request that was answered or cancelled.
-    fn remove(&self, id: &RequestId) {
+    fn remove(&self, id: Option<RequestId>) {
         let mut requests = self.requests.lock();
-        if let Some(bytes) = requests.request_bytes.remove(id) {
-            requests.bytes -= bytes;
+        if let Some(place) = requests.iter().position(|(other, _)| *other == id) {
+            requests.swap_remove(place);
             self.answer_sent.notify_one();
         }
-    }
-
-    fn add_invalid(&self) {
-        self.requests.lock().invalid_count += 1;
-    }
-
-    fn remove_invalid(&self) {
-        self.requests.lock().invalid_count -= 1;
-        self.answer_sent.notify_one();
     }
 }

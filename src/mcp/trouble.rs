@@ -1,7 +1,6 @@
 //! A server whose settings cannot be used. Most clients hide why a server does not start, so this
 //! one starts: it lists its tools, and each call returns the error until the settings are fixed.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -47,26 +46,20 @@ impl Trouble {
 
 impl Server {
     /// The server that answers: this one, unless its settings could not be used.
-    pub(super) fn ready(&self) -> Result<Cow<'_, Self>, Box<ErrorBody>> {
-        match &self.trouble {
-            None => Ok(Cow::Borrowed(self)),
-            Some(trouble) => trouble.server().map(Cow::Owned),
-        }
+    pub(super) fn ready(&self) -> Result<Self, Box<ErrorBody>> {
+        self.trouble.as_ref().map_or_else(|| Ok(self.clone()), |trouble| trouble.server())
     }
 
     /// The server that answers, for the client's workspace.
-    pub(super) async fn ready_for(
-        &self,
-        peer: &Peer<RoleServer>,
-    ) -> Result<Cow<'_, Self>, Box<ErrorBody>> {
-        Ok(Self::in_workspace(self.ready()?, peer).await)
+    pub(super) async fn ready_for(&self, peer: &Peer<RoleServer>) -> Result<Self, Box<ErrorBody>> {
+        Ok(self.ready()?.in_workspace(peer).await)
     }
 
     /// [`Server::ready_for`], for a request that has only the protocol's errors.
     pub(super) async fn ready_or_protocol_error(
         &self,
         peer: &Peer<RoleServer>,
-    ) -> Result<Cow<'_, Self>, ErrorData> {
+    ) -> Result<Self, ErrorData> {
         self.ready_for(peer).await.map_err(|body| {
             let data = serde_json::to_value(&body).ok();
             ErrorData::internal_error(body.in_words(), data)

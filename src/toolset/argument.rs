@@ -88,54 +88,42 @@ impl Argument {
     pub(super) fn schema(&self, known: &Map<String, Value>) -> Value {
         let is = self.is.as_ref().and_then(|is| known.get(is)?.as_object());
         let mut schema = is.cloned().unwrap_or_default();
-        let mut set = |key: &str, value: Value| schema.insert(key.to_owned(), value);
+        let strings = || json!({ "type": "string" });
+        let kind = match &self.form {
+            Form::Own | Form::Clamped | Form::Choice(_) => None,
+            Form::Day | Form::Id(_) => Some(json!(["string", "number"])),
+            Form::List => Some(json!(["array", "string"])),
+            Form::Words => Some(json!(["string", "array"])),
+            Form::One | Form::BestMatch => Some(json!("string")),
+            Form::Ignored(kind, _) => Some(json!(kind)),
+            Form::OnlyZero(_) => Some(json!("number")),
+        };
+        let mut set = |key: &str, value: Value| drop(schema.insert(key.to_owned(), value));
+        match (&self.form, kind) {
+            (Form::Id(_), Some(kind)) if is.is_some_and(|is| is.contains_key("items")) => {
+                set("items", json!({ "type": kind }));
+            }
+            (_, Some(kind)) => set("type", kind),
+            (_, None) => {}
+        }
         match &self.form {
-            Form::Own | Form::Clamped => {}
-            Form::Day => drop(set("type", json!(["string", "number"]))),
-            Form::List => drop(set("type", json!(["array", "string"]))),
-            Form::Words => {
-                set("type", json!(["string", "array"]));
-                set("items", json!({ "type": "string" }));
-            }
-            Form::BestMatch => drop(set("type", json!("string"))),
-            Form::One => {
-                set("type", json!("string"));
-                schema.shift_remove("items");
-            }
-            Form::Id(_) => {
-                let either = json!(["string", "number"]);
-                match schema.get_mut("items").and_then(Value::as_object_mut) {
-                    Some(items) => items.insert("type".to_owned(), either),
-                    None => schema.insert("type".to_owned(), either),
-                };
-            }
-            Form::Choice(words) => {
-                set("enum", words.keys().map(String::as_str).collect());
-            }
-            Form::Ignored(kind, _) => {
-                set("type", json!(kind));
-                if kind == "array" {
-                    set("items", json!({ "type": "string" }));
-                }
-            }
-            Form::OnlyZero(_) => {
-                set("type", json!("number"));
-                set("enum", json!([0]));
-            }
+            Form::Words => set("items", strings()),
+            Form::Ignored(kind, _) if kind == "array" => set("items", strings()),
+            Form::One => drop(schema.shift_remove("items")),
+            Form::Choice(words) => set("enum", words.keys().map(String::as_str).collect()),
+            Form::OnlyZero(_) => set("enum", json!([0])),
+            _ => {}
         }
         if let Some(default) = self.default {
             schema.insert("default".to_owned(), json!(default));
         }
-        let description = match (&self.description, &self.form) {
-            (Some(description), _) => Some(description.clone()),
-            (None, Form::Ignored(_, reason) | Form::OnlyZero(reason)) => {
+        let description = self.description.clone().or_else(|| match &self.form {
+            Form::Ignored(_, reason) | Form::OnlyZero(reason) => {
                 Some(format!("Ignored: {reason}."))
             }
-            (None, _) => None,
-        };
-        if let Some(description) = description {
-            schema.insert("description".to_owned(), Value::from(description));
-        }
+            _ => None,
+        });
+        schema.extend(description.map(|text| ("description".to_owned(), text.into())));
         Value::Object(schema)
     }
 

@@ -10,10 +10,7 @@ use ack_api::number::verb;
 use ack_api::text;
 use ack_service::service_state::{ReviewState, ServiceState};
 
-/// Maximum bytes before the last sentences.
-const MAX_LIST_BYTES: usize = 1_500;
 const MAX_NAME_CHARS: usize = 30;
-const MAX_DESCRIPTION_CHARS: usize = 110;
 const SEARCH_TEXT: &str = "\
     Decisions, bug fixes, gotchas and how-tos. Give the error message, identifier or question as \
     it is: words and meaning are searched, best first; often another project has met it.";
@@ -39,14 +36,6 @@ impl Toolset {
         }
         if is_default {
             out.push_str(TOOLS_TEXT);
-        } else {
-            for tool in &self.tools {
-                let description = shorten(&tool.description);
-                if out.len() + tool.name.len() + description.len() > MAX_LIST_BYTES {
-                    break;
-                }
-                let _ = write!(out, "\n{}: {description}", tool.name);
-            }
         }
         let approved = match service_state.review {
             ReviewState::Assumed => {
@@ -84,26 +73,6 @@ impl Toolset {
     }
 }
 
-/// As many whole sentences of a description as fit, or else as many whole words.
-fn shorten(description: &str) -> String {
-    let line = text::line(description, usize::MAX);
-    if line.chars().count() <= MAX_DESCRIPTION_CHARS {
-        return line;
-    }
-    let fits = |(at, _): &(usize, &str)| {
-        line.get(..*at).is_some_and(|text| text.chars().count() < MAX_DESCRIPTION_CHARS)
-    };
-    let end_of = |mark: &str| line.match_indices(mark).take_while(fits).last();
-    match (end_of(". "), end_of(" ")) {
-        (Some((at, _)), _) => line.get(..=at).unwrap_or_default().to_owned(),
-        (None, Some((at, _))) => {
-            let words = line.get(..at).unwrap_or_default();
-            format!("{}…", words.trim_end_matches([',', ';', ':', '.']))
-        }
-        (None, None) => text::line(&line, MAX_DESCRIPTION_CHARS),
-    }
-}
-
 fn first_line(search: Option<&str>, service_state: &ServiceState) -> String {
     let place = match &service_state.pinned {
         Some(scope) => format!("in the scope {}", text::line(scope, MAX_NAME_CHARS)),
@@ -130,23 +99,5 @@ fn first_line(search: Option<&str>, service_state: &ServiceState) -> String {
             "Memories of past coding sessions {place}: decisions, bug fixes, gotchas and \
              how-tos{trust}. Read-only."
         ),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_description_is_cut_after_a_sentence_or_a_word() {
-        let long = "word ".repeat(40);
-        for (description, expected) in [
-            ("Short.", "Short.".to_owned()),
-            (&*format!("One. Two, e.g.\n three. {long}"), "One. Two, e.g. three.".to_owned()),
-            (&long, format!("{}…", ["word"; 22].join(" "))),
-            (&"x".repeat(200), format!("{}…", "x".repeat(109))),
-        ] {
-            assert_eq!(shorten(description), expected);
-        }
     }
 }

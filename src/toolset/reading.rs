@@ -112,14 +112,14 @@ impl OfferedTool {
                 }
                 Err(example) => {
                     let example = json!({ name: example });
-                    return Err(refused(name, quoted(&value), "a list of strings", &example));
+                    return Err(refused(name, quoted(&value), "a list of strings", example));
                 }
             };
             if read.get(name).is_some_and(|other| *other != value) {
                 let (given, together) =
                     (text::line(&given, 100), format!("given together with `{name}`"));
                 let allowed = "one of the two, which are the same argument";
-                return Err(refused(&given, together, allowed, &json!({ name: value })));
+                return Err(refused(&given, together, allowed, json!({ name: value })));
             }
             read.insert(name.clone(), value);
         }
@@ -189,10 +189,8 @@ impl OfferedTool {
     }
 }
 
-fn refused(argument: &str, value: String, allowed: &str, example: &Value) -> Error {
-    let (argument, allowed) = (argument.to_owned(), allowed.to_owned());
-    let example = Some(example.to_string());
-    Error::InvalidArgument { argument, value, allowed, nearest: Vec::new(), example }
+fn refused(argument: &str, value: String, allowed: &str, example: Value) -> Error {
+    Error::invalid(argument, value, allowed).corrected(Vec::new(), Some(example))
 }
 
 impl Argument {

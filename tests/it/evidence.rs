@@ -108,7 +108,7 @@ fn tree_of(project: &Path) -> WorkTree {
         inputs.project = Some(Setting::flag("-C", project.to_owned()));
     });
     let place = &service.config.project.value;
-    let current = current_scope(&service.config, &[], Some(place)).unwrap();
+    let current = current_scope(&service.config, &[], Some(place), true).unwrap();
     WorkTree::of(&current, Bounds::REVIEW).unwrap()
 }
 

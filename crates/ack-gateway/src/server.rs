@@ -28,12 +28,12 @@ use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use self::offered::Listing;
+use self::offered::ConfiguredTool;
 use self::supervisor::{cause, list_tools, supervise};
 use crate::error::UpstreamError;
 use crate::settings::Upstream;
 use ack_api::cancel::Stopped;
-use ack_api::{ErrorBody, text};
+use ack_api::text;
 
 /// Longest answer of a process, with what it sends before it, and longest event of an HTTP server, in
 /// bytes. rmcp reads an answer in plain JSON up to 16 MiB.
@@ -66,7 +66,8 @@ struct Link {
     settings: Upstream,
     started: AtomicBool,
     state: watch::Sender<State>,
-    listing: RwLock<Arc<Listing>>,
+    /// The configured tools, once the server has listed its own.
+    tools: RwLock<Arc<Vec<ConfiguredTool>>>,
     permits: Semaphore,
     /// Signalled when a call finds that the server no longer answers.
     unresponsive: Notify,
@@ -85,7 +86,6 @@ enum State {
 pub enum CallError {
     /// The server's protocol error.
     Refused(ErrorData),
-    Arguments(Box<ErrorBody>),
     Upstream(UpstreamError),
 }
 
@@ -119,7 +119,7 @@ impl Upstreams {
                 settings,
                 started: AtomicBool::new(false),
                 state: watch::channel(State::Connecting).0,
-                listing: RwLock::default(),
+                tools: RwLock::default(),
                 permits: Semaphore::new(MAX_CONCURRENT_CALLS),
                 unresponsive: Notify::new(),
                 shared: Arc::clone(&shared),
@@ -147,11 +147,10 @@ impl Upstreams {
         let waiting = self.links.iter().map(|link| async {
             self.start(link);
             link.settle(LIST_WAIT).await;
-            link.listing()
+            link.tools()
         });
-        let listings = join_all(waiting).await;
-        let tools = listings.iter().flat_map(|listing| &listing.tools);
-        tools.map(|tool| tool.listed.clone()).collect()
+        let tools = join_all(waiting).await;
+        tools.iter().flat_map(|tools| offered(tools)).cloned().collect()
     }
 
     pub async fn call(
@@ -175,14 +174,13 @@ impl Upstreams {
                 Some(State::Down { reason, .. }) => Some(reason),
                 _ => Some("it did not start in time".to_owned()),
             };
-            let listing = link.listing();
-            let tools = listing.tools.iter().map(|tool| tool.listed.name.to_string());
+            let tools = link.tools();
             Health {
                 name: link.settings.name.clone(),
                 reached: link.settings.connection.to_string(),
                 down,
-                tools: tools.collect(),
-                problems: listing.withheld.iter().map(ToString::to_string).collect(),
+                tools: offered(&tools).map(|tool| tool.name.to_string()).collect(),
+                problems: tools.iter().filter_map(ConfiguredTool::problem).collect(),
             }
         });
         join_all(pending).await
@@ -203,8 +201,8 @@ impl Upstreams {
 }
 
 impl Link {
-    fn listing(&self) -> Arc<Listing> {
-        Arc::clone(&self.listing.read())
+    fn tools(&self) -> Arc<Vec<ConfiguredTool>> {
+        Arc::clone(&self.tools.read())
     }
 
     /// Waits for the end of the first attempt to connect.
@@ -214,13 +212,11 @@ impl Link {
         Some(timeout(limit, settled).await.ok()?.ok()?.clone())
     }
 
-    /// Replaces the offered tools, and notifies clients if they changed.
-    fn offer(&self, listing: Listing) {
-        for withheld in &listing.withheld {
-            self.report(&withheld.to_string());
-        }
-        let has_changed = self.listing().tools != listing.tools;
-        *self.listing.write() = Arc::new(listing);
+    /// Replaces the tools, and notifies clients if others are offered.
+    fn offer(&self, tools: Vec<ConfiguredTool>) {
+        tools.iter().filter_map(ConfiguredTool::problem).for_each(|problem| self.report(&problem));
+        let has_changed = !offered(&self.tools()).eq(offered(&tools));
+        *self.tools.write() = Arc::new(tools);
         if has_changed {
             self.shared.changes.send_modify(|count| *count += 1);
         }
@@ -233,19 +229,6 @@ impl Link {
 
     fn unavailable(&self, reason: impl Into<String>) -> UpstreamError {
         UpstreamError::Unavailable { name: self.settings.name.clone(), reason: reason.into() }
-    }
-
-    /// Why this tool is not offered although the server is connected.
-    fn refused(&self, name: &str) -> UpstreamError {
-        let listing = self.listing();
-        match listing.withheld.iter().find(|tool| tool.name == name) {
-            Some(withheld) => UpstreamError::Refused {
-                name: self.settings.name.clone(),
-                tool: text::line(&withheld.upstream_name, 80),
-                why: withheld.why.clone(),
-            },
-            None => self.unavailable("it has not listed its tools yet"),
-        }
     }
 
     fn failed(&self, reason: impl Into<String>) -> UpstreamError {
@@ -277,14 +260,19 @@ impl Link {
     ) -> Result<CallToolResult, CallError> {
         let deadline = Instant::now() + self.settings.call_timeout;
         let peer = self.ready(deadline).await?;
-        let listing = self.listing();
-        let tool = listing.tools.iter().find(|tool| tool.listed.name == name);
-        let tool = tool.ok_or_else(|| self.refused(name))?;
-        tool.check(&values).map_err(CallError::Arguments)?;
+        let tools = self.tools();
+        let tool = tools.iter().find(|tool| tool.wanted.name == name);
+        let tool = tool.ok_or_else(|| self.unavailable("it has not listed its tools yet"))?;
+        let upstream_name = &tool.wanted.upstream_name;
+        tool.offered.as_ref().map_err(|why| UpstreamError::Refused {
+            name: self.settings.name.clone(),
+            tool: text::line(upstream_name, 80),
+            why: why.clone(),
+        })?;
         let Ok(Ok(_permit)) = timeout(time_left(deadline), self.permits.acquire()).await else {
             return Err(self.timed_out().into());
         };
-        let mut params = CallToolRequestParams::new(tool.upstream_name.clone());
+        let mut params = CallToolRequestParams::new(upstream_name.clone());
         params.arguments = Some(values);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let sending = peer.send_cancellable_request(request, PeerRequestOptions::no_options());
@@ -359,6 +347,10 @@ impl Link {
             self.unresponsive.notify_one();
         }
     }
+}
+
+fn offered(tools: &[ConfiguredTool]) -> impl Iterator<Item = &Tool> {
+    tools.iter().filter_map(|tool| tool.offered.as_ref().ok())
 }
 
 /// The key in `_meta` that names the origin of a result.

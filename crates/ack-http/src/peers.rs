@@ -6,7 +6,6 @@
 //! complete request. So clients without a token cannot keep out clients that have one. A client that
 //! does not read its answers is disconnected by the system.
 
-use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -180,15 +179,9 @@ fn limit_unread(stream: &TcpStream, limit: Duration) {
 #[derive(Debug)]
 struct Peers {
     limits: ConnectionLimits,
-    open: Mutex<Open>,
+    /// The oldest comes first.
+    open: Mutex<Vec<Arc<Peer>>>,
     freed: Notify,
-}
-
-#[derive(Debug, Default)]
-struct Open {
-    next: u64,
-    /// By number, so the oldest comes first.
-    peers: BTreeMap<u64, Arc<Peer>>,
 }
 
 #[derive(Debug)]
@@ -205,7 +198,6 @@ pub struct Peer {
 struct Place {
     peers: Arc<Peers>,
     peer: Arc<Peer>,
-    number: u64,
 }
 
 impl Peers {
@@ -229,35 +221,28 @@ impl Peers {
     /// being answered.
     fn take_place(self: &Arc<Self>) -> Option<Place> {
         let mut open = self.open.lock();
-        let strangers = open.peers.values().filter(|peer| !peer.is_known()).count();
-        if open.peers.len() >= self.limits.max_total || strangers >= self.limits.max_unknown {
-            let number = open.least_needed()?;
-            if let Some(peer) = open.peers.remove(&number) {
-                peer.must_close.notify_one();
-            }
+        let strangers = open.iter().filter(|peer| !peer.is_known()).count();
+        if open.len() >= self.limits.max_total || strangers >= self.limits.max_unknown {
+            let place = least_needed(&open)?;
+            open.remove(place).must_close.notify_one();
         }
         let peer = Arc::new(Peer {
             known: AtomicBool::new(false),
             idle_since: Mutex::new(Some(Instant::now())),
             must_close: Notify::new(),
         });
-        open.next += 1;
-        let number = open.next;
-        open.peers.insert(number, Arc::clone(&peer));
-        Some(Place { peers: Arc::clone(self), peer, number })
+        open.push(Arc::clone(&peer));
+        Some(Place { peers: Arc::clone(self), peer })
     }
 }
 
-impl Open {
-    /// The connection that makes room for another: the oldest stranger, or else the one that has been
-    /// idle longest; `None` if all are being answered.
-    fn least_needed(&self) -> Option<u64> {
-        let stranger = self.peers.iter().find(|(_, peer)| !peer.is_known());
-        let idle = self.peers.iter();
-        let idle = idle.filter_map(|(number, peer)| Some(((*peer.idle_since.lock())?, *number)));
-        let longest_idle = idle.min().map(|(_, number)| number);
-        stranger.map(|(number, _)| *number).or(longest_idle)
-    }
+/// Where the connection is that makes room for another: the oldest stranger, or else the one that
+/// has been idle longest; `None` if all are being answered.
+fn least_needed(open: &[Arc<Peer>]) -> Option<usize> {
+    let stranger = open.iter().position(|peer| !peer.is_known());
+    let idle = open.iter().enumerate();
+    let idle = idle.filter_map(|(place, peer)| Some(((*peer.idle_since.lock())?, place)));
+    stranger.or_else(|| idle.min().map(|(_, place)| place))
 }
 
 impl Peer {
@@ -304,7 +289,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.peers.open.lock().peers.remove(&self.number);
+        self.peers.open.lock().retain(|other| !Arc::ptr_eq(other, &self.peer));
         self.peers.freed.notify_one();
     }
 }
@@ -369,6 +354,6 @@ mod tests {
         let closes = timeout(limits().unknown_timeout * 2, known.must_close());
         assert!(closes.await.is_err());
         drop((stranger, known));
-        assert!(peers.open.lock().peers.is_empty());
+        assert!(peers.open.lock().is_empty());
     }
 }

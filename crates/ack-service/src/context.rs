@@ -32,7 +32,7 @@ use crate::config::{Config, absolute};
 use crate::engine::Service;
 use crate::error::Error;
 use crate::open::overviews_withheld;
-use crate::scope::resolve::{FindCurrent, Selection, current};
+use crate::scope::resolve::Selection;
 use crate::validate::{check_length, max_tokens, number};
 use ack_api::memory::StatusFilter;
 use ack_api::number::{count, verb};
@@ -54,7 +54,7 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
     check_length("project_path", request.project_path.as_deref().unwrap_or_default())?;
     check_length("focus", request.focus.as_deref().unwrap_or_default())?;
     let mut notes = Vec::new();
-    let mut selection = select(service, request.project_path.as_deref(), &mut notes)?;
+    let mut selection = select(service, request.project_path.as_deref(), &mut notes, true)?;
     let focus = request.focus.as_deref().unwrap_or_default().trim();
     let others = if request.include_cross_project.unwrap_or(true) { max } else { 0 };
     let limits = Limits { own: max, others, reading: Reading::of(service) };
@@ -137,15 +137,7 @@ fn select(
     service: &Service,
     project_path: Option<&str>,
     notes: &mut Vec<Note>,
-) -> Result<Selection, Error> {
-    select_with(service, project_path, notes, current)
-}
-
-fn select_with(
-    service: &Service,
-    project_path: Option<&str>,
-    notes: &mut Vec<Note>,
-    find: FindCurrent,
+    reads_stores: bool,
 ) -> Result<Selection, Error> {
     let given = project_path.map(str::trim).filter(|path| !path.is_empty());
     if let Some(path) = given.filter(|path| path.contains('\0') || path.len() > 4_096) {
@@ -154,7 +146,7 @@ fn select_with(
     }
     let Config { project, home, .. } = &service.config;
     let folder = given.map(|path| absolute(Path::new(path), &project.value, home.as_deref()));
-    let mut selection = service.select_with(None, folder.as_deref(), find)?;
+    let mut selection = service.select_with(None, folder.as_deref(), reads_stores)?;
     selection.current.add_common_rows();
     let top = &selection.current.top;
     let unknown = if top.as_os_str().is_empty() {

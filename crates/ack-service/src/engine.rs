@@ -8,7 +8,7 @@ use super::context::outlines::OutlineCache;
 use super::error::Error;
 use crate::config::Config;
 use crate::live::LiveIndexes;
-use crate::scope::resolve::{FindCurrent, Selection, current, select};
+use crate::scope::resolve::{Selection, select};
 use crate::scope::{Registry, Scope};
 use ack_api::memory::Visibility;
 use ack_api::remote::WaitPolicy;
@@ -121,16 +121,16 @@ impl Service {
     }
 
     pub fn select(&self, named: Option<&str>, folder: Option<&Path>) -> Result<Selection, Error> {
-        self.select_with(named, folder, current)
+        self.select_with(named, folder, true)
     }
 
     pub(crate) fn select_with(
         &self,
         named: Option<&str>,
         folder: Option<&Path>,
-        find: FindCurrent,
+        reads_stores: bool,
     ) -> Result<Selection, Error> {
-        let selection = select(&self.config, &self.registry, named, folder, find)?;
+        let selection = select(&self.config, &self.registry, named, folder, reads_stores)?;
         let bound = self.config.index_bytes.saturating_sub(self.outlines_bytes());
         self.indexes.evict_to_fit(bound, &selection.scopes);
         for remote in selection.scopes.iter().filter_map(|it| it.remote.as_ref()) {

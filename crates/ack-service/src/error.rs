@@ -30,22 +30,14 @@ pub fn review_shows() -> Hint {
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("`{argument}` is {value}; allowed: {allowed}")]
+    #[error("{message}")]
     InvalidArgument {
+        message: String,
         argument: String,
         value: String,
         allowed: String,
         nearest: Vec<String>,
         /// Corrected arguments, as JSON.
-        example: Option<String>,
-    },
-    #[error("`{argument}` must be {wanted}, not {kind}{value}")]
-    WrongType {
-        argument: String,
-        wanted: String,
-        /// What kind of value was given: `the string `, or nothing if the value shows it.
-        kind: &'static str,
-        value: String,
         example: Option<String>,
     },
     #[error("`until` ({until}) is before `since` ({since})")]
@@ -120,10 +112,12 @@ impl Error {
 
     /// An invalid argument without a nearest value. Its example is the usual one.
     pub fn invalid(argument: &str, value: impl Into<String>, allowed: impl Into<String>) -> Self {
+        let (value, allowed) = (value.into(), allowed.into());
         Self::InvalidArgument {
+            message: format!("`{argument}` is {value}; allowed: {allowed}"),
             argument: argument.to_owned(),
-            value: value.into(),
-            allowed: allowed.into(),
+            value,
+            allowed,
             nearest: Vec::new(),
             example: None,
         }
@@ -161,10 +155,9 @@ impl Error {
 impl Diagnostic for Error {
     fn code(&self) -> ErrorCode {
         match self {
-            Self::InvalidArgument { .. }
-            | Self::WrongType { .. }
-            | Self::EmptyRange { .. }
-            | Self::OtherScope { .. } => ErrorCode::InvalidArgument,
+            Self::InvalidArgument { .. } | Self::EmptyRange { .. } | Self::OtherScope { .. } => {
+                ErrorCode::InvalidArgument
+            }
             Self::UnknownArgument { .. } => ErrorCode::UnknownArgument,
             Self::InvalidCursor(_) => ErrorCode::InvalidCursor,
             Self::Scope(error) => error.code(),
@@ -182,9 +175,7 @@ impl Diagnostic for Error {
     fn message(&self, reader: &dyn Reader) -> String {
         let own = chain(self);
         let message = match self {
-            Self::InvalidArgument { argument, .. } | Self::WrongType { argument, .. } => {
-                with_argument(&own, argument, reader)
-            }
+            Self::InvalidArgument { argument, .. } => with_argument(&own, argument, reader),
             Self::EmptyRange { .. } => {
                 with_argument(&with_argument(&own, "until", reader), "since", reader)
             }
@@ -269,17 +260,11 @@ impl Diagnostic for Error {
 
     fn details(&self, body: &mut ErrorBody) {
         match self {
-            Self::InvalidArgument { argument, value, allowed, nearest, example } => {
+            Self::InvalidArgument { argument, value, allowed, nearest, example, .. } => {
                 body.argument = Some(text::line(argument, 100));
                 body.value = Some(text::line(value, 200));
                 body.allowed = vec![allowed.clone()];
                 body.nearest.clone_from(nearest);
-                body.example = example.clone().or_else(|| example_of(argument));
-            }
-            Self::WrongType { argument, wanted, value, example, .. } => {
-                body.argument = Some(text::line(argument, 100));
-                body.value = Some(text::line(value, 200));
-                body.allowed = vec![wanted.clone()];
                 body.example = example.clone().or_else(|| example_of(argument));
             }
             Self::EmptyRange { since, until } => {

@@ -8,16 +8,14 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use ack_api::memory::Status;
 use ack_api::text;
 use ack_search::encoder::Encoder;
 use ack_search::inverted::Index;
 use ack_search::inverted::sync::Listing;
 use ack_search::remote::TableInfo;
 use ack_store::open::FileState;
-use ack_store::projects::RecordedProjects;
 use ack_store::table_version::TableVersion;
 use ack_store::{READ_TIMEOUT, Snapshot, StoreError};
 use ack_sys::heap;
@@ -167,14 +165,10 @@ impl LiveIndex {
                 && indexed.table_version == table_version
         };
         if !slot.as_ref().is_some_and(shares) {
-            let begun = CLOCK.fetch_add(1, Ordering::SeqCst);
-            let began = Instant::now();
+            let began = CLOCK.fetch_add(1, Ordering::SeqCst);
             self.refresh(scope, &mut slot, table_version, timeout)?;
             if let Some(indexed) = slot.as_mut() {
-                indexed.update_began = begun;
-                if let Some(stamp) = &indexed.file_state {
-                    scope.set_recorded(stamp.clone(), began.elapsed(), projects(&indexed.index));
-                }
+                indexed.update_began = began;
             }
         }
         drop(slot);
@@ -218,13 +212,12 @@ impl LiveIndex {
         if !looked && table_version.is_some() {
             // Free the old index first, because two would take twice the memory.
             free_index(slot);
-            match self.load(scope, &table_version, timeout)? {
-                Ok((stamp, index, state)) => {
-                    store_index(slot, (stamp, index), table_version, state);
-                    return Ok(());
-                }
-                Err(state) => table = state,
+            let (loaded, state) = self.load(scope, &table_version, timeout)?;
+            if let Some(loaded) = loaded {
+                store_index(slot, loaded, table_version, state);
+                return Ok(());
             }
+            table = state;
         }
         if let Some(indexed) = slot {
             // The rows from an earlier table are still valid.
@@ -254,13 +247,13 @@ impl LiveIndex {
     }
 
     /// Reads the table and lists the store's rows in parallel: both take about the same time.
-    /// Says why the table cannot be used.
+    /// There is no index if the table cannot be used.
     fn load(
         &self,
         scope: &Scope,
         table_version: &TableVersion,
         timeout: Duration,
-    ) -> Result<Result<(FileState, Index, TableState), TableState>, StoreError> {
+    ) -> Result<(Option<(FileState, Index)>, TableState), StoreError> {
         let mut read = None;
         let (stamp, changes) = scope.store.quick_scan(timeout, |snapshot| {
             let (table, listing) = match read.take() {
@@ -280,12 +273,12 @@ impl LiveIndex {
             Ok((snapshot.file_state.clone(), changes))
         })?;
         Ok(match (read, changes) {
-            (Some(Ok((mut index, info))), Some(changes)) => match index.apply(changes) {
-                true => Ok((stamp, index, TableState::Used(info))),
-                false => Err(TableState::Used(info)),
-            },
-            (Some(Err(table)), _) => Err(table),
-            _ => Err(TableState::None),
+            (Some(Ok((mut index, info))), Some(changes)) => {
+                let is_complete = index.apply(changes);
+                (is_complete.then_some((stamp, index)), TableState::Used(info))
+            }
+            (Some(Err(table)), _) => (None, table),
+            _ => (None, TableState::None),
         })
     }
 
@@ -301,17 +294,6 @@ impl LiveIndex {
         }
         load_table(scope, encoder, self.resident)
     }
-}
-
-fn projects(index: &Index) -> RecordedProjects {
-    let docs = index.live().filter(|(_, doc)| doc.status != Status::Rejected);
-    let mut projects = RecordedProjects::default();
-    for (name, count) in
-        index.names().count_spellings(docs.flat_map(|(_, doc)| [doc.project, doc.alias]))
-    {
-        projects.add(name, count);
-    }
-    projects
 }
 
 /// The index in a vector table, or why that cannot be used.

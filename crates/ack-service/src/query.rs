@@ -272,7 +272,7 @@ impl<'a> NameSet<'a> {
             }
             for (is_shown, id) in ids {
                 let names = if is_shown { &mut known.visible } else { &mut known.waiting };
-                names.extend(Some(index.name(id)).filter(|name| !name.is_empty()));
+                names.extend(Some(index.names().name(id)).filter(|name| !name.is_empty()));
             }
         }
         known

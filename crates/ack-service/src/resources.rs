@@ -5,7 +5,7 @@ use crate::scope::ScopeError;
 
 use super::engine::Service;
 use crate::error::Error;
-use crate::scope::resolve::current_by_manifests;
+use crate::scope::resolve::current;
 use ack_api::memory::Visibility;
 use ack_api::uri::Address;
 use ack_api::{
@@ -27,7 +27,7 @@ impl Service {
     pub fn listed_scopes(&self) -> Result<Vec<ListedScope>, Error> {
         let scopes = self.registry.discover().scopes;
         // A private scope is never claimed by the content of its memories.
-        let current = current_by_manifests(&self.config, &scopes, None)?;
+        let current = current(&self.config, &scopes, None, false)?;
         let listed = self.readable_by_default(&scopes, &current).map(|scope| ListedScope {
             name: scope.name.clone(),
             description: scope.manifest.description.as_ref().map(|text| text::line(text, 300)),

@@ -23,7 +23,6 @@ use ack_store::Store;
 use ack_store::open::FileState;
 use ack_store::projects::RecordedProjects;
 use ack_store::table_version::TableVersion;
-use ack_sys::watch::FolderWatch;
 use parking_lot::Mutex;
 
 pub use self::error::ScopeError;
@@ -55,9 +54,6 @@ pub struct Scope {
     /// The bucket that its memories are published in. The store is then the local copy.
     pub remote: Option<Arc<Remote>>,
     recorded: Mutex<Option<RecordedState>>,
-    watch: Arc<FolderWatch>,
-    /// The generation of the folder in which it had no vector table.
-    without_table: Mutex<Option<u64>>,
 }
 
 #[derive(Debug)]
@@ -67,13 +63,6 @@ struct RecordedState {
     read: Instant,
     duration: Duration,
     projects: Arc<RecordedProjects>,
-}
-
-impl RecordedState {
-    fn new(stamp: Option<FileState>, took: Duration, projects: RecordedProjects) -> Self {
-        let duration = if took < FAST_READ { Duration::ZERO } else { took };
-        Self { stamp, read: Instant::now(), duration, projects: Arc::new(projects) }
-    }
 }
 
 impl Scope {
@@ -123,28 +112,20 @@ impl Scope {
         let began = Instant::now();
         let projects =
             self.store.snapshot_with_timeout(PROJECTS_LOCK_TIMEOUT, |snapshot| snapshot.projects());
-        let least = if projects.is_ok() { Duration::ZERO } else { FAST_READ * 10 };
-        let took = began.elapsed().max(least);
+        let took = began.elapsed();
+        let duration = match &projects {
+            Ok(_) if took < FAST_READ => Duration::ZERO,
+            Ok(_) => took,
+            Err(_) => took.max(FAST_READ * 10),
+        };
         let stamp = projects.is_ok().then_some(stamp);
-        let known = cached.insert(RecordedState::new(stamp, took, projects.unwrap_or_default()));
-        Arc::clone(&known.projects)
-    }
-
-    /// Stores the projects that were found while the store was read for another reason.
-    pub fn set_recorded(&self, stamp: FileState, took: Duration, projects: RecordedProjects) {
-        *self.recorded.lock() = Some(RecordedState::new(Some(stamp), took, projects));
+        let projects = Arc::new(projects.unwrap_or_default());
+        let known = RecordedState { stamp, read: Instant::now(), duration, projects };
+        Arc::clone(&cached.insert(known).projects)
     }
 
     pub fn table_version(&self) -> TableVersion {
-        let before = self.watch.generation();
-        if before.is_some() && *self.without_table.lock() == before {
-            return TableVersion::none();
-        }
-        let folder = self.lance_folder();
-        // A link in its place may lead to a folder that comes later.
-        let is_absent = folder.parent() == Some(&self.folder) && folder.symlink_metadata().is_err();
-        *self.without_table.lock() = before.filter(|_| is_absent);
-        TableVersion::of(&folder)
+        TableVersion::of(&self.lance_folder())
     }
 
     /// The folder of the derived vector table, which may be missing or stale.

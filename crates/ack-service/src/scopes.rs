@@ -40,7 +40,7 @@ impl Service {
     pub fn list_scopes(&self, request: &ListScopesRequest) -> Result<ListScopesResponse, Error> {
         let budget = max_tokens(request.max_tokens, &self.config)?;
         let discovery = self.registry.discover();
-        let current = current(&self.config, &discovery.scopes, None)?;
+        let current = current(&self.config, &discovery.scopes, None, true)?;
         let mut response = ListScopesResponse {
             current_scope: current.scope.as_ref().map(|scope| scope.name.clone()),
             detected_by: current.rule.clone(),

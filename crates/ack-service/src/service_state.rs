@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::engine::Service;
 use crate::scope::Scope;
-use crate::scope::resolve::{Current, current_by_manifests, is_visible};
+use crate::scope::resolve::{Current, current, is_visible};
 use ack_api::memory::{StatusFilter, Visibility};
 use ack_api::text;
 use jiff::civil::Date;
@@ -81,7 +81,7 @@ impl ServiceState {
     /// What the manifests say, with the searched scopes. Opens no store.
     fn by_manifests(service: &Service) -> (Self, Vec<Arc<Scope>>) {
         let scopes = service.registry.discover().scopes;
-        let Ok(current) = current_by_manifests(&service.config, &scopes, None) else {
+        let Ok(current) = current(&service.config, &scopes, None, false) else {
             let is_pin_missing = service.config.pinned.is_some();
             let (review, pinned) = (ReviewState::Unknown, pinned(service));
             return (Self { review, is_pin_missing, pinned, ..Self::default() }, Vec::new());

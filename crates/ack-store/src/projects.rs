@@ -18,7 +18,7 @@ const MAX_NAMES: usize = 10_000;
 pub struct RecordedProjects(HashMap<String, u64>);
 
 impl RecordedProjects {
-    pub fn add(&mut self, name: &str, memories: u64) {
+    fn add(&mut self, name: &str, memories: u64) {
         let folded = fold_name(&text::line(name, 200));
         let is_full = self.0.len() >= MAX_NAMES && !self.0.contains_key(&folded);
         if !folded.is_empty() && !is_full {

@@ -7,8 +7,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ack_api::memory::{Overviews, Unreviewed};
-use ack_sys::files::is_only_name;
-use ack_sys::watch::FolderWatch;
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use rusqlite::limits::Limit;
@@ -16,7 +14,6 @@ use rusqlite::{Connection, ErrorCode};
 use rustc_hash::FxHashSet;
 
 use crate::database::{Access, Database, Origin};
-use crate::decisions::seal::seal_path;
 use crate::decisions::signers::Signers;
 use crate::decisions::{DecisionLog, Decisions};
 use crate::flags::Flags;
@@ -40,11 +37,6 @@ pub struct Store {
     pub(crate) flags: Flags,
     pub(crate) overviews: Option<Overviews>,
     decisions: Option<DecisionLog>,
-    /// Whether a list of signers, which may be in another folder, determines which decisions count.
-    has_signers: bool,
-    /// The folder of the database and the log, if it is watched.
-    watch: Option<Arc<FolderWatch>>,
-    watched: Mutex<Option<(u64, FileState)>>,
     /// Each read determines which of the two the path names.
     database: Database,
     notes: Notes,
@@ -70,9 +62,6 @@ impl Store {
             flags: Flags::default(),
             overviews: None,
             decisions: None,
-            has_signers: false,
-            watch: None,
-            watched: Mutex::default(),
             notes: Notes::default(),
             layout: Mutex::default(),
             known: Mutex::default(),
@@ -103,7 +92,6 @@ impl Store {
     /// Only decisions count that somebody signed whom a file lists, for the scope of this name.
     #[must_use]
     pub fn with_signers(mut self, file: PathBuf, scope: &str) -> Self {
-        self.has_signers = true;
         let log = self.decisions.take();
         self.decisions = log.map(|log| log.with_signers(file, scope.to_owned()));
         self
@@ -117,14 +105,6 @@ impl Store {
     #[must_use]
     pub fn with_reference(mut self, reference: Option<String>) -> Self {
         self.notes = Notes::with_reference(reference);
-        self
-    }
-
-    /// Reuses what is known about the files as long as nothing in their folder changes. The
-    /// database and the decision log must be in that folder.
-    #[must_use]
-    pub fn with_watch(mut self, watch: Arc<FolderWatch>) -> Self {
-        self.watch = Some(watch);
         self
     }
 
@@ -157,15 +137,6 @@ impl Store {
     }
 
     pub fn file_state(&self) -> Result<FileState, StoreError> {
-        let generation = || self.watch.as_ref().and_then(|watch| watch.generation());
-        let before = generation();
-        let mut watched = self.watched.lock();
-        if let (Some(before), Some((known, state))) = (before, watched.as_ref())
-            && before == *known
-        {
-            return Ok(state.clone());
-        }
-        *watched = None;
         let version = self.decisions()?.version();
         let state = if self.notes.are_at(&self.path) {
             self.notes.read(&self.path, Duration::ZERO, |notes| Ok(notes.state.clone()))
@@ -173,19 +144,7 @@ impl Store {
             self.database.state()
         };
         let state = state.map_err(|error| error.of_store(&self.path, &self.named))?;
-        let state = state.with_decisions(version);
-        let log = self.decision_log().unwrap_or(&self.path);
-        let is_in_folder = |file: &Path| is_only_name(file) || !file.exists();
-        if state.is_at_rest()
-            && is_only_name(&self.path)
-            && is_in_folder(log)
-            && is_in_folder(&seal_path(log))
-            && !self.has_signers
-        {
-            let after = generation().filter(|after| before == Some(*after));
-            *watched = after.map(|after| (after, state.clone()));
-        }
-        Ok(state)
+        Ok(state.with_decisions(version))
     }
 
     /// What is wrong with the files of notes, as of the last read.

@@ -6,116 +6,12 @@
 //! nothing can be watched (another system, a network file system, a system limit), everything
 //! counts as changed. Writes through a memory-mapped file cause no event.
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::path::Path;
 
 #[cfg(target_os = "linux")]
 pub use linux::Watch;
 #[cfg(not(target_os = "linux"))]
 pub use other::Watch;
-
-/// How many folders a process watches for [`FolderWatch`]. All processes of a user share a limit of
-/// some ten thousand.
-const MAX_WATCHED_FOLDERS: usize = 2_000;
-/// A folder counts as changed after this time, because some writes make no event: those through a
-/// memory map, and those through a hard link in another folder.
-const MAX_UNVERIFIED: Duration = Duration::from_secs(5);
-/// How long to wait before trying again to watch a folder that could not be watched.
-const RETRY_AFTER: Duration = Duration::from_secs(30);
-static WATCHED_FOLDERS: AtomicUsize = AtomicUsize::new(0);
-
-/// One folder whose changes are counted, so that what was read from it can be reused as long as the
-/// count stays the same.
-#[derive(Debug)]
-pub struct FolderWatch {
-    folder: PathBuf,
-    state: Mutex<Option<WatchState>>,
-}
-
-#[derive(Debug)]
-struct WatchState {
-    watch: Option<Watch>,
-    failed: Option<Instant>,
-    generation: u64,
-    since: Instant,
-}
-
-impl FolderWatch {
-    /// A folder. It is not watched before [`Self::begin`].
-    pub fn new(folder: PathBuf) -> Self {
-        Self { folder, state: Mutex::default() }
-    }
-
-    /// Watches the folder from now on. For a process that looks only once, that costs more than it
-    /// saves: when it ends, it waits for the kernel.
-    pub fn begin(&self) {
-        let mut state = self.state();
-        if state.is_none() {
-            *state = WatchState::begin();
-        }
-    }
-
-    fn state(&self) -> MutexGuard<'_, Option<WatchState>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Counts as changed, for instance because the path may name another folder now.
-    pub fn forget(&self) {
-        if let Some(counted) = self.state().as_mut() {
-            counted.watch = None;
-        }
-    }
-
-    /// A number that stays the same as long as nothing in the folder changes, not counting its
-    /// subfolders. `None` if it is not watched, or cannot be.
-    pub fn generation(&self) -> Option<u64> {
-        let mut state = self.state();
-        let counted = state.as_mut()?;
-        if counted.failed.is_some_and(|failed| failed.elapsed() < RETRY_AFTER) {
-            return None;
-        }
-        if counted.watch.as_ref().is_none_or(Watch::has_changed) {
-            // The new watch begins before the old one ends.
-            let mut watch = Watch::default();
-            watch.add(&self.folder);
-            if watch.has_changed() {
-                // The system cannot watch the folder. A change at this very moment looks the same
-                // but is rare.
-                counted.failed = Some(Instant::now());
-                counted.watch = None;
-                return None;
-            }
-            counted.watch = Some(watch);
-            counted.count();
-        } else if counted.since.elapsed() > MAX_UNVERIFIED {
-            counted.count();
-        }
-        Some(counted.generation)
-    }
-}
-
-impl WatchState {
-    /// `None` if enough folders are watched.
-    fn begin() -> Option<Self> {
-        let state = Self { watch: None, failed: None, generation: 0, since: Instant::now() };
-        // Dropping it counts down again.
-        let before = WATCHED_FOLDERS.fetch_add(1, Ordering::Relaxed);
-        (before < MAX_WATCHED_FOLDERS).then_some(state)
-    }
-
-    fn count(&mut self) {
-        self.generation += 1;
-        self.since = Instant::now();
-    }
-}
-
-impl Drop for WatchState {
-    fn drop(&mut self) {
-        WATCHED_FOLDERS.fetch_sub(1, Ordering::Relaxed);
-    }
-}
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -129,13 +25,14 @@ mod linux {
     use super::Path;
     use crate::disk::is_local;
 
-    /// All processes of a user share a limit of some ten thousand.
-    const MAX_FOLDERS: usize = 2_000;
+    /// How many folders a process watches. All processes of a user share a limit of some ten
+    /// thousand.
+    const MAX_FOLDERS: usize = 4_000;
 
     #[derive(Debug, Default)]
     pub struct Watch {
         has_changed: Arc<AtomicBool>,
-        pub(super) descriptors: Vec<WatchDescriptor>,
+        descriptors: Vec<WatchDescriptor>,
         is_incomplete: bool,
     }
 
@@ -173,7 +70,7 @@ mod linux {
         }
 
         fn try_add(&mut self, folder: &Path) -> Option<()> {
-            if self.descriptors.len() >= MAX_FOLDERS || !is_local(folder) {
+            if !is_local(folder) {
                 return None;
             }
             let mut guard = lock();
@@ -182,7 +79,7 @@ mod linux {
                 *guard =
                     Some(Queue { inotify: Inotify::init(flags).ok()?, watched: HashMap::new() });
             }
-            let queue = guard.as_mut()?;
+            let queue = guard.as_mut().filter(|queue| queue.watched.len() < MAX_FOLDERS)?;
             let flags = AddWatchFlags::IN_MODIFY
                 | AddWatchFlags::IN_ATTRIB
                 | AddWatchFlags::IN_CREATE
@@ -277,56 +174,12 @@ mod tests {
     use std::fs;
     use std::sync::{Mutex, MutexGuard, PoisonError};
 
-    use super::{FolderWatch, Watch};
+    use super::Watch;
 
     /// The tests share the queue of the process, so only one may run at a time.
     fn alone() -> MutexGuard<'static, ()> {
         static RUNNING: Mutex<()> = Mutex::new(());
         RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    #[test]
-    fn a_generation_changes_with_every_change_of_the_folder_and_only_then() {
-        let _alone = alone();
-        let folder = tempfile::tempdir().unwrap();
-        let watch = FolderWatch::new(folder.path().to_owned());
-        assert_eq!(watch.generation(), None, "it is not watched yet");
-        watch.begin();
-        let mut last = watch.generation().unwrap();
-        for text in ["a", "b"] {
-            assert_eq!(watch.generation(), Some(last));
-            fs::write(folder.path().join("note"), text).unwrap();
-            let next = watch.generation().unwrap();
-            assert!(next > last);
-            last = next;
-        }
-        fs::remove_dir_all(folder.path()).unwrap();
-        assert_eq!(watch.generation(), None, "it is gone");
-    }
-
-    /// A queue numbers its folders upwards from 1, so a number that does not rise is of a new queue.
-    #[test]
-    fn a_forgotten_folder_is_watched_again_in_the_same_queue() {
-        let _alone = alone();
-        let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let watch = FolderWatch::new(folder.path().to_owned());
-        watch.begin();
-        let watched = || {
-            watch.generation().unwrap();
-            let state = watch.state.lock().unwrap();
-            let watch = state.as_ref().and_then(|state| state.watch.as_ref());
-            watch.unwrap().descriptors.clone()
-        };
-        let mut earlier = Watch::default();
-        earlier.add(other.path());
-        let mut last = watched();
-        drop(earlier);
-        for _ in 0..3 {
-            watch.forget();
-            let next = watched();
-            assert!(next > last, "the queue was closed");
-            last = next;
-        }
     }
 
     #[test]

@@ -135,13 +135,9 @@ fn change(config: &Config, assignment: &str) -> Result<(String, KeyChange), CliE
     }
     let known = Manifest::keys();
     if !known.iter().any(|known| known == key) {
-        return Err(CliError::Request(Error::InvalidArgument {
-            argument: "KEY".to_owned(),
-            value: key.to_owned(),
-            allowed: known.join(", "),
-            nearest: nearest(key, known.iter().map(String::as_str), 1),
-            example: None,
-        }));
+        let near = nearest(key, known.iter().map(String::as_str), 1);
+        let error = Error::invalid("KEY", key, known.join(", ")).corrected(near, None);
+        return Err(CliError::Request(error));
     }
     let is_list = LISTS.contains(&key);
     let value = value.trim();

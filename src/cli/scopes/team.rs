@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::cli::prompt;
 use ack_connect::recogniser::{FoundStore, knowledge_folders};
 use ack_service::config::Config;
-use ack_service::scope::resolve::current_by_manifests;
+use ack_service::scope::resolve::current;
 use ack_service::scope::{KnownScopes, Scope};
 use ack_worktree::references::default_branch;
 use ack_worktree::repository::Repository;
@@ -62,7 +62,7 @@ impl Team {
 /// A line for the person whose session starts in a clone that has not joined: that no scope belongs
 /// to it, and which command asks.
 pub fn invitation(config: &Config, scopes: &[Arc<Scope>]) -> Option<String> {
-    if config.db.is_some() || current_by_manifests(config, scopes, None).ok()?.scope.is_some() {
+    if config.db.is_some() || current(config, scopes, None, false).ok()?.scope.is_some() {
         return None;
     }
     let team = Team::of(config)?;

@@ -25,7 +25,7 @@ use tokio::time::timeout;
 use super::tokens::{MAX_CONCURRENT, TokenClient, TokenFile};
 use super::{HEALTH, Limits, PATH, READY, ServerExtras};
 use crate::mcp::Server;
-use crate::mcp::message::{decode_repaired, failure, memory_size, sanitize_error_body};
+use crate::mcp::message::{decode, failure, memory_size, sanitize_error_body};
 use ack_http::gate::{Gate, Refusal, bearer};
 use ack_http::peers::{Peer, Turns, read_body};
 use ack_service::Service;
@@ -123,12 +123,12 @@ impl Site {
                 }
                 Ok(Some(client)) => {
                     peer.mark_known();
-                    match client.begin() {
-                        Some(_under_way) => {
+                    match client.places.try_acquire() {
+                        Ok(_place) => {
                             let view = self.view(&client);
                             self.message(request, peer, &view).await
                         }
-                        None => too_many(&client.name),
+                        Err(_) => too_many(&client.name),
                     }
                 }
             },
@@ -194,7 +194,7 @@ impl Site {
         if turn.is_none() && memory_size(&body) > LARGE_MESSAGE_BYTES {
             turn = self.large.acquire().await.ok();
         }
-        let body = match decode_repaired(&body) {
+        let body = match decode(&body) {
             Ok((Cow::Owned(repaired), _)) => Bytes::from(repaired),
             Ok(_) => body,
             Err(Some(answer)) => return in_json(StatusCode::BAD_REQUEST, &answer),

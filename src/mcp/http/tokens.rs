@@ -9,11 +9,10 @@
 //! scopes = ["platform"]
 //! ```
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -23,18 +22,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
+use tokio::sync::Semaphore;
 
 use ack_api::text;
 use ack_api::time::utc_day;
 use ack_store::quick_state::QuickState;
 use ack_sys::files;
 
-use ack_service::config::file;
-
 const CHECK_AFTER: Duration = Duration::from_secs(1);
 const MAX_BYTES: u64 = 1 << 20;
 const HASH_PREFIX: &str = "sha256:";
-pub const MAX_CONCURRENT: u32 = 32;
+pub const MAX_CONCURRENT: usize = 32;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -54,17 +52,8 @@ pub struct TokenClient {
     pub name: String,
     pub entry: ClientEntry,
     last_day: Option<Date>,
-    /// Its requests in progress. They still count when the file is read again.
-    running: Arc<AtomicU32>,
-}
-
-#[derive(Debug)]
-pub struct RunningRequest(Arc<AtomicU32>);
-
-impl Drop for RunningRequest {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
+    /// The places of its requests. They are still taken when the file is read again.
+    pub places: Arc<Semaphore>,
 }
 
 #[derive(Debug)]
@@ -79,10 +68,12 @@ struct State {
     version: Option<QuickState>,
     /// The clients that are let in: nobody while the file is not usable.
     clients: Vec<Arc<TokenClient>>,
-    /// The clients that the file named last. Their usage counts when it names them again.
-    known: Vec<Arc<TokenClient>>,
+    /// By the names of all clients so far: the file may name one again.
+    places: Places,
     problem: Option<String>,
 }
+
+type Places = HashMap<String, Arc<Semaphore>>;
 
 #[derive(Debug, thiserror::Error)]
 pub enum TokensError {
@@ -95,15 +86,15 @@ pub enum TokensError {
 impl TokenFile {
     pub fn open(path: &Path) -> Result<Self, TokensError> {
         let version = QuickState::read(path, None);
-        let clients = read(path, &[])?;
+        let mut places = Places::new();
+        let clients = read(path, &mut places)?;
         if clients.is_empty() {
             return Err(TokensError::Wrong {
                 path: path.to_owned(),
                 reason: "it names no client".to_owned(),
             });
         }
-        let known = clients.clone();
-        let state = State { checked: Instant::now(), version, clients, known, problem: None };
+        let state = State { checked: Instant::now(), version, clients, places, problem: None };
         Ok(Self { path: path.to_owned(), state: Mutex::new(state) })
     }
 
@@ -144,17 +135,13 @@ impl TokenFile {
             return None;
         }
         state.version = version;
-        match read(&self.path, &state.known) {
+        match read(&self.path, &mut state.places) {
             Ok(clients) => {
                 let found = match clients.len() {
                     0 => "no client, so nobody is let in".to_owned(),
                     1 => "1 client".to_owned(),
                     number => format!("{number} clients"),
                 };
-                // An editor may empty the file before it writes it.
-                if !clients.is_empty() {
-                    state.known.clone_from(&clients);
-                }
                 state.clients = clients;
                 state.problem = None;
                 Some(format!("the tokens in `{}` were read again: {found}", self.path.display()))
@@ -167,14 +154,6 @@ impl TokenFile {
                 is_new.then_some(problem)
             }
         }
-    }
-}
-
-impl TokenClient {
-    pub fn begin(&self) -> Option<RunningRequest> {
-        let request = RunningRequest(Arc::clone(&self.running));
-        let before = self.running.fetch_add(1, Ordering::Relaxed);
-        (before < MAX_CONCURRENT).then_some(request)
     }
 }
 
@@ -193,11 +172,11 @@ pub fn is_name(name: &str) -> bool {
 
 /// Checks that a file is valid. It may name no client.
 pub fn check(path: &Path) -> Result<(), TokensError> {
-    read(path, &[]).map(drop)
+    read(path, &mut Places::new()).map(drop)
 }
 
-/// Reads the clients of a file. Keeps the usage of the clients in `before`.
-fn read(path: &Path, before: &[Arc<TokenClient>]) -> Result<Vec<Arc<TokenClient>>, TokensError> {
+/// Reads the clients of a file, who keep their `places`.
+fn read(path: &Path, places: &mut Places) -> Result<Vec<Arc<TokenClient>>, TokensError> {
     let text = files::read_text(path, MAX_BYTES)
         .map_err(|source| TokensError::Read { path: path.to_owned(), source })?;
     let wrong = |reason: String| TokensError::Wrong { path: path.to_owned(), reason };
@@ -205,8 +184,7 @@ fn read(path: &Path, before: &[Arc<TokenClient>]) -> Result<Vec<Arc<TokenClient>
         toml::from_str(&text).map_err(|error| wrong(explain(&text, &error)))?;
     let mut clients: Vec<Arc<TokenClient>> = Vec::with_capacity(entries.len());
     for (name, entry) in entries {
-        let known = before.iter().find(|client| client.name == name);
-        let client = client(&name, entry, known).map_err(&wrong)?;
+        let client = client(&name, entry, places).map_err(&wrong)?;
         if let Some(twin) = clients.iter().find(|other| other.entry.hash == client.entry.hash) {
             return Err(wrong(format!(
                 "`{}` and `{name}` have the same hash; give each a token of its own",
@@ -227,13 +205,6 @@ fn explain(text: &str, error: &toml::de::Error) -> String {
     let written = text.lines().nth(line - 1).unwrap_or_default();
     let key = written.split('=').next().unwrap_or_default().trim();
     let problem = error.message().lines().next().unwrap_or_default();
-    let unknown = problem.strip_prefix("unknown field `");
-    let unknown = unknown.and_then(|rest| rest.split('`').next());
-    if let Some((unknown, instead)) =
-        unknown.and_then(|key| Some((key, file::instead_of(file::TOKENS, key)?)))
-    {
-        return format!("line {line}: the key `{unknown}` no longer exists: {instead}");
-    }
     // The library repeats texts in double quotes.
     let hidden = match (problem.split_once('"'), problem.rsplit_once('"')) {
         (Some((first, _)), Some((_, last))) => format!("{first}\"…\"{last}"),
@@ -245,11 +216,7 @@ fn explain(text: &str, error: &toml::de::Error) -> String {
     }
 }
 
-fn client(
-    name: &str,
-    mut entry: ClientEntry,
-    known: Option<&Arc<TokenClient>>,
-) -> Result<TokenClient, String> {
+fn client(name: &str, mut entry: ClientEntry, places: &mut Places) -> Result<TokenClient, String> {
     if !is_name(name) {
         return Err(format!(
             "`{}` is not a valid client name: use letters, digits, `-`, `_` and `.`, at most 64",
@@ -270,12 +237,9 @@ fn client(
         .map(|day| day.parse())
         .transpose()
         .map_err(|_| format!("`last_day` of `{name}` must be a day such as \"2027-01-31\""))?;
-    Ok(TokenClient {
-        name: name.to_owned(),
-        entry,
-        last_day,
-        running: known.map_or_else(Arc::default, |known| Arc::clone(&known.running)),
-    })
+    let places = places.entry(name.to_owned());
+    let places = places.or_insert_with(|| Arc::new(Semaphore::new(MAX_CONCURRENT)));
+    Ok(TokenClient { name: name.to_owned(), entry, last_day, places: Arc::clone(places) })
 }
 
 #[cfg(test)]

@@ -30,20 +30,6 @@ fn a_result_is_passed_on_and_labelled() {
 }
 
 #[test]
-fn an_unknown_argument_of_an_upstream_tool_is_an_error() {
-    let site = Site::new("plain", r#"echo = "page_echo", open = "page_open""#, "");
-    let mut server = site.serve();
-    listed(&mut server);
-    let unknown = server.fail("page_echo", json!({ "wrd": "x" }));
-    assert_eq!(unknown.code, "unknown_argument");
-    assert_eq!(unknown.allowed, vec!["word".to_owned(), "more".to_owned()]);
-    assert_eq!(unknown.nearest, vec!["word".to_owned()]);
-    assert!(site.lines("calls").is_empty(), "the server was not asked");
-    server.call("page_open", json!({ "whatever": 1 }));
-    assert_eq!(site.lines("calls").len(), 1);
-}
-
-#[test]
 fn an_error_of_the_server_is_passed_on() {
     let site = Site::new("plain", r#"error = "page_error", odd = "page_odd""#, "");
     let mut server = site.serve();

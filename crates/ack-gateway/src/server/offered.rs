@@ -5,7 +5,6 @@
 //! is not an object with properties is left out, combinators at the root are removed, and output
 //! schemas are not passed on.
 
-use std::fmt;
 use std::sync::Arc;
 
 use rmcp::model::{Tool, ToolAnnotations};
@@ -14,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::error::NotOffered;
 use crate::settings::{Upstream, UpstreamTool};
 use ack_api::memory::nearest;
-use ack_api::{ErrorBody, text};
+use ack_api::text;
 
 const MAX_DESCRIPTION_CHARS: usize = 1_000;
 const MAX_SCHEMA_BYTES: usize = 16 << 10;
@@ -23,30 +22,28 @@ const MAX_SCHEMA_DEPTH: usize = 24;
 const REMOVED: [&str; 9] =
     ["anyOf", "oneOf", "allOf", "not", "if", "then", "else", "$schema", "$id"];
 
-/// The configured tools of a server, as last listed.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Listing {
-    pub tools: Vec<OfferedTool>,
-    pub withheld: Vec<WithheldTool>,
-}
-
+/// A configured tool of a server, as it was listed last.
 #[derive(Debug, Clone, PartialEq)]
-pub struct OfferedTool {
-    pub upstream_name: String,
-    pub listed: Tool,
+pub struct ConfiguredTool {
+    pub wanted: UpstreamTool,
+    pub offered: Result<Tool, NotOffered>,
 }
 
-#[derive(Debug, Clone, PartialEq)]
-pub struct WithheldTool {
-    pub upstream_name: String,
-    /// The name that agents would see.
-    pub name: String,
-    pub why: NotOffered,
-}
+impl ConfiguredTool {
+    /// Each of the configured tools, in the form in which it is offered, or why it is not.
+    pub fn all_of(upstream: &Upstream, listed: &[Value]) -> Vec<Self> {
+        let tools = upstream.tools.iter().map(|wanted| Self {
+            wanted: wanted.clone(),
+            offered: offer_tool(upstream, wanted, listed),
+        });
+        tools.collect()
+    }
 
-impl fmt::Display for WithheldTool {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "`{}` is not offered: {}", text::line(&self.upstream_name, 80), self.why.reason)
+    /// Why it is not offered, for the owner.
+    pub fn problem(&self) -> Option<String> {
+        let why = self.offered.as_ref().err()?;
+        let name = text::line(&self.wanted.upstream_name, 80);
+        Some(format!("`{name}` is not offered: {}", why.reason))
     }
 }
 
@@ -61,25 +58,6 @@ const UNANNOTATED_HINT: &str = "to offer it anyway, set `trust_unannotated = tru
 const UNKNOWN_TOOL_HINT: &str = "correct its name under `tools` in config.toml";
 const SCHEMA_HINT: &str =
     "hosts would refuse the whole list with it; remove it from `tools` in config.toml";
-
-impl Listing {
-    /// Which of the server's tools are offered, and which configured ones are not.
-    pub fn of(upstream: &Upstream, listed_tools: &[Value]) -> Self {
-        let mut listing = Self::default();
-        for wanted in &upstream.tools {
-            let upstream_name = wanted.upstream_name.clone();
-            match offer_tool(upstream, wanted, listed_tools) {
-                Ok(listed) => listing.tools.push(OfferedTool { upstream_name, listed }),
-                Err(why) => listing.withheld.push(WithheldTool {
-                    upstream_name,
-                    name: wanted.name.clone(),
-                    why,
-                }),
-            }
-        }
-        listing
-    }
-}
 
 fn offer_tool(
     upstream: &Upstream,
@@ -201,27 +179,5 @@ fn clean_texts(schema: &mut Map<String, Value>) {
             }
             _ => {}
         }
-    }
-}
-
-impl OfferedTool {
-    pub fn check(&self, arguments: &Map<String, Value>) -> Result<(), Box<ErrorBody>> {
-        let schema = &self.listed.input_schema;
-        let properties = schema.get("properties").and_then(Value::as_object);
-        let is_known = |name: &String| properties.is_some_and(|known| known.contains_key(name));
-        let mut names = arguments.keys();
-        let Some(unknown) = names.find(|name| !is_open(schema) && !is_known(name)) else {
-            return Ok(());
-        };
-        let known: Vec<String> = properties.into_iter().flat_map(Map::keys).cloned().collect();
-        let argument = text::line(unknown, 100);
-        Err(Box::new(ErrorBody {
-            code: "unknown_argument".to_owned(),
-            message: format!("`{argument}` is not an argument of {}", self.listed.name),
-            nearest: nearest(&argument, known.iter().map(String::as_str), 2),
-            argument: Some(argument),
-            allowed: known,
-            ..ErrorBody::default()
-        }))
     }
 }

@@ -25,7 +25,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use super::bounded::{Bounded, Gate};
-use super::offered::Listing;
+use super::offered::ConfiguredTool;
 use super::process::{self, Process};
 use super::{Link, MAX_MESSAGE_BYTES, PROBE_TIMEOUT, State, time_left};
 use crate::settings::Connection;
@@ -118,7 +118,9 @@ pub async fn supervise(link: Arc<Link>) {
         let pause = INITIAL_BACKOFF.saturating_mul(1 << (failures - 1).min(10)).min(MAX_BACKOFF);
         link.report(&format!("{reason}; trying again in {} s", pause.as_secs()));
         if failures >= FAILURES_BEFORE_UNLISTING {
-            link.offer(Listing { tools: Vec::new(), withheld: link.listing().withheld.clone() });
+            let withheld =
+                link.tools().iter().filter(|tool| tool.offered.is_err()).cloned().collect();
+            link.offer(withheld);
         }
         let next = Some(Instant::now() + pause);
         link.state.send_replace(State::Down { reason, next });
@@ -152,8 +154,8 @@ async fn watch_connection(
             () = connected.gate.changed.notified() => {
                 sleep(TOOL_CHANGE_DELAY).await;
                 let listed = timeout(link.settings.start_timeout, list_tools(&connected.peer)).await;
-                if let Ok(Ok(listed_tools)) = listed {
-                    link.offer(Listing::of(&link.settings, &listed_tools));
+                if let Ok(Ok(listed)) = listed {
+                    link.offer(ConfiguredTool::all_of(&link.settings, &listed));
                 }
             }
         }
@@ -223,8 +225,8 @@ async fn handshake(
     let listed = timeout(time_left(deadline), list_tools(&peer)).await;
     let connected = Connected { peer, token, ended, process, gate };
     match listed {
-        Ok(Ok(listed_tools)) => {
-            link.offer(Listing::of(&link.settings, &listed_tools));
+        Ok(Ok(listed)) => {
+            link.offer(ConfiguredTool::all_of(&link.settings, &listed));
             Ok(connected)
         }
         Ok(Err(reason)) => {

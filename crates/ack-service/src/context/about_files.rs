@@ -49,7 +49,7 @@ impl Service {
         max: usize,
     ) -> Result<Certain, Error> {
         let mut notes = Vec::new();
-        let mut selection = super::select(self, folder, &mut notes)?;
+        let mut selection = super::select(self, folder, &mut notes, true)?;
         let roots = ProjectRoots::of(&selection.current);
         let files = files.iter().filter_map(|path| roots.file_at(path));
         let finder = FileFinder::new(files.collect());

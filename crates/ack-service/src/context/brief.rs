@@ -49,7 +49,7 @@ impl Service {
     /// What a session starts with: like [`Service::get_context`], but without an index.
     pub fn session_brief(&self, request: &BriefRequest) -> Result<Brief, Error> {
         let mut notes = Vec::new();
-        let mut selection = select(self, request.project_path.as_deref(), &mut notes)?;
+        let mut selection = select(self, request.project_path.as_deref(), &mut notes, true)?;
         let signals = Signals::of(&selection.current, &self.config);
         let limits = Limits {
             own: request.own,

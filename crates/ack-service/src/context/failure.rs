@@ -20,7 +20,6 @@ use crate::error::Error;
 use crate::evidence::Bounds;
 use crate::open::Record;
 use crate::scope::Scope;
-use crate::scope::resolve::current_by_manifests;
 use crate::service_state::serves_unreviewed;
 use crate::stale::Staleness;
 use ack_api::memory::{Memory, StatusFilter};
@@ -79,7 +78,7 @@ impl Service {
         }
         let mut notes = Vec::new();
         // To recognise the project by its memories would take as long as the search.
-        let mut selection = super::select_with(self, folder, &mut notes, current_by_manifests)?;
+        let mut selection = super::select(self, folder, &mut notes, false)?;
         let read =
             outlines::read_scopes(&mut selection, self.wait_policy, &mut notes, |scope, _| {
                 let rows = scope.store.quick_scan(LOCK_TIMEOUT, |snapshot| {
@@ -108,7 +107,7 @@ impl Service {
         let Some((_, scope, found)) = best else { return Ok(Certain::default()) };
         // Whether its files are missing depends on the project that it belongs to.
         if !found.memory.files.is_empty() {
-            selection = super::select(self, folder, &mut notes)?;
+            selection = super::select(self, folder, &mut notes, true)?;
         }
         let staleness = Staleness::new((self.config.clock)(), &selection.current, Bounds::ANSWER);
         Ok(Certain {

@@ -33,7 +33,7 @@ impl Service {
     /// The project's promoted memories, its newest, then promoted ones of other projects. Without a
     /// project, those of every searched scope. A scope that cannot be read at once has none.
     pub fn listed_memories(&self) -> Result<Vec<ListedMemory>, Error> {
-        let mut selection = select(self, None, &mut Vec::new())?;
+        let mut selection = select(self, None, &mut Vec::new(), true)?;
         let words = Arc::new(Words::default());
         let reading = Reading { wait_policy: WaitPolicy::None, ..Reading::of(self) };
         let read = outlines::read(&mut selection, &words, reading, &mut Vec::new())?;

@@ -13,7 +13,7 @@ use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use globset::Glob;
+use globset::GlobBuilder;
 
 use super::Scope;
 use super::place::{Place, is_below, last_part};
@@ -53,17 +53,17 @@ impl Detection {
     }
 }
 
-/// The scope that claims a place. With `with_stores`, also reads stores if no owner's configuration
+/// The scope that claims a place. With `reads_stores`, also reads stores if no owner's configuration
 /// claims the place. If the name of a folder above decides, that becomes the place.
 pub fn detect(
     config: &Config,
     scopes: &[Arc<Scope>],
     place: &mut Place,
-    with_stores: bool,
+    reads_stores: bool,
 ) -> Option<Detection> {
     if let Some(mut found) = by_path(config, scopes, place).or_else(|| by_remote(scopes, place)) {
         if let Claim::Path { folder, .. } = &mut found.claim
-            && with_stores
+            && reads_stores
         {
             *place = project_below(config, scopes, &found.scope, place, folder);
         }
@@ -74,7 +74,7 @@ pub fn detect(
         let mut places = std::iter::once(&*place).chain(&above);
         places.find_map(|place| Some((rule(scopes, place)?, place.clone())))
     };
-    let recorded = || with_stores.then(|| first(by_record)).flatten();
+    let recorded = || reads_stores.then(|| first(by_record)).flatten();
     if let Some((found, named)) = first(by_name).or_else(recorded) {
         *place = named;
         return Some(found);
@@ -120,7 +120,7 @@ fn by_path(config: &Config, scopes: &[Arc<Scope>], place: &Place) -> Option<Dete
     let matches = patterns.filter_map(|(scope, pattern)| {
         Some((closest(pattern, place, scope, home)?, scope, pattern))
     });
-    let (found, scope, pattern) = matches.min_by_key(|(found, ..)| Reverse(found.depth))?;
+    let (found, scope, pattern) = matches.min_by_key(|(found, ..)| Reverse(found.depth()))?;
     let exact = found.literal
         && match &place.repository {
             Some(repository) => {
@@ -265,7 +265,7 @@ fn listed_project<'a>(
     });
     let mut matches: Vec<(PatternMatch, Option<&Project>)> = matches.collect();
     // The sort is stable: of equally long ones the first counts.
-    matches.sort_by_key(|(found, _)| Reverse(found.depth));
+    matches.sort_by_key(|(found, _)| Reverse(found.depth()));
     let named = matches.iter().find_map(|(found, project)| Some((found, (*project)?)));
     if let Some((found, project)) = named {
         return Some((project, place.is_named_after(&found.folder)));
@@ -289,10 +289,15 @@ fn stem(pattern: &str) -> String {
 
 #[derive(Debug, Clone)]
 struct PatternMatch {
-    depth: usize,
     /// The folder that matches: the place itself or one above it.
     folder: PathBuf,
     literal: bool,
+}
+
+impl PatternMatch {
+    fn depth(&self) -> usize {
+        self.folder.components().count()
+    }
 }
 
 fn closest(
@@ -303,7 +308,7 @@ fn closest(
 ) -> Option<PatternMatch> {
     let folders = place.folders().into_iter();
     let found = folders.filter_map(|folder| match_pattern(pattern, &folder, &scope.folder, home));
-    found.max_by_key(|found| found.depth)
+    found.max_by_key(PatternMatch::depth)
 }
 
 /// Matches a pattern against `folder` or one of its parents. `None` if none matches.
@@ -313,35 +318,26 @@ fn match_pattern(
     base: &Path,
     home: Option<&Path>,
 ) -> Option<PatternMatch> {
-    let expanded = expand_home(Path::new(pattern.trim_end_matches('/')), home);
+    let is_glob = |text: &str| text.contains(['*', '?', '[', '{']);
     // A relative path starts at the manifest's folder.
-    let expanded = if expanded.is_absolute() { expanded } else { base.join(expanded) };
-    let found = |ancestor: &Path, literal: bool| PatternMatch {
-        depth: ancestor.components().count(),
-        folder: ancestor.to_owned(),
-        literal,
-    };
+    let expanded = base.join(expand_home(Path::new(pattern.trim_end_matches('/')), home));
     let real = expanded.canonicalize().unwrap_or_else(|_| expanded.clone());
     // A folder's name may look like a glob.
-    let literal = folder.ancestors().find(|ancestor| *ancestor == real);
-    if literal.is_some() || !pattern.contains(['*', '?', '[', '{']) {
-        return literal.map(|ancestor| found(ancestor, true));
+    if folder.starts_with(&real) {
+        return Some(PatternMatch { folder: real, literal: true });
+    }
+    if !is_glob(pattern) {
+        return None;
     }
     // The part before the first wildcard may contain symbolic links, but the project's folder is a
     // real path.
-    let text = expanded.to_string_lossy().into_owned();
-    let fixed: PathBuf = Path::new(&text)
-        .components()
-        .take_while(|part| !part.as_os_str().to_string_lossy().contains(['*', '?', '[', '{']))
-        .collect();
-    let rest = Path::new(&text).strip_prefix(&fixed).ok()?.to_owned();
-    let real = fixed.canonicalize().unwrap_or(fixed).join(rest);
-    let glob = globset::GlobBuilder::new(&real.to_string_lossy())
-        .literal_separator(true)
-        .build()
-        .or_else(|_| Glob::new(&text))
-        .ok()?
-        .compile_matcher();
-    let ancestor = folder.ancestors().find(|ancestor| glob.is_match(ancestor))?;
-    Some(found(ancestor, false))
+    let parts = expanded.components();
+    let fixed: PathBuf =
+        parts.take_while(|part| !is_glob(&part.as_os_str().to_string_lossy())).collect();
+    let rest = expanded.strip_prefix(&fixed).ok()?;
+    let real = fixed.canonicalize().unwrap_or_else(|_| fixed.clone()).join(rest);
+    let glob = GlobBuilder::new(&real.to_string_lossy()).literal_separator(true).build();
+    let glob = glob.ok()?.compile_matcher();
+    let folder = folder.ancestors().find(|ancestor| glob.is_match(ancestor))?.to_owned();
+    Some(PatternMatch { folder, literal: false })
 }

@@ -1,8 +1,4 @@
 //! The folders under the scope root and what each of them contains, according to their metadata.
-//!
-//! A server checks this at each request. A folder is not listed again if its change time is the
-//! same as at the last look and was safely in the past then ([`ack_store::quick_state`] has the
-//! rule): then no entry has been added, removed or renamed since.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -11,17 +7,7 @@ use walkdir::WalkDir;
 
 use super::DATABASE_NAMES;
 use ack_api::{Skipped, text};
-use ack_store::quick_state::QuickState;
-use ack_sys::disk::is_local;
 use ack_sys::files;
-
-#[derive(Debug, Default)]
-pub struct ScopeFolders {
-    state: Option<QuickState>,
-    entries: Vec<FolderEntry>,
-    /// Entries that cannot be scopes, and why.
-    passed_over: Vec<Skipped>,
-}
 
 #[derive(Debug)]
 pub struct FolderEntry {
@@ -30,51 +16,34 @@ pub struct FolderEntry {
     pub is_link: bool,
 }
 
-impl ScopeFolders {
-    /// The present entries, those that cannot be scopes, and whether they were listed again.
-    pub fn read(&mut self, folder: &Path) -> (&[FolderEntry], &[Skipped], bool) {
-        let before = QuickState::read(folder, None);
-        let is_new = before.is_none() || self.state != before;
-        if is_new {
-            self.entries.clear();
-            self.passed_over.clear();
-            self.list(folder);
-            // It holds for what was read after it was taken, if nothing has changed since.
-            let now = SystemTime::now();
-            self.state = before.filter(|before| {
-                before.is_settled(now)
-                    && is_local(folder)
-                    && QuickState::read(folder, None).as_ref() == Some(before)
-            });
+/// The entries of a folder that may be scopes. Adds why the others cannot be to `passed_over`.
+pub fn list(folder: &Path, passed_over: &mut Vec<Skipped>) -> Vec<FolderEntry> {
+    let mut found = Vec::new();
+    let entries =
+        WalkDir::new(folder).min_depth(1).max_depth(1).follow_links(false).sort_by_file_name();
+    for entry in entries.into_iter().flatten() {
+        let shown_name = text::line(&entry.file_name().to_string_lossy(), 100);
+        if shown_name.starts_with('.') {
+            continue;
         }
-        (&self.entries, &self.passed_over, is_new)
-    }
-
-    fn list(&mut self, folder: &Path) {
-        let entries =
-            WalkDir::new(folder).min_depth(1).max_depth(1).follow_links(false).sort_by_file_name();
-        for entry in entries.into_iter().flatten() {
-            let shown_name = text::line(&entry.file_name().to_string_lossy(), 100);
-            if shown_name.starts_with('.') {
-                continue;
+        let is_link = entry.path_is_symlink();
+        // A name that is not shown exactly as written could be mistaken for another one.
+        match entry.file_name().to_str().filter(|name| *name == shown_name) {
+            None => passed_over.push(Skipped {
+                scope: shown_name,
+                reason: "its name holds characters that cannot be shown".into(),
+            }),
+            Some(name) if is_link || entry.file_type().is_dir() => {
+                let (name, path) = (name.to_owned(), entry.path().to_owned());
+                found.push(FolderEntry { name, path, is_link });
             }
-            let is_link = entry.path_is_symlink();
-            // A name that is not shown exactly as written could be mistaken for another one.
-            match entry.file_name().to_str().filter(|name| *name == shown_name) {
-                None => self.passed_over.push(Skipped {
-                    scope: shown_name,
-                    reason: "its name holds characters that cannot be shown".into(),
-                }),
-                Some(name) if is_link || entry.file_type().is_dir() => {
-                    let (name, path) = (name.to_owned(), entry.path().to_owned());
-                    self.entries.push(FolderEntry { name, path, is_link });
-                }
-                Some(_) => {}
-            }
+            Some(_) => {}
         }
     }
+    found
 }
 
+/// What a scope's folder contains. As long as it stays equal, so does the scope.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Contents {
     /// The path of the database, whether it exists or not.
@@ -82,27 +51,26 @@ pub struct Contents {
     pub is_link: bool,
     /// Another database in the folder, which is not read.
     pub other_database: Option<&'static str>,
-    pub has_manifest: bool,
+    /// The length and the time of the manifest, if there is one.
+    pub manifest: Option<(u64, Option<SystemTime>)>,
 }
 
 impl Contents {
     pub fn read(folder: &Path) -> Self {
         let (database, is_link) = find_database(folder);
-        // Any entry counts as a manifest, even a dangling link. The defaults apply only if there is
-        // none.
-        let manifest = std::fs::symlink_metadata(folder.join("scope.toml"));
-        let has_manifest =
-            !manifest.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
         let is_other = |name: &&&str| {
             let other = folder.join(name);
             other != database && other.is_file()
         };
-        Self {
-            other_database: DATABASE_NAMES.iter().find(is_other).copied(),
-            database,
-            is_link,
-            has_manifest,
-        }
+        let other_database = DATABASE_NAMES.iter().find(is_other).copied();
+        let file = folder.join("scope.toml");
+        // Any entry counts as a manifest, even a dangling link. The defaults apply only if there is
+        // none.
+        let manifest = match file.symlink_metadata() {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            _ => Some(file.metadata().map_or((0, None), |it| (it.len(), it.modified().ok()))),
+        };
+        Self { database, is_link, other_database, manifest }
     }
 }
 

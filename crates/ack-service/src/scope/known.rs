@@ -1,6 +1,5 @@
 //! The names and stores of the existing scopes, for commands that compare many stores with them.
 
-use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,15 +8,12 @@ use ack_api::memory::fold_name;
 
 use super::Scope;
 
+/// The device and the number of a file.
 type FileId = (u64, u64);
 
-/// The scopes that exist, by name and by store. Each store is looked at once.
+/// The scopes that exist: each name, and its store, which is looked at once.
 #[derive(Debug, Default)]
-pub struct KnownScopes {
-    names: HashMap<String, String>,
-    by_path: HashMap<PathBuf, String>,
-    by_file: HashMap<FileId, String>,
-}
+pub struct KnownScopes(Vec<(String, PathBuf, Option<FileId>)>);
 
 impl KnownScopes {
     pub fn new(scopes: &[Arc<Scope>]) -> Self {
@@ -29,22 +25,22 @@ impl KnownScopes {
     }
 
     pub fn add(&mut self, name: &str, store: &Path) {
-        self.names.entry(fold_name(name)).or_insert_with(|| name.to_owned());
-        self.by_path.entry(store.to_owned()).or_insert_with(|| name.to_owned());
-        if let Some(file) = file_id(store) {
-            self.by_file.entry(file).or_insert_with(|| name.to_owned());
-        }
+        self.0.push((name.to_owned(), store.to_owned(), file_id(store)));
     }
 
     /// The scope with a name, ignoring case and treating `-` and `_` as equal.
     pub fn named(&self, name: &str) -> Option<&str> {
-        self.names.get(&fold_name(name)).map(String::as_str)
+        let name = fold_name(name);
+        self.0.iter().map(|(known, ..)| known.as_str()).find(|known| fold_name(known) == name)
     }
 
     /// The scope that already has this store, also under another path.
     pub fn with_store(&self, store: &Path) -> Option<&str> {
-        let by_file = || self.by_file.get(&file_id(store)?);
-        self.by_path.get(store).or_else(by_file).map(String::as_str)
+        let file = file_id(store);
+        let is_it =
+            |path: &Path, known: Option<FileId>| path == store || file.is_some() && known == file;
+        let mut known = self.0.iter();
+        known.find(|(_, path, file)| is_it(path, *file)).map(|(name, ..)| name.as_str())
     }
 
     /// A name that no scope has: the given one, or that with a number.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::project::Projects;
+use super::project::{Projects, WrittenProjects};
 use crate::config::{SettingsError, load_toml, parse_toml};
 use ack_api::memory::{Overviews, Unreviewed, Visibility};
 use ack_api::remote::RemoteSettings;
@@ -20,6 +20,7 @@ pub struct Manifest {
     pub description: Option<String>,
     /// The projects that belong here: names, or a table of names with their aliases.
     #[serde(skip_serializing_if = "Projects::is_empty")]
+    #[schemars(with = "WrittenProjects")]
     pub projects: Projects,
     /// Folders of those projects; `~` and globs are allowed. The longest match wins. A folder whose
     /// last part is the name of a project belongs to that project.

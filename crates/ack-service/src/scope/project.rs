@@ -1,10 +1,9 @@
 //! The projects that a scope's manifest lists, with their other names.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::JsonSchema;
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -86,7 +85,8 @@ impl Projects {
 /// How `projects` may be written: names, or a table of names with their aliases.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
-enum WrittenProjects {
+#[schemars(inline)]
+pub enum WrittenProjects {
     Names(Vec<String>),
     Table(BTreeMap<String, Vec<String>>),
 }
@@ -152,19 +152,5 @@ impl<'de> Deserialize<'de> for Aliases {
             }
         }
         input.deserialize_any(AliasesReader)
-    }
-}
-
-impl JsonSchema for Projects {
-    fn schema_name() -> Cow<'static, str> {
-        "Projects".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        WrittenProjects::json_schema(generator)
     }
 }

@@ -3,19 +3,17 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use ack_api::decision::DECISION_LOG;
 use ack_api::memory::{Visibility, fold_name};
 use ack_api::remote::RemoteSettings;
 use ack_api::{Skipped, text};
 use ack_store::{NamedBy, Store};
-use ack_sys::files::{self, expand_home, is_only_name};
-use ack_sys::watch::FolderWatch;
+use ack_sys::files::{self, expand_home};
 use parking_lot::Mutex;
 
 use super::Scope;
-use super::folders::{Contents, FolderEntry, ScopeFolders};
+use super::folders::{self, Contents, FolderEntry};
 use super::known::is_same;
 use super::manifest::Manifest;
 use crate::bucket::{self, Remote, is_bucket};
@@ -37,29 +35,14 @@ pub struct Registry {
 #[derive(Debug)]
 struct ScopeFinder {
     config: Config,
-    folders: Mutex<ScopeFolders>,
-    known: Mutex<KnownScopes>,
+    /// What the last discovery found, by the paths of the folders.
+    known: Mutex<HashMap<PathBuf, KnownScope>>,
 }
 
-type KnownScope = (FolderStamp, Arc<Scope>);
-/// Scopes by the paths of their folders, with the state of those.
-type KnownScopes = HashMap<PathBuf, KnownScope>;
-
-#[derive(Debug, Default)]
-struct FolderStamp {
-    manifest: Option<(u64, Option<SystemTime>)>,
+#[derive(Debug)]
+struct KnownScope {
+    scope: Arc<Scope>,
     contents: Contents,
-    watch: Option<Arc<FolderWatch>>,
-    /// The generation of the watched folder, if all of this can only change with it.
-    generation: Option<u64>,
-}
-
-impl FolderStamp {
-    /// Whether nothing in the folder changed since it was looked into.
-    fn is_current(&self) -> bool {
-        let now = self.watch.as_ref().and_then(|watch| watch.generation());
-        now.is_some() && now == self.generation
-    }
 }
 
 #[derive(Debug, Default)]
@@ -70,9 +53,8 @@ pub struct Discovery {
 
 impl Registry {
     pub fn new(config: &Config) -> Self {
-        let (folders, known) = (Mutex::default(), Mutex::default());
-        let all = Arc::new(ScopeFinder { config: config.clone(), folders, known });
-        Self { all, visible: None }
+        let all = ScopeFinder { config: config.clone(), known: Mutex::default() };
+        Self { all: Arc::new(all), visible: None }
     }
 
     /// The same scopes, but only those with these names are visible.
@@ -84,7 +66,7 @@ impl Registry {
     /// Closes the stores, unless they are being read.
     pub fn close(&self) {
         if let Some(known) = self.all.known.try_lock() {
-            known.values().for_each(|(_, scope)| scope.store.close());
+            known.values().for_each(|known| known.scope.store.close());
         }
     }
 
@@ -99,23 +81,14 @@ impl Registry {
 }
 
 impl Discovery {
-    /// Adds what was found at a path: a scope, nothing, or why it is none.
-    fn add(
-        &mut self,
-        known: &mut KnownScopes,
-        (path, name): (&Path, &str),
-        found: Result<Option<KnownScope>, String>,
-    ) {
-        match found {
-            Ok(Some((stamp, scope))) => {
-                self.scopes.push(Arc::clone(&scope));
-                known.insert(path.to_owned(), (stamp, scope));
-            }
-            Ok(None) => {}
-            Err(reason) => {
-                self.passed_over.push(Skipped { scope: name.to_owned(), reason: reason.into() });
-            }
-        }
+    /// Adds what was found in a place: a scope, nothing, or why it is none. Returns the scope.
+    fn add(&mut self, name: &str, found: Result<Option<KnownScope>, String>) -> Option<KnownScope> {
+        let found = found.unwrap_or_else(|reason| {
+            self.passed_over.push(Skipped { scope: name.to_owned(), reason: reason.into() });
+            None
+        })?;
+        self.scopes.push(Arc::clone(&found.scope));
+        Some(found)
     }
 }
 
@@ -123,32 +96,24 @@ impl ScopeFinder {
     fn discover(&self) -> Discovery {
         let mut known = self.known.lock();
         if let Some(Setting { value: path, .. }) = &self.config.db {
-            let (_, scope) = known
-                .entry(path.clone())
-                .and_modify(|(_, scope)| scope.watch.begin())
-                .or_insert_with(|| (FolderStamp::default(), Arc::new(self.single_scope(path))));
+            let single = || KnownScope::of(self.single_scope(path));
+            let scope = &known.entry(path.clone()).or_insert_with(single).scope;
             return Discovery { scopes: vec![Arc::clone(scope)], passed_over: Vec::new() };
         }
         let mut before = std::mem::take(&mut *known);
-        let mut folders = self.folders.lock();
-        let (entries, passed_over, is_new) = folders.read(&self.config.root.value.join("scopes"));
-        if is_new {
-            // Another folder may be in the place of one that is watched.
-            let stamps = before.values().map(|(stamp, _)| stamp);
-            stamps.filter_map(|stamp| stamp.watch.as_ref()).for_each(|watch| watch.forget());
-        }
-        let mut found = Discovery { scopes: Vec::new(), passed_over: passed_over.to_vec() };
+        let mut all = Discovery::default();
+        let entries = folders::list(&self.config.root.value.join("scopes"), &mut all.passed_over);
         for entry in entries {
-            let looked = self.look_into(entry, before.remove(&entry.path));
-            found.add(&mut known, (&entry.path, &entry.name), looked);
+            let found = self.look_into(&entry, before.remove(&entry.path));
+            known.extend(all.add(&entry.name, found).map(|found| (entry.path, found)));
         }
         let database = self.config.root.value.join(DEFAULT_DATABASE);
         if database.is_file() || files::is_special(&database) {
-            let scope = self.default_scope(&database, &found.scopes, before.remove(&database));
-            found.add(&mut known, (&database, DEFAULT_DATABASE), scope);
-            found.scopes.sort_by(|a, b| a.name.cmp(&b.name));
+            let found = self.default_scope(&database, &all.scopes, before.remove(&database));
+            known.extend(all.add(DEFAULT_DATABASE, found).map(|found| (database, found)));
+            all.scopes.sort_by(|a, b| a.name.cmp(&b.name));
         }
-        found
+        all
     }
 
     /// The scope of a folder. One that has not changed since the last look stays.
@@ -163,19 +128,6 @@ impl ScopeFinder {
                         in a scope.toml"
                 .to_owned());
         }
-        let (old_stamp, old_scope) = match before {
-            Some((stamp, scope)) => {
-                // Only a process that looks again saves time by watching.
-                scope.watch.begin();
-                if stamp.is_current() {
-                    return Ok(Some((stamp, scope)));
-                }
-                (stamp, Some(scope))
-            }
-            None => (FolderStamp::default(), None),
-        };
-        let watch = old_stamp.watch.unwrap_or_else(|| Arc::new(FolderWatch::new(path.clone())));
-        let generation = watch.generation().filter(|_| !is_link);
         if !path.is_dir() {
             return Ok(None);
         }
@@ -185,23 +137,10 @@ impl ScopeFinder {
                         `store` in its scope.toml instead"
                 .to_owned());
         }
-        let manifest = contents.has_manifest.then(|| {
-            let metadata = std::fs::metadata(path.join("scope.toml")).ok();
-            let length = metadata.as_ref().map_or(0, std::fs::Metadata::len);
-            (length, metadata.and_then(|metadata| metadata.modified().ok()))
-        });
-        let is_same = old_stamp.manifest == manifest
-            && old_stamp.contents.database == contents.database
-            && old_stamp.contents.other_database == contents.other_database;
-        let scope = old_scope
-            .filter(|_| is_same)
-            .unwrap_or_else(|| Arc::new(self.load(path, name, &contents, &watch)));
-        let is_in_folder = !contents.is_link
-            && contents.database.parent() == Some(path)
-            && (manifest.is_none() || is_only_name(&path.join("scope.toml")));
-        let is_settled = |before: &u64| is_in_folder && watch.generation() == Some(*before);
-        let generation = generation.filter(is_settled);
-        Ok(Some((FolderStamp { manifest, generation, contents, watch: Some(watch) }, scope)))
+        Ok(Some(match before {
+            Some(known) if known.contents == contents => known,
+            _ => KnownScope { scope: Arc::new(self.load(path, name, &contents)), contents },
+        }))
     }
 
     /// Whether a path is outside of the root once its links are followed.
@@ -245,29 +184,16 @@ impl ScopeFinder {
                 known.name
             ));
         }
-        let scope = match before {
-            Some((_, scope)) => {
-                scope.watch.begin();
-                scope
-            }
-            None => {
-                let folder = self.config.root.value.join("scopes").join(DEFAULT_SCOPE);
-                let contents = Contents { database: database.to_owned(), ..Contents::default() };
-                let watch = Arc::new(FolderWatch::new(folder.clone()));
-                Arc::new(self.load(&folder, DEFAULT_SCOPE, &contents, &watch))
-            }
-        };
-        Ok(Some((FolderStamp::default(), scope)))
+        if before.is_some() {
+            return Ok(before);
+        }
+        let folder = self.config.root.value.join("scopes").join(DEFAULT_SCOPE);
+        let contents = Contents { database: database.to_owned(), ..Contents::default() };
+        Ok(Some(KnownScope::of(self.load(&folder, DEFAULT_SCOPE, &contents))))
     }
 
-    fn load(
-        &self,
-        folder: &Path,
-        name: &str,
-        contents: &Contents,
-        watch: &Arc<FolderWatch>,
-    ) -> Scope {
-        let file = contents.has_manifest.then(|| folder.join("scope.toml"));
+    fn load(&self, folder: &Path, name: &str, contents: &Contents) -> Scope {
+        let file = contents.manifest.map(|_| folder.join("scope.toml"));
         let (mut manifest, mut problem) = file.map(|file| load(&file)).unwrap_or_default();
         let remote = published_remote(folder, &manifest).unwrap_or_else(|wrong| {
             if !matches!(wrong, SettingsError::LightBuild { .. }) {
@@ -286,17 +212,10 @@ impl ScopeFinder {
             Some(_) => NamedBy::Manifest(name.to_owned()),
             None => NamedBy::Scope(name.to_owned()),
         };
-        // A link may lead elsewhere later, which the folder it leads to does not show.
-        let is_in_folder = path.parent() == Some(folder) && !folder.is_symlink();
-        let mut store = self.store(path, named, folder, &manifest);
-        if is_in_folder {
-            store = store.with_watch(Arc::clone(watch));
-        }
+        let store = self.store(path, named, folder, &manifest);
         let is_unnamed = remote.is_none() && manifest.store.is_none();
         Scope {
             home: self.config.home.clone(),
-            watch: Arc::clone(watch),
-            without_table: Mutex::default(),
             name: name.to_owned(),
             folder: folder.to_owned(),
             other_database: contents.other_database.filter(|_| is_unnamed),
@@ -330,8 +249,6 @@ impl ScopeFinder {
         manifest.unreviewed = self.config.unreviewed.unwrap_or(manifest.unreviewed);
         Scope {
             home: self.config.home.clone(),
-            watch: Arc::new(FolderWatch::new(folder.clone())),
-            without_table: Mutex::default(),
             name,
             store: self.store(path.to_owned(), NamedBy::Database, &folder, &manifest),
             folder,
@@ -355,6 +272,13 @@ impl ScopeFinder {
         };
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
         store.with_signers(folder.join(expand_home(signers, self.config.home.as_deref())), &name)
+    }
+}
+
+impl KnownScope {
+    /// A scope that nothing in its folder replaces.
+    fn of(scope: Scope) -> Self {
+        Self { scope: Arc::new(scope), contents: Contents::default() }
     }
 }
 
@@ -397,21 +321,5 @@ fn load(file: &Path) -> (Manifest, Option<SettingsError>) {
         Err(problem) => {
             (Manifest { visibility: Visibility::Private, ..Manifest::default() }, Some(problem))
         }
-    }
-}
-
-#[cfg(all(test, target_os = "linux"))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_scope_is_watched_from_the_second_look_on() {
-        let root = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(root.path().join("scopes/team")).unwrap();
-        let registry = Registry::new(&Config::at(root.path()).unwrap());
-        let is_watched =
-            || registry.discover().scopes.iter().all(|scope| scope.watch.generation().is_some());
-        assert!(!is_watched(), "a command looks only once");
-        assert!(is_watched());
     }
 }

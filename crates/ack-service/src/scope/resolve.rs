@@ -106,33 +106,14 @@ impl Selection {
     }
 }
 
-/// [`current`] or [`current_by_manifests`].
-pub type FindCurrent = fn(&Config, &[Arc<Scope>], Option<&Path>) -> Result<Current, ScopeError>;
-
 /// Finds the current project and its scope. Without a folder, it looks at those of the settings
 /// ([`Config::folders`]): the first that belongs to a scope is the project, and the rule names it.
+/// Unless it `reads_stores`, it finds no scope that only memories connect.
 pub fn current(
     config: &Config,
     scopes: &[Arc<Scope>],
     folder: Option<&Path>,
-) -> Result<Current, ScopeError> {
-    find_current(config, scopes, folder, true)
-}
-
-/// As [`current`], without reading a store: finds no scope that only memories connect.
-pub fn current_by_manifests(
-    config: &Config,
-    scopes: &[Arc<Scope>],
-    folder: Option<&Path>,
-) -> Result<Current, ScopeError> {
-    find_current(config, scopes, folder, false)
-}
-
-fn find_current(
-    config: &Config,
-    scopes: &[Arc<Scope>],
-    folder: Option<&Path>,
-    with_stores: bool,
+    reads_stores: bool,
 ) -> Result<Current, ScopeError> {
     let by_environment = || {
         let named = config.current_scope.as_ref()?;
@@ -141,13 +122,13 @@ fn find_current(
     let named = pinned(config, scopes)?.or_else(by_environment);
     let claiming = named.as_ref().map_or(scopes, |(named, _)| slice::from_ref(named));
     let folders = folder.map_or_else(|| config.folders().collect(), |folder| vec![folder]);
-    let (place, found) = detect_in(config, claiming, &folders, with_stores);
+    let (place, found) = detect_in(config, claiming, &folders, reads_stores);
     let found = match named {
         Some((scope, rule)) => Some(Detection { scope, rule, claim: Claim::Named }),
         None => found,
     };
     let project = match &found {
-        Some(found) if with_stores => identify(config, &found.scope, &place, &found.claim),
+        Some(found) if reads_stores => identify(config, &found.scope, &place, &found.claim),
         _ => Identity::of(&place),
     };
     let is_home = config.home.as_deref().is_some_and(|home| home.starts_with(&place.top));
@@ -169,12 +150,12 @@ fn detect_in(
     config: &Config,
     scopes: &[Arc<Scope>],
     folders: &[&Path],
-    with_stores: bool,
+    reads_stores: bool,
 ) -> (Place, Option<Detection>) {
     let mut first = None;
     for folder in folders {
         let mut place = Place::of(folder, config.home.as_deref());
-        let mut found = detect(config, scopes, &mut place, with_stores);
+        let mut found = detect(config, scopes, &mut place, reads_stores);
         let claimed = found.as_mut();
         if let Some(claimed) = claimed.filter(|found| found.claim != Claim::Default) {
             if folders.len() > 1 {
@@ -202,18 +183,18 @@ fn pinned(
     }
 }
 
-/// The named or pinned scope, or every shared one and the current one, which `find` finds.
+/// The named or pinned scope, or every shared one and the [`current`] one.
 pub fn select(
     config: &Config,
     registry: &Registry,
     requested: Option<&str>,
     folder: Option<&Path>,
-    find: FindCurrent,
+    reads_stores: bool,
 ) -> Result<Selection, ScopeError> {
     let requested = requested.map(str::trim).filter(|requested| !requested.is_empty());
     let discovery = registry.discover();
     let scopes = discovery.scopes;
-    let current = find(config, &scopes, folder)?;
+    let current = current(config, &scopes, folder, reads_stores)?;
     let mut skipped = discovery.passed_over;
     let is_pinned = config.pinned.is_some();
     let names_projects = |scope: &&Arc<Scope>| !scope.manifest.projects.is_empty();
@@ -241,14 +222,13 @@ pub fn select(
     if scopes.is_empty() {
         return Err(or_passed_over(ScopeError::no_scopes(config), &skipped));
     }
-    let (visible, private): (Vec<_>, Vec<_>) =
-        scopes.into_iter().partition(|scope| is_visible(scope, &selection.current));
-    let (scopes, unusable): (Vec<_>, Vec<_>) =
-        visible.into_iter().partition(|scope| scope.problem.is_none());
-    selection.scopes = scopes;
-    for scope in private.iter().chain(&unusable) {
+    for scope in scopes {
         let reason = match &scope.problem {
-            Some(problem) => unusable_manifest(scope, problem).into(),
+            Some(problem) => unusable_manifest(&scope, problem).into(),
+            None if is_visible(&scope, &selection.current) => {
+                selection.scopes.push(scope);
+                continue;
+            }
             None => PRIVATE_REASON.into(),
         };
         let left_out = Skipped { scope: scope.name.clone(), reason };
@@ -422,9 +402,9 @@ mod tests {
         let config = Config::at(root.path()).unwrap().with_project("/srv/shop");
         let scopes = Registry::new(&config).discover().scopes;
         let is_read = || scopes.iter().any(|scope| scope.recorded.lock().is_some());
-        current_by_manifests(&config, &scopes, None).unwrap();
+        current(&config, &scopes, None, false).unwrap();
         assert!(!is_read());
-        current(&config, &scopes, None).unwrap();
+        current(&config, &scopes, None, true).unwrap();
         assert!(is_read());
     }
 }

@@ -157,16 +157,19 @@ impl Argument<'_> {
     }
 
     fn wrong_type(&self, wanted: &str, example: Option<Value>) -> Error {
-        Error::WrongType {
+        let kind = match self.value {
+            Value::String(_) => "the string ",
+            Value::Array(_) => "the list ",
+            Value::Object(_) => "the object ",
+            Value::Null | Value::Bool(_) | Value::Number(_) => "",
+        };
+        let value = line(&self.value.to_string(), 120);
+        Error::InvalidArgument {
+            message: format!("`{}` must be {wanted}, not {kind}{value}", self.name),
             argument: self.name.to_owned(),
-            wanted: wanted.to_owned(),
-            kind: match self.value {
-                Value::String(_) => "the string ",
-                Value::Array(_) => "the list ",
-                Value::Object(_) => "the object ",
-                Value::Null | Value::Bool(_) | Value::Number(_) => "",
-            },
-            value: line(&self.value.to_string(), 120),
+            value,
+            allowed: wanted.to_owned(),
+            nearest: Vec::new(),
             example: example.map(|example| json!({ self.name: example }).to_string()),
         }
     }
