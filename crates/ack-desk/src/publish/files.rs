@@ -79,16 +79,16 @@ impl ExistingFiles {
 pub fn plan(
     plan: &mut PublishPlan,
     scope: &Scope,
-    memories: &[Memory],
     options: PublishOptions,
 ) -> Result<(), PublishError> {
+    let memories = std::mem::take(&mut plan.approved.memories);
     let mut present = ExistingFiles::read(&scope.name, &plan.folder)?;
     if !memories.is_empty() && !present.names.contains(INDEX_NAME) {
         let after = Some(INDEX.to_owned());
         plan.steps.push(Step { path: INDEX_NAME.into(), before: None, after });
     }
     let mut files = Vec::new();
-    for memory in memories {
+    for memory in &memories {
         let source = scope.store.note_text(&memory.id);
         let origin = PublishedMemory { scope: &scope.name, memory, source: source.as_deref() };
         let file = match present.published.remove(&memory.id) {
@@ -125,7 +125,7 @@ fn warn_of_dead_links(plan: &mut PublishPlan, files: &[(&Memory, PathBuf, String
             }
             _ => None,
         });
-        plan.warnings.extend(HeldItem::of(memory, dead.collect()));
+        plan.approved.warnings.extend(HeldItem::of(memory, dead.collect()));
     }
 }
 
