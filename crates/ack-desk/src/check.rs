@@ -10,14 +10,13 @@ use std::path::{Path, PathBuf};
 
 use ack_store::folder::instructions::is_instructions;
 use ack_store::folder::note::is_json_lines;
-use ack_store::folder::{Dialect, is_markdown, is_skipped};
+use ack_store::folder::{is_markdown, is_skipped};
 use ack_sys::files;
-use ack_worktree::repository::Repository;
 use jiff::civil::Date;
 use serde::Serialize;
 use walkdir::WalkDir;
 
-use self::notes::CheckState;
+use self::notes::FolderCheck;
 pub use self::notes::dead_link;
 
 /// The deepest folder level that is read.
@@ -52,26 +51,6 @@ pub struct CheckReport {
     pub findings: Vec<Finding>,
 }
 
-struct NoteFolder {
-    /// The folder, or the parent folder of the single file.
-    folder: PathBuf,
-    /// The top of the repository's working tree.
-    top: Option<PathBuf>,
-    repository: Option<String>,
-    today: Date,
-    /// Whether an index says that the folder is in the Open Knowledge Format.
-    is_knowledge_format: bool,
-}
-
-impl NoteFolder {
-    /// The path of a file as findings show it. It is UTF-8, as JSON requires.
-    fn shown_path(&self, relative: &Path) -> PathBuf {
-        let full = self.folder.join(relative);
-        let top = self.top.as_deref().unwrap_or(&self.folder);
-        PathBuf::from(full.strip_prefix(top).unwrap_or(&full).to_string_lossy().into_owned())
-    }
-}
-
 /// Checks a folder or a file, as of a date.
 pub fn check(path: &Path, today: Date) -> std::io::Result<CheckReport> {
     let path = path.canonicalize()?;
@@ -84,25 +63,17 @@ pub fn check(path: &Path, today: Date) -> std::io::Result<CheckReport> {
         let (instructions, names) = name.into_iter().partition(|_| is_instructions(&path));
         (folder, Listed { instructions, names, ..Listed::default() })
     };
-    let repository = Repository::discover(&folder, None);
-    let place = NoteFolder {
-        is_knowledge_format: Dialect::of(&folder) == Dialect::Knowledge,
-        repository: repository.as_ref().and_then(Repository::name),
-        today,
-        top: repository.map(|repository| repository.work_tree),
-        folder,
-    };
-    let mut checked = CheckState::default();
+    let mut check = FolderCheck::new(folder, today);
     for (folder, reason) in &listed.closed {
-        checked.report_unreadable(&place, folder, reason);
+        check.report_unreadable(folder, reason);
     }
     for file in &listed.instructions {
-        checked.report_instructions(&place, file);
+        check.report_instructions(file);
     }
     for name in &listed.names {
-        checked.read(&place, name);
+        check.read(name);
     }
-    Ok(checked.report(listed.names.len()))
+    Ok(check.report(listed.names.len()))
 }
 
 /// What is in a folder, by paths relative to it.
