@@ -9,7 +9,6 @@ async function show(number, { keepMessage = false } = {}) {
     return refresh();
   }
   const shown = await card(number);
-  prefetched.delete(number);
   Object.assign(state, NOTHING_FOUND, { shown, next: shown.approved ? null : undefined });
   showCard();
   showNear();
@@ -25,7 +24,6 @@ async function show(number, { keepMessage = false } = {}) {
   // Nobody who goes through the cards fast looks at it.
   const isWaited = () => state.shown?.number === number && state.next === undefined;
   setTimeout(() => isWaited() && load("session", "next", showNext), UNHURRIED);
-  prefetch(shown.next);
   return refresh();
 }
 
@@ -50,22 +48,10 @@ function refresh() {
   showHead();
 }
 
-function setSummary(summary) {
-  if (summary.revision !== state.summary?.revision) {
-    prefetched.clear();
-  }
-  state.summary = summary;
-}
-
 async function choose(choice, { numbers = [state.shown.number], reason, together = false } = {}) {
   complain("");
-  const next = prefetched.get(state.shown?.next);
   const answer = await ask("choose", { numbers, choice, reason, together, view: state.view });
-  setSummary(answer.summary);
-  if (next && answer.next === state.shown?.next) {
-    // Nothing that it shows depends on what was chosen for another one.
-    prefetched.set(answer.next, next);
-  }
+  state.summary = answer.summary;
   if (state.selected.size > 0) {
     numbers.forEach((number) => state.selected.delete(number));
     await countSelected();
@@ -81,7 +67,7 @@ async function choose(choice, { numbers = [state.shown.number], reason, together
 async function takeBack(key) {
   complain("");
   const answer = await ask("back", { key });
-  setSummary(answer.summary);
+  state.summary = answer.summary;
   if (answer.numbers.length === 0) {
     say("Nothing to undo here; `ack-memory undo` takes back what was saved.");
     return refresh();
@@ -189,13 +175,12 @@ function nearAction(key) {
 
 async function write_() {
   const { summary, conflicts, written, batch, side_effects: effects } = await ask("write");
-  setSummary(summary);
+  state.summary = summary;
   closing.wasSeen = false;
   const undo = written > 0 ? ` \`ack-memory undo ${batch}\` takes it back.` : "";
   const back = effects.map((line) => ` ${capitalised(line)}.`).join("");
   say(`Saved ${counted(written, "decision", "decisions")}.${back}${undo}`);
   complain(conflicts ? `Not saved: ${conflicts}.` : "");
-  prefetched.clear();
   const isEnd = plan.isOpen || summary.head.waiting === 0;
   if (isEnd && !conflicts && written > 0) {
     await openClosing();
@@ -226,7 +211,6 @@ async function changeView(view) {
     deselect();
   }
   state.view = { ...state.view, ...view };
-  prefetched.clear();
   const queue = await ask("queue", { view: state.view, count: WINDOW });
   const typing = document.activeElement;
   await show(queue.entries[0]?.number ?? null);
@@ -311,7 +295,6 @@ function clearFilter() {
     return changeView({ filter: "" });
   }
   state.view.filter = "";
-  prefetched.clear();
   return show(state.shown.number);
 }
 

@@ -35,7 +35,7 @@ async function loadPlan(split = null) {
   const chosen = heapAt()?.name;
   const { plan: found, summary } = await ask("plan", { turn: plan.turn, split });
   Object.assign(plan, found);
-  setSummary(summary);
+  state.summary = summary;
   const { heaps } = plan;
   const place = heaps.findIndex(
     ({ name }) => name === chosen || (split && chosen.startsWith(`${name}:`)),
@@ -141,8 +141,7 @@ function moveTo(position) {
 async function decideHeap(choice) {
   complain("");
   const answer = await ask("heap", { name: heapAt().name, choice });
-  setSummary(answer.summary);
-  prefetched.clear();
+  state.summary = answer.summary;
   say(answer.said);
   await openPlan({ keepMessage: true });
   toNextHeap();

@@ -31,8 +31,6 @@ const state = {
   over: false,
   singleKeys: true,
 };
-// Cards that were fetched before they are wanted.
-const prefetched = new Map();
 
 const by = (id) => document.getElementById(id);
 
@@ -138,16 +136,7 @@ async function ask(path, body = {}) {
   return answer;
 }
 
-/** The card of a memory, from before or from the server. */
-const card = (number) => prefetched.get(number) ?? ask("card", { number, view: state.view });
-
-function prefetch(number) {
-  if (number !== null && !prefetched.has(number)) {
-    const promise = card(number);
-    prefetched.set(number, promise);
-    promise.catch(() => prefetched.delete(number));
-  }
-}
+const card = (number) => ask("card", { number, view: state.view });
 
 // Keys may come faster than answers: each acts on what stands there when its turn comes.
 let turn = Promise.resolve();

@@ -21,7 +21,7 @@ async function begin() {
   const summary = await ask("summary");
   state.reasons = summary.reasons;
   state.view.queue = summary.queue;
-  setSummary(summary);
+  state.summary = summary;
   const queue = await ask("queue", { view: state.view, count: WINDOW });
   state.queue = queue;
   const isFew = summary.head.waiting < MIN_PLANNED || summary.queue === "approved";
@@ -54,7 +54,7 @@ async function alive() {
 
 /** Shows what changed elsewhere. Where the person is stays. */
 async function renew() {
-  setSummary(await ask("summary"));
+  state.summary = await ask("summary");
   showHead();
   if (closing.isOpen) {
     return undefined;
