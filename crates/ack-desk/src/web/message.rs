@@ -15,72 +15,38 @@ const BEFORE: usize = 4;
 /// The most memories in a window.
 const MAX_WINDOW: usize = 200;
 
-#[derive(Debug, Deserialize)]
-pub struct EnterRequest {
-    pub word: String,
-}
-
-/// `queue` and `matching`.
+/// A request of the page: each path has its own keys.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct QueueRequest {
+pub struct PageRequest {
+    /// `enter`: the one-time word of the address.
+    pub word: String,
+    /// Which memories the page goes through.
     pub view: QueueView,
-    /// The memory that is shown, near the beginning of the window.
+    /// `queue`: the memory that is shown, near the beginning of the window.
     pub around: Option<usize>,
-    /// The position of the first entry, if no memory is named.
+    /// `queue`: the position of the first entry, if no memory is named.
     pub from: usize,
     pub count: usize,
-}
-
-/// `card`, `text`, `near` and `evidence`.
-#[derive(Debug, Deserialize)]
-pub struct CardRequest {
-    pub number: usize,
-    #[serde(default)]
-    pub view: QueueView,
-}
-
-/// `preview`, `selection` and `choose`.
-#[derive(Debug, Deserialize)]
-pub struct ChoiceRequest {
+    /// `card`, `text`, `near`, `evidence` and `session`: the memory.
+    pub number: Option<usize>,
+    /// `preview`, `selection` and `choose`: the memories.
     pub numbers: Vec<usize>,
     /// Whether these are selected or much alike, so that none that is flagged goes along.
-    #[serde(default)]
     pub together: bool,
-    /// What to do with them. Without one, the memory is kept, and those that are much alike become
-    /// its duplicates.
+    /// `preview`, `choose` and `heap`: what to do with them. Without one, the memory is kept, and
+    /// those that are much alike become its duplicates; of a heap, one of each group is kept.
     pub choice: Option<Choice>,
     pub reason: Option<String>,
-    #[serde(default)]
-    pub view: QueueView,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct TakeBackRequest {
-    /// Which choice, or the last one.
+    /// `back`: which choice, or the last one.
     pub key: Option<u64>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct PlanRequest {
-    /// How often other samples were asked for.
+    /// `plan`: how often other samples were asked for.
     pub turn: usize,
-    /// A heap to split by type, or a part to join with the others.
+    /// `plan`: a heap to split by type, or a part to join with the others.
     pub split: Option<String>,
-}
-
-/// `heap`: a decision about all of a heap.
-#[derive(Debug, Deserialize)]
-pub struct HeapRequest {
+    /// `heap`: its name.
     pub name: String,
-    /// Without one, one memory of each group is kept.
-    pub choice: Option<Choice>,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct FinishRequest {
-    /// Whether to discard unwritten choices.
+    /// `finish`: whether to discard unwritten choices.
     pub discard: bool,
 }
 
@@ -150,7 +116,7 @@ pub struct Window {
 }
 
 impl Window {
-    pub fn of(desk: &Desk, request: &QueueRequest) -> Self {
+    pub fn of(desk: &Desk, request: &PageRequest) -> Self {
         let numbers = desk.undecided(&request.view);
         let count = request.count.min(MAX_WINDOW);
         let place_in = |numbers: &[usize]| {
