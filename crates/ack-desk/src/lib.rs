@@ -72,8 +72,6 @@ pub struct Desk {
     choices: Vec<MadeChoice>,
     /// Groups of memories that are much alike, by number. Empty until they are compared.
     groups: Vec<Vec<usize>>,
-    /// The group of each memory that is in one.
-    group_of: HashMap<usize, usize>,
     next_key: u64,
     pub now: jiff::Timestamp,
     /// The statistics of the whole queue when the desk was opened.
@@ -171,7 +169,6 @@ impl Desk {
             service,
             choices: Vec::new(),
             groups: Vec::new(),
-            group_of: HashMap::new(),
             next_key: 1,
             now,
             numbers: QueueNumbers::default(),
@@ -369,13 +366,28 @@ impl Desk {
         choice: Choice,
         reason: Option<String>,
     ) -> Result<(), CurateError> {
-        self.choose_as(self.next_key, numbers, choice, reason)?;
-        self.next_key += 1;
+        self.choose_together(vec![(numbers.to_vec(), choice)], reason)?;
         self.note_decision(numbers.len() > 1);
         Ok(())
     }
 
-    /// The same under a key. What has the same key is taken back together.
+    /// The same with several choices, which are taken back together.
+    fn choose_together(
+        &mut self,
+        choices: Vec<(Vec<usize>, Choice)>,
+        reason: Option<String>,
+    ) -> Result<(), CurateError> {
+        let key = self.next_key;
+        for (numbers, choice) in choices {
+            if let Err(error) = self.choose_as(key, &numbers, choice, reason.clone()) {
+                self.take_back(Some(key));
+                return Err(error);
+            }
+        }
+        self.next_key += 1;
+        Ok(())
+    }
+
     fn choose_as(
         &mut self,
         key: u64,
@@ -553,7 +565,7 @@ impl Desk {
 fn side_effects(chosen: &[ChoiceOnMemory<'_>], session: &ReviewSession) -> SideEffects {
     let mut by_scope: BTreeMap<&str, (&Scope, Vec<Decision>)> = BTreeMap::new();
     for chosen in chosen {
-        let scope = &chosen.candidate.scope;
+        let scope = &chosen.item.candidate.scope;
         let (_, decisions) = by_scope.entry(&scope.name).or_insert_with(|| (scope, Vec::new()));
         decisions.extend(chosen.decisions(session).unwrap_or_default());
     }

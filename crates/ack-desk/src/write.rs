@@ -217,6 +217,7 @@ impl Desk {
                     need: item.need,
                     is_approved: item.is_approved,
                     stale: item.stale.take(),
+                    group: item.group,
                     was_put_back: true,
                     ..QueueItem::new(now)
                 };
