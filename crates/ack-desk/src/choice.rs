@@ -246,7 +246,7 @@ impl ChoiceOnMemory<'_> {
             if let (Some(reason), Choice::Approve) = (&self.item.stale, self.choice) {
                 effects.push(format!("its mark goes, until something else is known: {reason}"));
             }
-        } else if !matches!(self.choice, Choice::Stage | Choice::PutOff { .. } | Choice::Withdraw) {
+        } else if self.choice.removes() {
             let more = if memory.status == Status::Staging { "" } else { " any more" };
             effects.push(format!("no agent sees it{more}"));
         }
@@ -310,21 +310,21 @@ impl Preview {
             let id = short.shortest(&item.memory().id);
             format!("{id}  {}", text::line(&item.memory().title, 100))
         });
-        Self { label, effects: first_ones(effects), side_effects: Vec::new() }
+        Self { label, effects: first_ones(effects, MAX_EFFECTS), side_effects: Vec::new() }
     }
 
     pub fn add_side_effects(&mut self, side_effects: &SideEffects, short: &ShortIds) {
         if let Some(counted) = side_effects.summary() {
             self.label.push_str(&format!(", {counted}"));
         }
-        self.side_effects = first_ones(side_effects.lines(short).into_iter());
+        self.side_effects = first_ones(side_effects.lines(short).into_iter(), MAX_EFFECTS);
         self.effects.extend(self.side_effects.iter().cloned());
     }
 }
 
-/// As many lines as a preview shows, and how many more there are.
-fn first_ones(mut lines: impl ExactSizeIterator<Item = String>) -> Vec<String> {
-    let mut first: Vec<String> = lines.by_ref().take(MAX_EFFECTS).collect();
+/// The first lines, and how many more there are.
+pub fn first_ones(mut lines: impl ExactSizeIterator<Item = String>, most: usize) -> Vec<String> {
+    let mut first: Vec<String> = lines.by_ref().take(most).collect();
     if lines.len() > 0 {
         first.push(format!("and {} more", lines.len()));
     }

@@ -571,7 +571,7 @@ fn side_effects(chosen: &[ChoiceOnMemory<'_>], session: &ReviewSession) -> SideE
     }
     let mut side_effects = SideEffects::default();
     for (scope, decisions) in by_scope.into_values() {
-        side_effects.add(log::side_effects_of(scope, &decisions, false).unwrap_or_default());
+        side_effects.add(log::consequences(scope, &decisions, false).unwrap_or_default().1);
     }
     side_effects
 }

@@ -25,6 +25,7 @@ use jiff::civil::Date;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde::Serialize;
 
+use crate::choice::first_ones;
 use crate::curate::stale::superseded;
 use ack_flags::sharing::{SharingProblem, sharing_problems};
 use ack_service::scope::Scope;
@@ -232,7 +233,8 @@ impl Approved {
             snapshot.visit_curated(&|_| true, &mut |curated| all.push(curated))?;
             Ok((snapshot.layout.has_status(), all))
         })?;
-        let hidden = first_ones(scope.store.notes_report().unserved.clone());
+        let unserved = scope.store.notes_report().unserved.clone();
+        let hidden = first_ones(unserved.into_iter(), MAX_NAMED);
         if !hidden.is_empty() {
             return Err(PublishError::Hidden { scope: scope.name.clone(), hidden });
         }
@@ -351,13 +353,5 @@ fn count_text(count: usize) -> String {
 
 fn named_list(held: &[HeldItem]) -> String {
     let named = held.iter().map(|one| format!("`{}` {}", one.id, one.reasons.join(", ")));
-    first_ones(named.collect()).join("; ")
-}
-
-/// As many as an error names, and how many more there are.
-fn first_ones(mut all: Vec<String>) -> Vec<String> {
-    let more = all.len().saturating_sub(MAX_NAMED);
-    all.truncate(MAX_NAMED);
-    all.extend((more > 0).then(|| format!("and {more} more")));
-    all
+    first_ones(named, MAX_NAMED).join("; ")
 }

@@ -109,7 +109,7 @@ impl Desk {
             ReviewOutcome { batch: session.batch.clone(), ..ReviewOutcome::default() };
         for (scope, choices) in self.planned_choices() {
             let decisions = decisions(&choices.iter().collect::<Vec<_>>(), session)?;
-            outcome.side_effects.add(log::side_effects_of(&scope, &decisions, false)?);
+            outcome.side_effects.add(log::consequences(&scope, &decisions, false)?.1);
             outcome.about.extend(about(&choices, &decisions));
             outcome.written += decisions.len();
             outcome.decisions.extend(decisions);
