@@ -49,7 +49,6 @@ struct CheckedMemory {
     memory: Memory,
     /// The names by which notes link to it, in lower case.
     names: Vec<String>,
-    is_withdrawn: bool,
 }
 
 struct CheckedFile<'a> {
@@ -158,10 +157,9 @@ impl FolderCheck {
 
     /// Keeps a memory for the comparison with the others.
     fn keep(&mut self, file: &CheckedFile<'_>, line: usize, memory: Memory, names: &[String]) {
-        let is_withdrawn = memory.status == Status::Rejected;
         let names = names.iter().map(|name| name.to_lowercase()).collect();
         let path = file.shown_path.to_owned();
-        self.read.push(CheckedMemory { path, line, memory, names, is_withdrawn });
+        self.read.push(CheckedMemory { path, line, memory, names });
     }
 
     /// The memories in an index, and where it points to.
@@ -383,8 +381,8 @@ impl FolderCheck {
     }
 
     fn near_duplicates(&mut self) {
-        let kept: Vec<&CheckedMemory> =
-            self.read.iter().filter(|read| !read.is_withdrawn).collect();
+        let kept = self.read.iter().filter(|read| read.memory.status != Status::Rejected);
+        let kept: Vec<&CheckedMemory> = kept.collect();
         let memories: Vec<&Memory> = kept.iter().map(|read| &read.memory).collect();
         for group in alike(&memories, NEARLY_EQUAL) {
             let mut group = group.into_iter().filter_map(|number| kept.get(number));

@@ -8,7 +8,7 @@ use crate::Desk;
 use crate::card::age_in_days;
 use crate::choice::{Action, Choice};
 use crate::nearest::Near;
-use crate::queue::{QueueItem, QueueView};
+use crate::queue::QueueView;
 
 /// How many undecided memories before the one that is shown are in a window.
 const BEFORE: usize = 4;
@@ -71,25 +71,24 @@ pub struct ListEntry {
 }
 
 impl ListEntry {
-    fn of(number: usize, item: &QueueItem, desk: &Desk) -> Self {
-        let memory = item.memory();
-        Self {
-            number,
-            title: text::line(&memory.title, 160),
-            place: item.place().clone(),
-            kind: memory.kind.clone(),
-            age_days: age_in_days(memory, desk.now),
-            flagged: item.is_held_back(),
-            alike: desk.alike(number),
-            missed: desk.missed_of(&[number]),
-            decided: item.is_approved.then(|| decided(memory)),
-            stale: item.stale.clone(),
-        }
-    }
-
     pub fn all(numbers: impl IntoIterator<Item = usize>, desk: &Desk) -> Vec<Self> {
-        let items = numbers.into_iter().filter_map(|it| Some((it, desk.items().get(it)?)));
-        items.map(|(number, item)| Self::of(number, item, desk)).collect()
+        let entries = numbers.into_iter().filter_map(|number| {
+            let item = desk.items().get(number)?;
+            let memory = item.memory();
+            Some(Self {
+                number,
+                title: text::line(&memory.title, 160),
+                place: item.place().clone(),
+                kind: memory.kind.clone(),
+                age_days: age_in_days(memory, desk.now),
+                flagged: item.is_held_back(),
+                alike: desk.alike(number),
+                missed: desk.missed_of(&[number]),
+                decided: item.is_approved.then(|| decided(memory)),
+                stale: item.stale.clone(),
+            })
+        });
+        entries.collect()
     }
 }
 
