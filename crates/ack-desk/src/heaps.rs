@@ -534,7 +534,6 @@ impl Desk {
             choices.push((others, Choice::Duplicate { of: id.clone() }));
         }
         choices.insert(0, (kept, Choice::Approve));
-        self.note_decision(true);
         self.choose_together(choices, None)
     }
 }

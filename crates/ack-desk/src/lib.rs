@@ -44,7 +44,7 @@ use self::effective::key;
 use self::heaps::HeapKind;
 use self::held_back::HeldBack;
 use self::need::Need;
-use self::progress::Pace;
+use self::progress::TimeSpent;
 use self::queue::{ItemState, Known, QueueItem, QueueKind, by_queue};
 pub use self::write::{ChangedMemory, ReviewOutcome};
 use crate::curate::find::{Filter, Queue, by_id, queue, short_ids};
@@ -90,7 +90,7 @@ pub struct Desk {
     /// The heaps that are split by type.
     split: HashSet<HeapKind>,
     need: Need,
-    pace: Pace,
+    spent: TimeSpent,
     /// Whether the approved memories were read.
     pub has_approved: bool,
     /// Whether it is known which memories contradict an approved one.
@@ -180,7 +180,7 @@ impl Desk {
             includes_flagged: false,
             split: HashSet::new(),
             need: Need::default(),
-            pace: Pace::default(),
+            spent: TimeSpent::default(),
             has_approved: false,
             are_compared: true,
         };
@@ -366,9 +366,7 @@ impl Desk {
         choice: Choice,
         reason: Option<String>,
     ) -> Result<(), CurateError> {
-        self.choose_together(vec![(numbers.to_vec(), choice)], reason)?;
-        self.note_decision(numbers.len() > 1);
-        Ok(())
+        self.choose_together(vec![(numbers.to_vec(), choice)], reason)
     }
 
     /// The same with several choices, which are taken back together.
