@@ -25,13 +25,9 @@ function showHead() {
   by("bar-held").style.width = share(progress.decided - progress.saved);
   by("waiting-count").textContent = head.waiting;
   by("approved-count").textContent = approved || "";
-  const isCard = !plan.isOpen && !closing.isOpen;
-  for (const [tab, isShown] of [
-    ["plan", plan.isOpen],
-    ["waiting", isCard && state.view.queue === "waiting"],
-    ["approved", isCard && state.view.queue === "approved"],
-  ]) {
-    by(`tab-${tab}`).ariaCurrent = isShown ? "page" : null;
+  const shown = state.screen === "cards" ? state.view.queue : state.screen;
+  for (const tab of ["plan", "waiting", "approved"]) {
+    by(`tab-${tab}`).ariaCurrent = tab === shown ? "page" : null;
   }
 }
 

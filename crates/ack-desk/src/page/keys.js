@@ -3,7 +3,7 @@
 const UNHURRIED = 150;
 const NO_SIMILAR = "No other unreviewed memory is much like it.";
 
-async function show(number, { keepMessage = false } = {}) {
+async function show(number) {
   if (number === null || number === undefined) {
     showEnd();
     return refresh();
@@ -14,9 +14,7 @@ async function show(number, { keepMessage = false } = {}) {
   showNear();
   showNext();
   showActions();
-  if (!keepMessage) {
-    say("");
-  }
+  say("");
   focusOn("title");
   window.scrollTo(0, 0);
   load("evidence", "evidence", showEvidence);
@@ -56,12 +54,8 @@ async function choose(choice, { numbers = [state.shown.number], reason, together
     numbers.forEach((number) => state.selected.delete(number));
     await countSelected();
   }
-  if (answer.next === null && isHeap()) {
-    await openPlan({ keepMessage: true });
-    return say(answer.said);
-  }
-  say(answer.said);
-  return show(answer.next, { keepMessage: true });
+  await (answer.next === null && isHeap() ? openPlan() : show(answer.next));
+  return say(answer.said);
 }
 
 async function takeBack(key) {
@@ -72,12 +66,13 @@ async function takeBack(key) {
     say("Nothing to undo here; `ack-memory undo` takes back what was saved.");
     return refresh();
   }
-  say("Undone.");
-  if (plan.isOpen) {
-    await openPlan({ keepMessage: true });
-    return moveTo(plan.heaps.findIndex(({ name }) => name === answer.heap));
+  if (state.screen === "plan") {
+    await openPlan();
+    moveTo(plan.heaps.findIndex(({ name }) => name === answer.heap));
+  } else {
+    await show(answer.numbers[0]);
   }
-  return show(answer.numbers[0], { keepMessage: true });
+  return say("Undone.");
 }
 
 async function move(step) {
@@ -176,21 +171,21 @@ function nearAction(key) {
 async function write_() {
   const { summary, conflicts, written, batch, side_effects: effects } = await ask("write");
   state.summary = summary;
-  closing.wasSeen = false;
+  state.closingSeen = false;
   const undo = written > 0 ? ` \`ack-memory undo ${batch}\` takes it back.` : "";
   const back = effects.map((line) => ` ${capitalised(line)}.`).join("");
-  say(`Saved ${counted(written, "decision", "decisions")}.${back}${undo}`);
   complain(conflicts ? `Not saved: ${conflicts}.` : "");
-  const isEnd = plan.isOpen || summary.head.waiting === 0;
+  const isEnd = state.screen === "plan" || summary.head.waiting === 0;
   if (isEnd && !conflicts && written > 0) {
     await openClosing();
-  } else if (plan.isOpen) {
-    await openPlan({ keepMessage: true });
+  } else if (state.screen === "plan") {
+    await openPlan();
   } else {
     const around = state.shown?.number ?? null;
     const first = await ask("queue", { view: state.view, around, count: 1 });
-    await show(first.entries[0]?.number ?? null, { keepMessage: true });
+    await show(first.entries[0]?.number);
   }
+  say(`Saved ${counted(written, "decision", "decisions")}.${back}${undo}`);
   return !conflicts;
 }
 
@@ -206,7 +201,6 @@ async function finish(discard) {
 }
 
 async function changeView(view) {
-  closing.isOpen = false;
   if (view.queue !== undefined && view.queue !== state.view.queue) {
     deselect();
   }
@@ -226,7 +220,7 @@ function act(key) {
 
 /** The other queue: what is unreviewed, or what is approved. */
 function changeQueue() {
-  const isApproved = !plan.isOpen && !closing.isOpen && state.view.queue === "approved";
+  const isApproved = state.screen === "cards" && state.view.queue === "approved";
   return closePlan("", isApproved ? "waiting" : "approved");
 }
 
@@ -266,26 +260,24 @@ const ALWAYS = {
 /** Leaves the desk; before that, once, what was saved is shown. */
 function leave() {
   const { progress, head } = state.summary;
-  return progress.saved > 0 && head.chosen === 0 && !closing.wasSeen ? openClosing() : askFinish();
+  return progress.saved > 0 && head.chosen === 0 && !state.closingSeen ? openClosing() : askFinish();
 }
 
 /** One step back: from a selection, from what was typed to all, from the cards to the plan. */
 function goBack() {
-  if (closing.isOpen) {
-    return leaveClosing();
+  if (state.screen === "closing") {
+    return openPlan();
   }
   if (state.selected.size > 0) {
     return clearSelection();
   }
   const back = state.view.filter && !isHeap() ? clearFilter : openPlan;
-  return plan.isOpen ? undefined : back();
+  return state.screen === "plan" ? undefined : back();
 }
 
 const isHeap = () => state.view.filter.startsWith("heap:");
 
-function screenKeys() {
-  return closing.isOpen ? CLOSING_KEYS : plan.isOpen ? PLAN_KEYS : {};
-}
+const screenKeys = () => ({ closing: CLOSING_KEYS, plan: PLAN_KEYS, cards: {} })[state.screen];
 
 /** Empties the filter and its box together. The memory that is shown stays. */
 function clearFilter() {
@@ -343,8 +335,7 @@ function pressed(event) {
   }
   // A key acts on the screen that stands there when its turn comes.
   return inTurn(() => {
-    const isCard = !plan.isOpen && !closing.isOpen;
     const now = screenKeys()[event.key] ?? ALWAYS[event.key];
-    return now ? now() : isCard && state.shown ? onCard?.() : undefined;
+    return now ? now() : state.screen === "cards" && state.shown ? onCard?.() : undefined;
   });
 }

@@ -17,6 +17,10 @@ const NOTHING_FOUND = {
 };
 
 const state = {
+  // The plan, the cards or the closing screen.
+  screen: "cards",
+  // Whether the closing screen was shown since the last save.
+  closingSeen: false,
   view: { filter: "", queue: "waiting", last_decided: false },
   shown: null,
   summary: null,
@@ -81,6 +85,16 @@ const dayIn = (count) => new Date(Date.now() + count * 86_400_000).toISOString()
 /** Says what happened, to those who see and to those who hear. */
 function say(text) {
   by("said").textContent = text;
+}
+
+function setScreen(name) {
+  state.screen = name;
+  by("closing").hidden = name !== "closing";
+  if (name === "cards") {
+    delete document.body.dataset.screen;
+  } else {
+    document.body.dataset.screen = name;
+  }
 }
 
 /** Moves the focus, but not while a filter is typed: its letters would be keys. */

@@ -56,10 +56,10 @@ async function alive() {
 async function renew() {
   state.summary = await ask("summary");
   showHead();
-  if (closing.isOpen) {
+  if (state.screen === "closing") {
     return undefined;
   }
-  if (plan.isOpen) {
+  if (state.screen === "plan") {
     await loadPlan();
     return showPlan();
   }
@@ -102,7 +102,7 @@ let wait = 0;
 by("filter").addEventListener("input", () => {
   clearTimeout(wait);
   wait = setTimeout(() => {
-    const queue = plan.isOpen || closing.isOpen ? "waiting" : state.view.queue;
+    const queue = state.screen === "cards" ? state.view.queue : "waiting";
     inTurn(() => closePlan(by("filter").value, queue));
   }, PAUSE);
 });
