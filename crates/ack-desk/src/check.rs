@@ -54,42 +54,25 @@ pub struct CheckReport {
 /// Checks a folder or a file, as of a date.
 pub fn check(path: &Path, today: Date) -> std::io::Result<CheckReport> {
     let path = path.canonicalize()?;
-    let (folder, listed) = if path.is_dir() {
-        (path.clone(), list(&path)?)
-    } else {
-        files::check(&path)?;
-        let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
-        let name = path.file_name().map(PathBuf::from);
-        let (instructions, names) = name.into_iter().partition(|_| is_instructions(&path));
-        (folder, Listed { instructions, names, ..Listed::default() })
-    };
+    if path.is_dir() {
+        let mut check = FolderCheck::new(path.clone(), today);
+        walk(&path, &mut check)?;
+        return Ok(check.report());
+    }
+    files::check(&path)?;
+    let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
     let mut check = FolderCheck::new(folder, today);
-    for (folder, reason) in &listed.closed {
-        check.report_unreadable(folder, reason);
+    let name = Path::new(path.file_name().unwrap_or_default());
+    if is_instructions(&path) {
+        check.report_instructions(name)
+    } else {
+        check.read(name)
     }
-    for file in &listed.instructions {
-        check.report_instructions(file);
-    }
-    for name in &listed.names {
-        check.read(name);
-    }
-    Ok(check.report(listed.names.len()))
+    Ok(check.report())
 }
 
-/// What is in a folder, by paths relative to it.
-#[derive(Default)]
-struct Listed {
-    /// The files that hold memories.
-    names: Vec<PathBuf>,
-    /// Folders that cannot be opened, each with the reason.
-    closed: Vec<(PathBuf, String)>,
-    /// Instructions for agents, which are never memories.
-    instructions: Vec<PathBuf>,
-}
-
-/// Lists a folder. Does not follow links.
-fn list(folder: &Path) -> std::io::Result<Listed> {
-    let mut listed = Listed::default();
+/// Checks what is in a folder. Does not follow links.
+fn walk(folder: &Path, check: &mut FolderCheck) -> std::io::Result<()> {
     let walk = WalkDir::new(folder)
         .max_depth(MAX_DEPTH)
         .sort_by_file_name()
@@ -101,9 +84,9 @@ fn list(folder: &Path) -> std::io::Result<Listed> {
             Err(error) if error.depth() == 0 => return Err(error.into()),
             Err(error) => {
                 let path = error.path().unwrap_or(folder);
-                let relative = path.strip_prefix(folder).unwrap_or(path).to_owned();
+                let relative = path.strip_prefix(folder).unwrap_or(path);
                 let reason = error.io_error().map(std::io::Error::to_string);
-                listed.closed.push((relative, reason.unwrap_or_default()));
+                check.report_unreadable(relative, &reason.unwrap_or_default());
                 continue;
             }
         };
@@ -111,16 +94,16 @@ fn list(folder: &Path) -> std::io::Result<Listed> {
             continue;
         };
         if entry.file_type().is_file() && is_instructions(relative) {
-            listed.instructions.push(relative.to_owned());
+            check.report_instructions(relative);
             continue;
         }
         let is_notes = is_markdown(relative)
             && !["index.md", "log.md"].contains(&&*relative.to_string_lossy());
         // A named pipe with the name of a note is reported when it is to be read.
         let is_read = !entry.file_type().is_dir() && !entry.file_type().is_symlink();
-        if is_read && (is_notes || is_json_lines(relative)) && listed.names.len() < MAX_FILES {
-            listed.names.push(relative.to_owned());
+        if is_read && (is_notes || is_json_lines(relative)) && check.files < MAX_FILES {
+            check.read(relative);
         }
     }
-    Ok(listed)
+    Ok(())
 }

@@ -83,6 +83,8 @@ pub struct FolderCheck {
     repository: Option<String>,
     today: Date,
     dialect: Dialect,
+    /// How many files were read or could not be.
+    pub files: usize,
     read: Vec<CheckedMemory>,
     findings: Findings,
     /// Links to notes by name: file, line, name.
@@ -98,6 +100,7 @@ impl FolderCheck {
             top: repository.map(|repository| repository.work_tree),
             folder,
             today,
+            files: 0,
             read: Vec::new(),
             findings: Findings::default(),
             note_links: Vec::new(),
@@ -123,6 +126,7 @@ impl FolderCheck {
     }
 
     pub fn read(&mut self, relative: &Path) {
+        self.files += 1;
         let shown_path = &self.shown_path(relative);
         let start = (shown_path.as_path(), 1);
         if relative.to_str().is_none() {
@@ -339,7 +343,7 @@ impl FolderCheck {
     }
 
     /// Compares the notes with each other and sorts the findings.
-    pub fn report(mut self, files: usize) -> CheckReport {
+    pub fn report(mut self) -> CheckReport {
         self.same_ids();
         self.dead_names();
         self.near_duplicates();
@@ -349,7 +353,8 @@ impl FolderCheck {
         });
         let errors = findings.iter().filter(|it| it.severity == Severity::Error).count();
         let warnings = findings.len() - errors;
-        CheckReport { files, memories: self.read.len(), errors, warnings, findings }
+        let (files, memories) = (self.files, self.read.len());
+        CheckReport { files, memories, errors, warnings, findings }
     }
 
     fn same_ids(&mut self) {
