@@ -29,13 +29,12 @@ pub mod web;
 mod write;
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use ack_api::decision::Decision;
 use ack_api::queue::QueueNumbers;
 use ack_api::text;
-use ack_store::decisions::Decisions;
 use serde::Serialize;
 
 use self::card::Card;
@@ -76,8 +75,6 @@ pub struct Desk {
     pub now: jiff::Timestamp,
     /// The statistics of the whole queue when the desk was opened.
     numbers: QueueNumbers,
-    /// Served memories that a newer waiting one would replace, by the newer one's scope and id.
-    replaced: HashMap<(String, String), Vec<String>>,
     /// What the desk begins with.
     pub queue: QueueKind,
     /// The scopes that the unreviewed memories come from.
@@ -146,10 +143,9 @@ impl Desk {
         service: &'static Service,
         now: jiff::Timestamp,
     ) -> Result<Self, CurateError> {
-        let Queue { waiting, numbers, replaced } = queue(scopes, filter, now)?;
+        let Queue { waiting, numbers } = queue(scopes, filter, now)?;
         Ok(Self {
             numbers,
-            replaced,
             filter: filter.clone(),
             are_compared: false,
             ..Self::with(waiting, scopes, service, now)
@@ -172,7 +168,6 @@ impl Desk {
             next_key: 1,
             now,
             numbers: QueueNumbers::default(),
-            replaced: HashMap::new(),
             queue: QueueKind::Waiting,
             scopes: scopes.to_vec(),
             filter: Filter::default(),
@@ -303,14 +298,14 @@ impl Desk {
             };
             let other = self.other(&item.candidate, choice)?;
             let chosen = item.with_choice(choice, other.as_ref());
-            let hidden_count = self.hidden_count(&[item], choice);
+            let hidden_count = Self::hidden_count(&[item], choice);
             let mut preview = chosen.preview(&session, hidden_count, &self.short_ids)?;
             preview.add_side_effects(&side_effects(&[chosen], &session), &self.short_ids);
             return Ok(preview);
         }
         let (numbers, held_back) = self.of_choice(numbers);
         let items: Vec<&QueueItem> = self.items_of(&numbers).collect();
-        let hides = self.hidden_count(&items, choice);
+        let hides = Self::hidden_count(&items, choice);
         let mut preview = Preview::of_many(choice, &items, hides, &self.short_ids);
         // Choices that name another memory never bring back what several memories replaced.
         if choice.other().is_none() {
@@ -492,36 +487,18 @@ impl Desk {
     }
 
     /// How many other memories agents stop seeing once they see these.
-    fn hidden_count(&self, items: &[&QueueItem], choice: &Choice) -> usize {
-        let mut logs: HashMap<&str, Arc<Decisions>> = HashMap::new();
-        let counts = items.iter().filter(|item| choice.serves() && !item.is_approved).map(|item| {
+    fn hidden_count(items: &[&QueueItem], choice: &Choice) -> usize {
+        let mut by_scope: BTreeMap<&str, (&Scope, HashSet<&str>)> = BTreeMap::new();
+        for item in items.iter().filter(|item| choice.serves() && !item.is_approved) {
             let scope = &item.candidate.scope;
-            let read = || scope.store.decisions().unwrap_or_default();
-            self.replaced_count(&item.candidate, logs.entry(&scope.name).or_insert_with(read))
+            let (_, ids) = by_scope.entry(&scope.name).or_insert_with(|| (scope, HashSet::new()));
+            ids.insert(&item.memory().id);
+        }
+        let counts = by_scope.into_values().map(|(scope, ids)| {
+            let older = scope.store.snapshot(|snapshot| snapshot.replaced_by(&ids));
+            older.unwrap_or_default().iter().filter(|older| older.status.is_served()).count()
         });
         counts.sum()
-    }
-
-    /// How many served memories this one would replace, according to the store or a decision. Of
-    /// several rows with an id, only the one that owns it counts.
-    fn replaced_count(&self, candidate: &Candidate, decisions: &Decisions) -> usize {
-        let (scope, id) = (&candidate.scope, &candidate.memory().id);
-        let stored = self.replaced.get(&(scope.name.clone(), id.clone()));
-        let older = decisions.replaced_by(id).iter();
-        let older: BTreeSet<&String> = older.chain(stored.into_iter().flatten()).collect();
-        if older.is_empty() {
-            return 0;
-        }
-        let counted = scope.store.snapshot(|snapshot| {
-            let mut hidden = 0;
-            for older in &older {
-                let memory = snapshot.by_id(older)?.filter(|it| it.status.is_served());
-                let is_hidden = memory.is_some_and(|it| it.superseded_by.as_ref() == Some(id));
-                hidden += usize::from(is_hidden);
-            }
-            Ok(hidden)
-        });
-        counted.unwrap_or_default()
     }
 
     fn set(&mut self, number: usize, state: ItemState) {

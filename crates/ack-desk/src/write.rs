@@ -135,12 +135,6 @@ impl Desk {
             made = decisions.len();
             Ok(decisions)
         })?;
-        for decision in &written.decisions {
-            if let Some(newer) = &decision.into {
-                let key = (scope.name.clone(), newer.clone());
-                self.replaced.entry(key).or_default().push(decision.id.clone());
-            }
-        }
         // Without those that only follow from them.
         outcome.written += made;
         outcome.about.extend(about(choices, &written.decisions));

@@ -118,23 +118,17 @@ pub struct Queue {
     pub waiting: Vec<Candidate>,
     /// The statistics of the whole queue of these scopes, without the filter.
     pub numbers: QueueNumbers,
-    /// Served memories that a newer waiting one would replace, by the newer one's scope and id.
-    pub replaced: HashMap<(String, String), Vec<String>>,
 }
 
 /// Reads the memories that wait for review, except those deferred until after `now`.
 pub fn queue(scopes: &[Arc<Scope>], filter: &Filter, now: Timestamp) -> Result<Queue, CurateError> {
     let today = utc_day(now);
     let mut numbers = QueueCount::new(now);
-    let mut replaced = HashMap::<(String, String), Vec<String>>::new();
     let mut found = Vec::new();
     for scope in scopes {
         // A disturbed snapshot is read again, so count only after it is complete.
         let rows = scope.store.full_scan(READ_TIMEOUT, |snapshot| snapshot.queue(today))?;
         numbers.count_replaced(rows.waiting_replaced);
-        for (newer, older) in rows.replaced {
-            replaced.entry((scope.name.clone(), newer)).or_default().push(older);
-        }
         for (dated, until) in rows.dates {
             let is_put_off = until.is_some_and(|until| today < until);
             numbers.count(dated.status, dated.created, dated.reviewed, is_put_off);
@@ -157,7 +151,7 @@ pub fn queue(scopes: &[Arc<Scope>], filter: &Filter, now: Timestamp) -> Result<Q
         found.retain(|candidate| places.contains_key(&key(candidate)));
         found.sort_by_key(|candidate| places.get(&key(candidate)).copied());
     }
-    Ok(Queue { waiting: found, numbers: numbers.numbers(), replaced })
+    Ok(Queue { waiting: found, numbers: numbers.numbers() })
 }
 
 /// Why no memory that waits matches a filter: what else matches it.
