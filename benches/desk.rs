@@ -2,9 +2,9 @@
 //! `cargo bench --bench desk [--no-default-features]`.
 //!
 //! Starts the real binary and asks as the page does, over HTTP. The start is measured up to the
-//! first card; a decision up to the card of the next memory, which was not prefetched; every other
-//! key up to what it shows. Then the same desk at a terminal of 100 columns and 30 rows: from a key to
-//! what it changes on the screen. A light development build does: `cargo bench --profile dev`.
+//! first card; a decision up to the card of the next memory; every other key up to what it shows.
+//! Then the same desk at a terminal of 100 columns and 30 rows: from a key to what it changes on the
+//! screen. A light development build does: `cargo bench --profile dev`.
 //! `ACK_BENCH_BINARY` names another binary to measure.
 #![allow(
     clippy::unwrap_used,

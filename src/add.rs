@@ -138,18 +138,5 @@ pub fn row(written: Edit, now: Timestamp) -> Result<Row, String> {
 }
 
 pub fn memory(row: &Row, now: Timestamp) -> Memory {
-    let line = row.line.clone();
-    Memory {
-        id: row.id.clone(),
-        project: line.project,
-        kind: line.kind,
-        title: line.title,
-        subtitle: line.subtitle,
-        facts: line.facts,
-        concepts: line.concepts,
-        files: line.files,
-        narrative: line.narrative,
-        created_at: Some(now),
-        ..Memory::default()
-    }
+    Memory { created_at: Some(now), ..Memory::from(row.line.clone()) }
 }

@@ -21,7 +21,7 @@ use super::render::{count, verb};
 use super::scopes::{add, set};
 use crate::cli::error::CliError;
 use ack_connect::{quoted, quoted_path};
-use ack_desk::publish::{self, HeldItem, PublishError, PublishItem, PublishOptions, PublishPlan};
+use ack_desk::publish::{self, Approved, PublishError, PublishItem, PublishOptions, PublishPlan};
 use ack_service::config::Config;
 use ack_service::scope::Registry;
 use ack_service::scope::resolve::check_usable;
@@ -41,15 +41,15 @@ pub fn run(config: &Config, args: &PublishArgs, json: bool) -> Result<(), CliErr
     let scopes = Registry::new(config).discover().scopes;
     let scope = &set::find_scope(&scopes, &args.scope)?;
     check_usable(scope)?;
-    #[cfg(feature = "bucket")]
-    if let Some(address) = &args.to {
-        return bucket::run(config, scope, address, args, json);
-    }
-    let folder = args.to_folder.as_deref().unwrap_or(Path::new("."));
-    let folder = add::absolute(config, folder)?;
     let PublishArgs { skip_held, overwrite, only_promoted, .. } = *args;
     let today = utc_day(Timestamp::now());
     let options = PublishOptions { skip_held, overwrite, only_promoted, today };
+    #[cfg(feature = "bucket")]
+    if let Some(address) = &args.to {
+        return bucket::run(config, scope, address, options, args, json);
+    }
+    let folder = args.to_folder.as_deref().unwrap_or(Path::new("."));
+    let folder = add::absolute(config, folder)?;
     let plan = publish::plan(scope, &folder, options)?;
     if !json {
         write_plain(&plan_text(&plan))?;
@@ -93,25 +93,21 @@ fn plan_text(plan: &PublishPlan) -> String {
             ("remove", lines(&plan.withdrawn, "")),
             ("keep", lines(&plan.kept, edited)),
         ],
-        [("hold", &plan.held), ("look", &plan.warnings)],
+        &plan.approved,
         plan.unchanged,
     );
-    out + &waiting_text(&plan.scope, plan.is_empty(), plan.also_waiting, plan.waiting)
+    out + &waiting_text(&plan.scope, plan.is_empty(), &plan.approved)
 }
 
 /// What is added, changed, removed and left, what is held back or should be looked at, and the
 /// numbers.
-fn changes_text(
-    kinds: [(&str, Vec<String>); 4],
-    problems: [(&str, &Vec<HeldItem>); 2],
-    unchanged: usize,
-) -> String {
+fn changes_text(kinds: [(&str, Vec<String>); 4], approved: &Approved, unchanged: usize) -> String {
     let [added, changed, removed, _] = kinds.each_ref().map(|(_, lines)| lines.len());
     let mut out = String::new();
     for (verb, lines) in kinds {
         out += &listed_lines(&lines, |line| format!("  {verb:<6} {line}\n"));
     }
-    for (verb, items) in problems {
+    for (verb, items) in [("hold", &approved.held), ("look", &approved.warnings)] {
         out += &listed_lines(items, |one| {
             format!("  {verb:<6} {} {}\n", one.id, one.reasons.join(", "))
         });
@@ -121,14 +117,9 @@ fn changes_text(
     )
 }
 
-/// What waits for review, and the next step: `also_waiting` memories beside a plan that is empty,
-/// or `waiting` ones if none is approved.
-fn waiting_text(
-    scope: &str,
-    is_empty: bool,
-    also_waiting: usize,
-    waiting: Option<usize>,
-) -> String {
+/// What waits for review, beside a plan that is empty or if nothing is approved, and the next step.
+fn waiting_text(scope: &str, is_empty: bool, approved: &Approved) -> String {
+    let Approved { waiting, also_waiting, .. } = *approved;
     let review = command(&format!("review --scope {}", quoted(scope)));
     let waits = |number: usize| verb(number as u64, "waits", "wait");
     let mut out = String::new();

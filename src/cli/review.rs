@@ -81,8 +81,9 @@ fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Re
     let in_browser = args.browser || !tty && browser::is_wanted();
     // A caller without a terminal can still look.
     let may_ask = tty || args.browser || std::io::stdin().is_terminal();
+    let find_stale = || stale(&scopes, &filter, &service.staleness(caller.now));
     if args.stale && (args.list || caller.json || !may_ask) {
-        return list_stale(caller, &stale(&scopes, &filter, &service.staleness(caller.now))?);
+        return list_stale(caller, &find_stale()?);
     }
     let mut desk = progress::while_reading(|| Desk::open(&scopes, &filter, service, caller.now))?;
     if args.flagged {
@@ -92,7 +93,7 @@ fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Re
         return list(caller, &mut desk, is_filtered);
     }
     if args.stale {
-        let found = progress::while_reading(|| desk.search().stale())?;
+        let found = progress::while_reading(find_stale)?;
         if found.is_empty() {
             return write_plain(NOTHING_STALE);
         }

@@ -2,6 +2,7 @@
 //! agents see comes before one that waits, that one before a rejected one, and the first of several
 //! equals before the others. So an approved row is served, and no other one takes its place.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use ack_api::memory::{Status, Unreviewed};
@@ -262,14 +263,14 @@ fn only_the_served_row_names_its_successor() {
     let replaced = |sql: &str| {
         open(&root).sql(sql);
         let store = Store::new(path.clone(), Unreviewed::Staging);
-        let queue = store
-            .full_scan(READ_TIMEOUT, |snapshot| snapshot.queue(jiff::civil::date(2026, 11, 22)));
-        queue.unwrap().replaced
+        let newer = HashSet::from(["other-1"]);
+        let older = store.full_scan(READ_TIMEOUT, |snapshot| snapshot.replaced_by(&newer));
+        let served = older.unwrap().into_iter().filter(|older| older.status.is_served());
+        served.map(|older| older.id).collect::<Vec<_>>()
     };
-    let both = ("other-1".to_owned(), "twin".to_owned());
     assert!(replaced("UPDATE memories SET superseded_by = 'other-1' WHERE rowid = 2").is_empty());
     let found = replaced("UPDATE memories SET status = 'staging' WHERE rowid = 1");
-    assert_eq!(found, [both]);
+    assert_eq!(found, ["twin"]);
     assert!(
         replaced(
             "UPDATE memories SET superseded_by = 'other-1' WHERE rowid <= 3;

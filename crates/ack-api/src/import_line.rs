@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use serde_path_to_error::Segment;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::memory::{Status, nearest};
+use crate::memory::{Memory, Status, nearest};
 use crate::{settings, text, time};
 
 /// A memory, one JSON object per line. Only `title` is required.
@@ -83,6 +83,24 @@ pub struct ImportLine {
     /// When it was last changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<String>,
+}
+
+/// The memory without what only its store says: its status, its session and its days.
+impl From<ImportLine> for Memory {
+    fn from(line: ImportLine) -> Self {
+        Self {
+            id: line.id.unwrap_or_default(),
+            project: line.project,
+            kind: line.kind,
+            title: line.title,
+            subtitle: line.subtitle,
+            facts: line.facts,
+            concepts: line.concepts,
+            files: line.files,
+            narrative: line.narrative,
+            ..Self::default()
+        }
+    }
 }
 
 const NO_TITLE: &str = "`title` is missing or empty; it is the only required key";

@@ -7,10 +7,9 @@ use ack_api::decision::{Edit, Verdict};
 use ack_api::memory::{Memory, Status};
 use ack_api::text;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::Desk;
-use super::choice::Choice;
+use super::choice::{Choice, edited_fields};
 use crate::curate::Candidate;
 use crate::curate::find::by_whole_id;
 use ack_service::scope::Scope;
@@ -126,10 +125,7 @@ impl ListedDecision {
 
     /// The fields that the line rewrites, with their new text on one line.
     pub fn edited(&self) -> Vec<(String, String)> {
-        let Ok(Value::Object(fields)) = serde_json::to_value(&self.edit) else {
-            return Vec::new();
-        };
-        let fields = fields.into_iter().map(|(field, new)| {
+        let fields = self.edit.iter().flat_map(edited_fields).map(|(field, new)| {
             let new = new.as_str().map_or_else(|| new.to_string(), str::to_owned);
             (field, text::line(&new, usize::MAX))
         });

@@ -12,7 +12,7 @@ use super::queue::{QueueItem, QueueKind};
 use super::relations::Relations;
 use crate::curate::CurateError;
 use crate::curate::find::Filter;
-use crate::curate::stale::{ApprovedMemory, approved, stale};
+use crate::curate::stale::{ApprovedMemory, approved};
 
 /// The first screen waits until this many memories are compared.
 pub const MAX_COMPARED_FIRST: usize = 2_000;
@@ -36,11 +36,6 @@ impl Desk {
 }
 
 impl Search {
-    /// Reads the approved memories that may be out of date.
-    pub fn stale(&self) -> Result<Vec<ApprovedMemory>, CurateError> {
-        stale(&self.scopes, &self.filter, &self.service.staleness(self.now))
-    }
-
     /// Reads all approved memories, those that may be out of date first.
     pub fn approved(&self) -> Result<Vec<ApprovedMemory>, CurateError> {
         approved(&self.scopes, &self.filter, &self.service.staleness(self.now))

@@ -10,14 +10,13 @@ use std::path::{Path, PathBuf};
 
 use ack_store::folder::instructions::is_instructions;
 use ack_store::folder::note::is_json_lines;
-use ack_store::folder::{Dialect, is_markdown, is_skipped};
+use ack_store::folder::{is_markdown, is_skipped};
 use ack_sys::files;
-use ack_worktree::repository::Repository;
 use jiff::civil::Date;
 use serde::Serialize;
 use walkdir::WalkDir;
 
-use self::notes::CheckState;
+use self::notes::FolderCheck;
 pub use self::notes::dead_link;
 
 /// The deepest folder level that is read.
@@ -52,73 +51,28 @@ pub struct CheckReport {
     pub findings: Vec<Finding>,
 }
 
-struct NoteFolder {
-    /// The folder, or the parent folder of the single file.
-    folder: PathBuf,
-    /// The top of the repository's working tree.
-    top: Option<PathBuf>,
-    repository: Option<String>,
-    today: Date,
-    /// Whether an index says that the folder is in the Open Knowledge Format.
-    is_knowledge_format: bool,
-}
-
-impl NoteFolder {
-    /// The path of a file as findings show it. It is UTF-8, as JSON requires.
-    fn shown_path(&self, relative: &Path) -> PathBuf {
-        let full = self.folder.join(relative);
-        let top = self.top.as_deref().unwrap_or(&self.folder);
-        PathBuf::from(full.strip_prefix(top).unwrap_or(&full).to_string_lossy().into_owned())
-    }
-}
-
 /// Checks a folder or a file, as of a date.
 pub fn check(path: &Path, today: Date) -> std::io::Result<CheckReport> {
     let path = path.canonicalize()?;
-    let (folder, listed) = if path.is_dir() {
-        (path.clone(), list(&path)?)
+    if path.is_dir() {
+        let mut check = FolderCheck::new(path.clone(), today);
+        walk(&path, &mut check)?;
+        return Ok(check.report());
+    }
+    files::check(&path)?;
+    let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
+    let mut check = FolderCheck::new(folder, today);
+    let name = Path::new(path.file_name().unwrap_or_default());
+    if is_instructions(&path) {
+        check.report_instructions(name)
     } else {
-        files::check(&path)?;
-        let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
-        let name = path.file_name().map(PathBuf::from);
-        let (instructions, names) = name.into_iter().partition(|_| is_instructions(&path));
-        (folder, Listed { instructions, names, ..Listed::default() })
-    };
-    let repository = Repository::discover(&folder, None);
-    let place = NoteFolder {
-        is_knowledge_format: Dialect::of(&folder) == Dialect::Knowledge,
-        repository: repository.as_ref().and_then(Repository::name),
-        today,
-        top: repository.map(|repository| repository.work_tree),
-        folder,
-    };
-    let mut checked = CheckState::default();
-    for (folder, reason) in &listed.closed {
-        checked.report_unreadable(&place, folder, reason);
+        check.read(name)
     }
-    for file in &listed.instructions {
-        checked.report_instructions(&place, file);
-    }
-    for name in &listed.names {
-        checked.read(&place, name);
-    }
-    Ok(checked.report(listed.names.len()))
+    Ok(check.report())
 }
 
-/// What is in a folder, by paths relative to it.
-#[derive(Default)]
-struct Listed {
-    /// The files that hold memories.
-    names: Vec<PathBuf>,
-    /// Folders that cannot be opened, each with the reason.
-    closed: Vec<(PathBuf, String)>,
-    /// Instructions for agents, which are never memories.
-    instructions: Vec<PathBuf>,
-}
-
-/// Lists a folder. Does not follow links.
-fn list(folder: &Path) -> std::io::Result<Listed> {
-    let mut listed = Listed::default();
+/// Checks what is in a folder. Does not follow links.
+fn walk(folder: &Path, check: &mut FolderCheck) -> std::io::Result<()> {
     let walk = WalkDir::new(folder)
         .max_depth(MAX_DEPTH)
         .sort_by_file_name()
@@ -130,9 +84,9 @@ fn list(folder: &Path) -> std::io::Result<Listed> {
             Err(error) if error.depth() == 0 => return Err(error.into()),
             Err(error) => {
                 let path = error.path().unwrap_or(folder);
-                let relative = path.strip_prefix(folder).unwrap_or(path).to_owned();
+                let relative = path.strip_prefix(folder).unwrap_or(path);
                 let reason = error.io_error().map(std::io::Error::to_string);
-                listed.closed.push((relative, reason.unwrap_or_default()));
+                check.report_unreadable(relative, &reason.unwrap_or_default());
                 continue;
             }
         };
@@ -140,16 +94,16 @@ fn list(folder: &Path) -> std::io::Result<Listed> {
             continue;
         };
         if entry.file_type().is_file() && is_instructions(relative) {
-            listed.instructions.push(relative.to_owned());
+            check.report_instructions(relative);
             continue;
         }
         let is_notes = is_markdown(relative)
             && !["index.md", "log.md"].contains(&&*relative.to_string_lossy());
         // A named pipe with the name of a note is reported when it is to be read.
         let is_read = !entry.file_type().is_dir() && !entry.file_type().is_symlink();
-        if is_read && (is_notes || is_json_lines(relative)) && listed.names.len() < MAX_FILES {
-            listed.names.push(relative.to_owned());
+        if is_read && (is_notes || is_json_lines(relative)) && check.files < MAX_FILES {
+            check.read(relative);
         }
     }
-    Ok(listed)
+    Ok(())
 }

@@ -6,6 +6,7 @@ use ack_api::memory::{Memory, Status, Visibility};
 use ack_api::text;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::queue::QueueItem;
 use crate::curate::side_effects::SideEffects;
@@ -156,22 +157,19 @@ impl Choice {
     }
 }
 
-/// A choice for a memory, with the other memory that it names.
+/// A choice for a memory, with the other memory that it names. To approve one that is approved
+/// already means to keep it.
 #[derive(Debug, Clone, Copy)]
 pub struct ChoiceOnMemory<'a> {
     pub choice: &'a Choice,
-    pub candidate: &'a Candidate,
+    pub item: &'a QueueItem,
     pub other: Option<&'a Candidate>,
-    /// Whether it is approved already, so that to approve it means to keep it.
-    pub is_approved: bool,
-    /// Why it may be out of date, then.
-    pub stale: Option<&'a str>,
 }
 
 impl ChoiceOnMemory<'_> {
     /// The decisions, each with the memory it is about.
     pub fn decisions(&self, session: &ReviewSession) -> Result<Vec<Decision>, CurateError> {
-        let candidate = self.candidate;
+        let candidate = &self.item.candidate;
         let own = || session.decision(candidate, self.choice.verdict());
         let Some(other) = self.other else {
             return Ok(vec![match self.choice {
@@ -180,7 +178,7 @@ impl ChoiceOnMemory<'_> {
                     let edit = candidate.with_previous_edit(edit.as_ref().clone());
                     Decision { edit: Some(edit), ..own() }
                 }
-                Choice::Approve | Choice::Promote if self.is_approved => self.keep(session),
+                Choice::Approve | Choice::Promote if self.item.is_approved => self.keep(session),
                 _ => own(),
             }]);
         };
@@ -194,14 +192,14 @@ impl ChoiceOnMemory<'_> {
 
     /// The decision to keep a memory, despite the reason against it. A promoted one stays promoted.
     fn keep(&self, session: &ReviewSession) -> Decision {
-        let memory = self.candidate.memory();
+        let memory = self.item.memory();
         let verdict = match memory.status {
             Status::Promoted => Verdict::Promote,
             _ => self.choice.verdict(),
         };
         Decision {
-            despite: self.stale.map(|reason| stale::marks_kept_despite(memory, reason)),
-            ..session.decision(self.candidate, verdict)
+            despite: self.item.stale.as_ref().map(|why| stale::marks_kept_despite(memory, why)),
+            ..session.decision(&self.item.candidate, verdict)
         }
     }
 
@@ -213,7 +211,7 @@ impl ChoiceOnMemory<'_> {
         short: &ShortIds,
     ) -> Result<Preview, CurateError> {
         let decisions = self.decisions(session)?;
-        let memory = self.candidate.memory();
+        let memory = self.item.memory();
         let other = self.other.map(Candidate::memory);
         let id = other.map_or("", |other| other.id.as_str());
         let shown = short.shortest(id);
@@ -224,7 +222,7 @@ impl ChoiceOnMemory<'_> {
         let hides = hidden_count + usize::from(matches!(self.choice, Choice::Supersede { .. }));
         let adds = summary(&added);
         let mut label = match self.choice {
-            Choice::Approve if self.is_approved => "Keep".to_owned(),
+            Choice::Approve if self.item.is_approved => "Keep".to_owned(),
             Choice::Approve => "Approve".to_owned(),
             Choice::Promote => "Promote".to_owned(),
             Choice::Reject => "Reject".to_owned(),
@@ -244,11 +242,11 @@ impl ChoiceOnMemory<'_> {
                 let older = if is_newer { "" } else { " older" };
                 label.push_str(&format!(", hides {hides}{older}"));
             }
-            effects.extend(serving_places(self.candidate));
-            if let (Some(reason), Choice::Approve) = (self.stale, self.choice) {
+            effects.extend(serving_places(&self.item.candidate));
+            if let (Some(reason), Choice::Approve) = (&self.item.stale, self.choice) {
                 effects.push(format!("its mark goes, until something else is known: {reason}"));
             }
-        } else if !matches!(self.choice, Choice::Stage | Choice::PutOff { .. } | Choice::Withdraw) {
+        } else if self.choice.removes() {
             let more = if memory.status == Status::Staging { "" } else { " any more" };
             effects.push(format!("no agent sees it{more}"));
         }
@@ -262,7 +260,11 @@ impl ChoiceOnMemory<'_> {
             });
         }
         if let Choice::Edit { edit } = self.choice {
-            effects.push(format!("its {} as you wrote", text::list(&edited_fields(edit))));
+            let fields = edited_fields(edit).into_iter();
+            let fields =
+                fields.map(|(key, _)| if key == "concepts" { "tags".to_owned() } else { key });
+            let fields: Vec<String> = fields.collect();
+            effects.push(format!("its {} as you wrote", text::list(&fields)));
         }
         let added = added.iter().flat_map(|(kind, values)| {
             values.iter().map(move |value| format!("adds the {kind}: {value}"))
@@ -308,21 +310,21 @@ impl Preview {
             let id = short.shortest(&item.memory().id);
             format!("{id}  {}", text::line(&item.memory().title, 100))
         });
-        Self { label, effects: first_ones(effects), side_effects: Vec::new() }
+        Self { label, effects: first_ones(effects, MAX_EFFECTS), side_effects: Vec::new() }
     }
 
     pub fn add_side_effects(&mut self, side_effects: &SideEffects, short: &ShortIds) {
         if let Some(counted) = side_effects.summary() {
             self.label.push_str(&format!(", {counted}"));
         }
-        self.side_effects = first_ones(side_effects.lines(short).into_iter());
+        self.side_effects = first_ones(side_effects.lines(short).into_iter(), MAX_EFFECTS);
         self.effects.extend(self.side_effects.iter().cloned());
     }
 }
 
-/// As many lines as a preview shows, and how many more there are.
-fn first_ones(mut lines: impl ExactSizeIterator<Item = String>) -> Vec<String> {
-    let mut first: Vec<String> = lines.by_ref().take(MAX_EFFECTS).collect();
+/// The first lines, and how many more there are.
+pub fn first_ones(mut lines: impl ExactSizeIterator<Item = String>, most: usize) -> Vec<String> {
+    let mut first: Vec<String> = lines.by_ref().take(most).collect();
     if lines.len() > 0 {
         first.push(format!("and {} more", lines.len()));
     }
@@ -367,18 +369,12 @@ fn summary(added: &Additions) -> String {
     if counts.is_empty() { String::new() } else { format!(", adds {}", counts.join(", ")) }
 }
 
-fn edited_fields(edit: &Edit) -> Vec<String> {
-    let fields = [
-        (edit.title.is_some(), "title"),
-        (edit.subtitle.is_some(), "subtitle"),
-        (edit.facts.is_some(), "facts"),
-        (edit.concepts.is_some(), "tags"),
-        (edit.files.is_some(), "files"),
-        (edit.narrative.is_some(), "narrative"),
-        (edit.kind.is_some(), "type"),
-        (edit.project.is_some(), "project"),
-    ];
-    fields.iter().filter(|(is_edited, _)| *is_edited).map(|(_, name)| (*name).to_owned()).collect()
+/// The fields that an edit rewrites, by their keys, with the new values.
+pub fn edited_fields(edit: &Edit) -> serde_json::Map<String, Value> {
+    match serde_json::to_value(edit) {
+        Ok(Value::Object(fields)) => fields,
+        _ => serde_json::Map::new(),
+    }
 }
 
 /// `1 memory`, `2 memories`.

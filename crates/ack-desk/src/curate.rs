@@ -84,12 +84,6 @@ impl Diagnostic for CurateError {
     fn code(&self) -> ErrorCode {
         match self {
             Self::NotFound { .. } | Self::OtherScope { .. } => ErrorCode::MemoryNotFound,
-            Self::Ambiguous { .. }
-            | Self::Successor { .. }
-            | Self::NothingToUndo { .. }
-            | Self::OthersOnly { .. }
-            | Self::Refused(_)
-            | Self::Invalid(_) => ErrorCode::InvalidArgument,
             Self::DuplicateId { .. } | Self::Unsigned { .. } => ErrorCode::DecisionRefused,
             Self::Write { .. }
             | Self::LateLines { .. }
@@ -97,6 +91,7 @@ impl Diagnostic for CurateError {
             | Self::Locked { .. } => ErrorCode::IoError,
             Self::PartlyWritten { source, .. } => source.code(),
             Self::Store(error) => error.code(),
+            _ => ErrorCode::InvalidArgument,
         }
     }
 

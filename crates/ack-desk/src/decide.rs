@@ -62,15 +62,9 @@ impl Desk {
         };
         let of = item.memory().id.clone();
         let (others, held_back) = self.without_flagged(&group);
-        let key = self.next_key;
-        self.choose_as(key, &[number], Choice::Approve, None)?;
-        if let Err(error) = self.choose_as(key, &others, Choice::Duplicate { of }, None) {
-            self.take_back(Some(key));
-            return Err(error);
-        }
-        self.next_key += 1;
-        self.note_decision(false);
         let duplicates = count_text(others.len(), "duplicate", "duplicates");
+        let choices = vec![(vec![number], Choice::Approve), (others, Choice::Duplicate { of })];
+        self.choose_together(choices, None)?;
         let said = format!("approved, with {duplicates}: {}", self.title(number));
         let said = match held_back.count() {
             0 => said,

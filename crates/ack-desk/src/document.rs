@@ -181,30 +181,11 @@ mod tests {
 
     #[test]
     fn written_values_round_trip() {
-        for text in [
-            "plain",
-            "a: b",
-            "- x",
-            "#x",
-            "true",
-            "12",
-            "\"q\"",
-            "it's",
-            "a\nb",
-            "x #y",
-            "[a]",
-            "ä ö",
-            "{a}",
-            "null",
-            "*x",
-            "back\\slash",
-            "2026-01-01",
-            "tab\tx",
-            "~",
-            "ends:",
-            "'q'",
-            "",
-        ] {
+        let short = [
+            "plain", "a: b", "- x", "#x", "true", "12", "\"q\"", "it's", "a\nb", "x #y", "[a]",
+            "ä ö", "{a}", "null", "*x", "a\\b", "tab\tx", "~", "ends:", "'q'", "",
+        ];
+        for text in short.into_iter().chain(["2026-01-01"]) {
             let texts = [text.to_owned(), "other".to_owned()];
             let yaml = format!("---\none: {}\nmany:{}\n---\n", scalar(text), list(&texts));
             let (header, _) = split(&yaml);

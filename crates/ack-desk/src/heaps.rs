@@ -156,12 +156,13 @@ pub struct Sample {
 impl Desk {
     /// Puts each waiting memory on its heap.
     pub fn sort_into_heaps(&mut self) {
-        let twins = self.twins();
+        let with_twin = self.groups_with_twins();
         let mut items = std::mem::take(&mut self.items);
-        for (number, item) in items.iter_mut().enumerate() {
+        for item in &mut items {
+            let has_twin = item.group.is_some_and(|group| with_twin.contains(&group));
             item.heap = match item.is_flagged() {
                 true => HeapKind::Flagged,
-                false => self.fitting_heap(item, twins.contains(&number)),
+                false => self.fitting_heap(item, has_twin),
             };
         }
         self.items = items;
@@ -189,16 +190,16 @@ impl Desk {
         self.sort_into_heaps();
     }
 
-    /// The memories that are one of several on the heap of those.
-    fn twins(&self) -> HashSet<usize> {
-        let mut members: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for (number, group) in &self.group_of {
-            let item = self.items.get(*number).filter(|item| !item.is_flagged());
-            if item.is_some_and(|it| HeapKind::of(it, true, self.now) == HeapKind::Alike) {
-                members.entry(*group).or_default().push(*number);
-            }
-        }
-        members.into_values().filter(|members| members.len() > 1).flatten().collect()
+    /// The groups that have several memories on the heap of those.
+    fn groups_with_twins(&self) -> HashSet<usize> {
+        let is_alike = |item: &QueueItem| HeapKind::of(item, true, self.now) == HeapKind::Alike;
+        let alike = |number: &&usize| {
+            let item = self.items.get(**number);
+            item.is_some_and(|item| !item.is_flagged() && is_alike(item))
+        };
+        let groups = self.groups.iter().enumerate();
+        let groups = groups.filter(|(_, members)| members.iter().filter(alike).count() > 1);
+        groups.map(|(group, _)| group).collect()
     }
 
     /// The plan. `turn` moves the samples of its heaps on.
@@ -225,7 +226,7 @@ impl Desk {
             }
             numbers.entry(&item.heap).or_default().push(number);
             if item.is_flagged() {
-                let fitting = self.fitting_heap(item, self.group_of.contains_key(&number));
+                let fitting = self.fitting_heap(item, item.group.is_some());
                 *held_back.entry(fitting).or_default() += 1;
             }
         }
@@ -369,7 +370,7 @@ impl Desk {
             HeapKind::Summaries => "what a session did, as its program wrote it".to_owned(),
             HeapKind::Replaced => "a newer memory says that it replaces these".to_owned(),
             HeapKind::Alike => {
-                let found = numbers.iter().filter_map(|number| self.group_of.get(number));
+                let found = self.items_of(numbers).filter_map(|item| item.group);
                 let found = found.collect::<HashSet<_>>().len() as u64;
                 let say = if found == 1 { "says" } else { "say" };
                 format!("{} that {say} much the same", count(found, "group"))
@@ -405,8 +406,9 @@ impl Desk {
     pub(crate) fn sample(&self, numbers: &[usize], turn: usize) -> (Vec<Sample>, String) {
         // Of a group, one is enough.
         let mut seen = HashSet::new();
+        let group_of = |number: &usize| self.items.get(*number)?.group;
         let mut one_each: Vec<usize> = numbers.iter().rev().copied().collect();
-        one_each.retain(|number| self.group_of.get(number).is_none_or(|group| seen.insert(*group)));
+        one_each.retain(|number| group_of(number).is_none_or(|group| seen.insert(group)));
         let last = one_each.len().saturating_sub(1);
         let steps = SAMPLE.min(one_each.len());
         let is_missed = self.missed_of(&one_each).is_some_and(|missed| missed > 0);
@@ -436,7 +438,7 @@ impl Desk {
             let number = one_each.get(*place)?;
             Some(self.sample_of(*number, self.items.get(*number)?))
         });
-        let are_groups = numbers.iter().all(|number| self.group_of.contains_key(number));
+        let are_groups = numbers.iter().all(|number| group_of(number).is_some());
         let of = numbers.len().to_string();
         let of = if are_groups { count(one_each.len() as u64, "group") } else { of };
         (sample.collect(), format!("{} of {of}: {which}", shown.len()))
@@ -444,7 +446,7 @@ impl Desk {
 
     fn sample_of(&self, number: usize, item: &QueueItem) -> Sample {
         let memory = item.memory();
-        let group = self.group_of.get(&number).and_then(|group| self.groups.get(*group));
+        let group = item.group.and_then(|group| self.groups.get(group));
         let like = group.map(|members| format!("{} alike", members.len()));
         let age = age_in_days(memory, self.now).map(super::card::days);
         let missed = match self.missed_of(&[number]) {
@@ -499,14 +501,9 @@ impl Desk {
         let title = self.heap_title(&kind, &numbers);
         let done = choice.as_ref().map_or("kept one of each group", |choice| choice.done(false));
         let reason = kind.reason().filter(|_| choice == Some(Choice::Reject));
-        let key = self.next_key;
-        let decided = match choice {
-            Some(choice) => self.choose(&waiting, choice, reason.map(str::to_owned)),
-            None => self.keep_one_of_each(&waiting),
-        };
-        if let Err(error) = decided {
-            self.take_back(Some(key));
-            return Err(error);
+        match choice {
+            Some(choice) => self.choose(&waiting, choice, reason.map(str::to_owned))?,
+            None => self.keep_one_of_each(&waiting)?,
         }
         let why = reason.map_or_else(String::new, |reason| format!(" ({reason})"));
         Ok(self.sentence(&format!("{done}{why}: {} of {title}", waiting.len())))
@@ -515,36 +512,29 @@ impl Desk {
     /// Approves the fullest memory of each group, and marks the others as its duplicates. One that
     /// is like no other here is approved too.
     fn keep_one_of_each(&mut self, numbers: &[usize]) -> Result<(), CurateError> {
-        let mut members: BTreeMap<(&str, usize), Vec<usize>> = BTreeMap::new();
+        let mut members: BTreeMap<(&str, usize), Vec<(usize, usize, &String)>> = BTreeMap::new();
         let mut kept = Vec::new();
         for number in numbers {
-            let scope = self.items.get(*number).map(|item| &*item.candidate.scope.name);
-            match (scope, self.group_of.get(number)) {
-                (Some(scope), Some(group)) => {
-                    members.entry((scope, *group)).or_default().push(*number)
+            let Some(item) = self.items.get(*number) else { continue };
+            match item.group {
+                Some(group) => {
+                    let group = members.entry((&item.candidate.scope.name, group)).or_default();
+                    group.push((text_length(item.memory()), *number, &item.memory().id));
                 }
-                _ => kept.push(*number),
+                None => kept.push(*number),
             }
         }
-        let length =
-            |number: &usize| self.items.get(*number).map_or(0, |item| text_length(item.memory()));
-        let mut duplicates: Vec<(String, Vec<usize>)> = Vec::new();
+        let mut choices = Vec::new();
         for mut group in members.into_values() {
             // Of equal ones, the newest, which comes last.
-            group.sort_by_key(length);
-            let Some(fullest) = group.pop() else { continue };
+            group.sort_by_key(|(length, ..)| *length);
+            let Some((_, fullest, id)) = group.pop() else { continue };
             kept.push(fullest);
-            let id = self.items.get(fullest).map(|item| item.memory().id.clone());
-            duplicates.extend(id.filter(|_| !group.is_empty()).map(|id| (id, group)));
+            let others: Vec<usize> = group.into_iter().map(|(_, number, _)| number).collect();
+            choices.push((others, Choice::Duplicate { of: id.clone() }));
         }
-        let key = self.next_key;
-        self.note_decision(true);
-        self.choose_as(key, &kept, Choice::Approve, None)?;
-        for (of, group) in duplicates {
-            self.choose_as(key, &group, Choice::Duplicate { of }, None)?;
-        }
-        self.next_key += 1;
-        Ok(())
+        choices.insert(0, (kept, Choice::Approve));
+        self.choose_together(choices, None)
     }
 }
 

@@ -29,13 +29,12 @@ pub mod web;
 mod write;
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use ack_api::decision::Decision;
 use ack_api::queue::QueueNumbers;
 use ack_api::text;
-use ack_store::decisions::Decisions;
 use serde::Serialize;
 
 use self::card::Card;
@@ -44,7 +43,7 @@ use self::effective::key;
 use self::heaps::HeapKind;
 use self::held_back::HeldBack;
 use self::need::Need;
-use self::progress::Pace;
+use self::progress::TimeSpent;
 use self::queue::{ItemState, Known, QueueItem, QueueKind, by_queue};
 pub use self::write::{ChangedMemory, ReviewOutcome};
 use crate::curate::find::{Filter, Queue, by_id, queue, short_ids};
@@ -72,14 +71,10 @@ pub struct Desk {
     choices: Vec<MadeChoice>,
     /// Groups of memories that are much alike, by number. Empty until they are compared.
     groups: Vec<Vec<usize>>,
-    /// The group of each memory that is in one.
-    group_of: HashMap<usize, usize>,
     next_key: u64,
     pub now: jiff::Timestamp,
     /// The statistics of the whole queue when the desk was opened.
     numbers: QueueNumbers,
-    /// Served memories that a newer waiting one would replace, by the newer one's scope and id.
-    replaced: HashMap<(String, String), Vec<String>>,
     /// What the desk begins with.
     pub queue: QueueKind,
     /// The scopes that the unreviewed memories come from.
@@ -92,7 +87,7 @@ pub struct Desk {
     /// The heaps that are split by type.
     split: HashSet<HeapKind>,
     need: Need,
-    pace: Pace,
+    spent: TimeSpent,
     /// Whether the approved memories were read.
     pub has_approved: bool,
     /// Whether it is known which memories contradict an approved one.
@@ -148,10 +143,9 @@ impl Desk {
         service: &'static Service,
         now: jiff::Timestamp,
     ) -> Result<Self, CurateError> {
-        let Queue { waiting, numbers, replaced } = queue(scopes, filter, now)?;
+        let Queue { waiting, numbers } = queue(scopes, filter, now)?;
         Ok(Self {
             numbers,
-            replaced,
             filter: filter.clone(),
             are_compared: false,
             ..Self::with(waiting, scopes, service, now)
@@ -171,11 +165,9 @@ impl Desk {
             service,
             choices: Vec::new(),
             groups: Vec::new(),
-            group_of: HashMap::new(),
             next_key: 1,
             now,
             numbers: QueueNumbers::default(),
-            replaced: HashMap::new(),
             queue: QueueKind::Waiting,
             scopes: scopes.to_vec(),
             filter: Filter::default(),
@@ -183,7 +175,7 @@ impl Desk {
             includes_flagged: false,
             split: HashSet::new(),
             need: Need::default(),
-            pace: Pace::default(),
+            spent: TimeSpent::default(),
             has_approved: false,
             are_compared: true,
         };
@@ -306,14 +298,14 @@ impl Desk {
             };
             let other = self.other(&item.candidate, choice)?;
             let chosen = item.with_choice(choice, other.as_ref());
-            let hidden_count = self.hidden_count(&[item], choice);
+            let hidden_count = Self::hidden_count(&[item], choice);
             let mut preview = chosen.preview(&session, hidden_count, &self.short_ids)?;
             preview.add_side_effects(&side_effects(&[chosen], &session), &self.short_ids);
             return Ok(preview);
         }
         let (numbers, held_back) = self.of_choice(numbers);
         let items: Vec<&QueueItem> = self.items_of(&numbers).collect();
-        let hides = self.hidden_count(&items, choice);
+        let hides = Self::hidden_count(&items, choice);
         let mut preview = Preview::of_many(choice, &items, hides, &self.short_ids);
         // Choices that name another memory never bring back what several memories replaced.
         if choice.other().is_none() {
@@ -369,13 +361,26 @@ impl Desk {
         choice: Choice,
         reason: Option<String>,
     ) -> Result<(), CurateError> {
-        self.choose_as(self.next_key, numbers, choice, reason)?;
+        self.choose_together(vec![(numbers.to_vec(), choice)], reason)
+    }
+
+    /// The same with several choices, which are taken back together.
+    fn choose_together(
+        &mut self,
+        choices: Vec<(Vec<usize>, Choice)>,
+        reason: Option<String>,
+    ) -> Result<(), CurateError> {
+        let key = self.next_key;
+        for (numbers, choice) in choices {
+            if let Err(error) = self.choose_as(key, &numbers, choice, reason.clone()) {
+                self.take_back(Some(key));
+                return Err(error);
+            }
+        }
         self.next_key += 1;
-        self.note_decision(numbers.len() > 1);
         Ok(())
     }
 
-    /// The same under a key. What has the same key is taken back together.
     fn choose_as(
         &mut self,
         key: u64,
@@ -482,36 +487,18 @@ impl Desk {
     }
 
     /// How many other memories agents stop seeing once they see these.
-    fn hidden_count(&self, items: &[&QueueItem], choice: &Choice) -> usize {
-        let mut logs: HashMap<&str, Arc<Decisions>> = HashMap::new();
-        let counts = items.iter().filter(|item| choice.serves() && !item.is_approved).map(|item| {
+    fn hidden_count(items: &[&QueueItem], choice: &Choice) -> usize {
+        let mut by_scope: BTreeMap<&str, (&Scope, HashSet<&str>)> = BTreeMap::new();
+        for item in items.iter().filter(|item| choice.serves() && !item.is_approved) {
             let scope = &item.candidate.scope;
-            let read = || scope.store.decisions().unwrap_or_default();
-            self.replaced_count(&item.candidate, logs.entry(&scope.name).or_insert_with(read))
+            let (_, ids) = by_scope.entry(&scope.name).or_insert_with(|| (scope, HashSet::new()));
+            ids.insert(&item.memory().id);
+        }
+        let counts = by_scope.into_values().map(|(scope, ids)| {
+            let older = scope.store.snapshot(|snapshot| snapshot.replaced_by(&ids));
+            older.unwrap_or_default().iter().filter(|older| older.status.is_served()).count()
         });
         counts.sum()
-    }
-
-    /// How many served memories this one would replace, according to the store or a decision. Of
-    /// several rows with an id, only the one that owns it counts.
-    fn replaced_count(&self, candidate: &Candidate, decisions: &Decisions) -> usize {
-        let (scope, id) = (&candidate.scope, &candidate.memory().id);
-        let stored = self.replaced.get(&(scope.name.clone(), id.clone()));
-        let older = decisions.replaced_by(id).iter();
-        let older: BTreeSet<&String> = older.chain(stored.into_iter().flatten()).collect();
-        if older.is_empty() {
-            return 0;
-        }
-        let counted = scope.store.snapshot(|snapshot| {
-            let mut hidden = 0;
-            for older in &older {
-                let memory = snapshot.by_id(older)?.filter(|it| it.status.is_served());
-                let is_hidden = memory.is_some_and(|it| it.superseded_by.as_ref() == Some(id));
-                hidden += usize::from(is_hidden);
-            }
-            Ok(hidden)
-        });
-        counted.unwrap_or_default()
     }
 
     fn set(&mut self, number: usize, state: ItemState) {
@@ -553,13 +540,13 @@ impl Desk {
 fn side_effects(chosen: &[ChoiceOnMemory<'_>], session: &ReviewSession) -> SideEffects {
     let mut by_scope: BTreeMap<&str, (&Scope, Vec<Decision>)> = BTreeMap::new();
     for chosen in chosen {
-        let scope = &chosen.candidate.scope;
+        let scope = &chosen.item.candidate.scope;
         let (_, decisions) = by_scope.entry(&scope.name).or_insert_with(|| (scope, Vec::new()));
         decisions.extend(chosen.decisions(session).unwrap_or_default());
     }
     let mut side_effects = SideEffects::default();
     for (scope, decisions) in by_scope.into_values() {
-        side_effects.add(log::side_effects_of(scope, &decisions, false).unwrap_or_default());
+        side_effects.add(log::consequences(scope, &decisions, false).unwrap_or_default().1);
     }
     side_effects
 }

@@ -13,7 +13,7 @@ use ack_flags::passages::{Passage, passages};
 use pulldown_cmark::{CodeBlockKind, Event, LinkType, Options, Parser, Tag, TagEnd};
 use serde::Serialize;
 
-/// Lists and quotes in others that are shown as such. Deeper ones stand in the last of them.
+/// Lists and quotes in others that are shown as such. What is deeper stands in the last of them.
 const MAX_DEPTH: usize = 6;
 /// Lines of a text that was wrapped at its writing are at least this long.
 const MIN_WRAPPED: usize = 40;
@@ -118,30 +118,15 @@ pub fn plain(source: &str) -> Vec<Span> {
     builder.spans
 }
 
-/// What a container that is not complete yet is.
-#[derive(Debug, PartialEq, Eq)]
-enum Kind {
-    Quote,
-    List {
-        first: Option<u64>,
-        items: Vec<Vec<Block>>,
-    },
-    Item,
-    /// Its blocks belong to the container around it.
-    Flat,
-}
-
-struct Container {
-    kind: Kind,
-    blocks: Vec<Block>,
-}
-
 #[derive(Default)]
 struct Builder<'t> {
     source: &'t str,
     passages: &'t [Passage],
-    containers: Vec<Container>,
-    /// The blocks outside of containers.
+    /// The quotes and lists that are not complete yet, each in the one before it.
+    open: Vec<Block>,
+    /// How many more of them are open, too deep to be shown as such.
+    too_deep: usize,
+    /// The blocks outside of them.
     blocks: Vec<Block>,
     /// The text of the block that is not complete yet.
     spans: Vec<Span>,
@@ -226,24 +211,25 @@ impl Builder<'_> {
         self.flush();
         let lines = self.source.get(range.clone()).unwrap_or_default().lines();
         self.width = lines.map(|line| line.chars().count()).max().unwrap_or(0);
-        let kind = match tag {
-            Tag::BlockQuote(_) => Kind::Quote,
-            Tag::List(first) => Kind::List { first, items: Vec::new() },
-            Tag::Item => Kind::Item,
+        let is_too_deep = self.open.len() == MAX_DEPTH;
+        match tag {
+            Tag::BlockQuote(_) | Tag::List(_) if is_too_deep => self.too_deep += 1,
+            Tag::BlockQuote(_) => self.open.push(Block::Quote { blocks: Vec::new() }),
+            Tag::List(first) => self.open.push(Block::List { first, items: Vec::new() }),
+            Tag::Item => {
+                if let (0, Some(Block::List { items, .. })) = (self.too_deep, self.open.last_mut())
+                {
+                    items.push(Vec::new());
+                }
+            }
             tag => {
                 self.add_unseen(range.start);
                 self.added = range.end;
                 if let Tag::CodeBlock(CodeBlockKind::Fenced(words)) = tag {
                     self.language = text::line(&words, MAX_DESTINATION);
                 }
-                return;
             }
-        };
-        let is_stray = kind == Kind::Item
-            && !matches!(self.containers.last(), Some(Container { kind: Kind::List { .. }, .. }));
-        let is_flat = is_stray || self.containers.len() >= 2 * MAX_DEPTH;
-        self.containers
-            .push(Container { kind: if is_flat { Kind::Flat } else { kind }, blocks: Vec::new() });
+        }
     }
 
     fn close(&mut self, end: TagEnd) {
@@ -261,23 +247,15 @@ impl Builder<'_> {
                 let language = Some(language).filter(|language| !language.is_empty());
                 self.place(Block::Code { language, spans });
             }
-            TagEnd::BlockQuote(_) | TagEnd::List(_) | TagEnd::Item => self.close_container(),
-            _ => self.flush(),
-        }
-    }
-
-    fn close_container(&mut self) {
-        self.flush();
-        let Some(Container { kind, blocks }) = self.containers.pop() else {
-            return;
-        };
-        match (kind, self.containers.last_mut()) {
-            (Kind::Item, Some(Container { kind: Kind::List { items, .. }, .. })) => {
-                items.push(blocks)
+            TagEnd::BlockQuote(_) | TagEnd::List(_) => {
+                self.flush();
+                if self.too_deep > 0 {
+                    self.too_deep -= 1;
+                } else if let Some(complete) = self.open.pop() {
+                    self.place(complete);
+                }
             }
-            (Kind::List { first, items }, _) => self.place(Block::List { first, items }),
-            (Kind::Quote, _) => self.place(Block::Quote { blocks }),
-            _ => blocks.into_iter().for_each(|block| self.place(block)),
+            _ => self.flush(),
         }
     }
 
@@ -307,13 +285,20 @@ impl Builder<'_> {
         {
             last.text.truncate(last.text.trim_end_matches('\n').len());
         }
-        let container = self.containers.last_mut();
-        container.map_or(&mut self.blocks, |container| &mut container.blocks).push(block);
+        match self.open.last_mut() {
+            Some(Block::Quote { blocks }) => blocks.push(block),
+            Some(Block::List { items, .. }) => match items.last_mut() {
+                Some(item) => item.push(block),
+                None => items.push(vec![block]),
+            },
+            _ => self.blocks.push(block),
+        }
     }
 
     fn finish(mut self) -> Vec<Block> {
-        while !self.containers.is_empty() {
-            self.close_container();
+        self.flush();
+        while let Some(complete) = self.open.pop() {
+            self.place(complete);
         }
         self.add_unseen(self.source.len());
         self.flush();

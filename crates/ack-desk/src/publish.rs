@@ -15,12 +15,9 @@ pub mod note;
 
 pub use self::files::add_note;
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use ack_api::memory::{
-    Memory, Status, StatusFilter, Unreviewed, Visibility, fold_name, is_superseded,
-};
+use ack_api::memory::{Memory, Status, Unreviewed, Visibility, fold_name};
 use ack_api::{Diagnostic, ErrorCode, Hint};
 use ack_store::read::CuratedMemory;
 use ack_store::{READ_TIMEOUT, StoreError};
@@ -28,6 +25,8 @@ use jiff::civil::Date;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde::Serialize;
 
+use crate::choice::first_ones;
+use crate::curate::stale::superseded;
 use ack_flags::sharing::{SharingProblem, sharing_problems};
 use ack_service::scope::Scope;
 
@@ -149,6 +148,18 @@ pub struct PublishPlan {
     pub unchanged: usize,
     /// Files that someone edited and whose memories changed too.
     pub kept: Vec<PublishItem>,
+    #[serde(flatten)]
+    pub approved: Approved,
+    #[serde(skip)]
+    steps: Vec<Step>,
+}
+
+/// What is approved in a scope, and what is not published of it.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Approved {
+    /// The memories that may be published, by id.
+    #[serde(skip)]
+    memories: Vec<Memory>,
     /// Memories that are held back because of their text.
     pub held: Vec<HeldItem>,
     pub warnings: Vec<HeldItem>,
@@ -158,8 +169,6 @@ pub struct PublishPlan {
     /// If some are approved: how many others wait for review.
     #[serde(skip)]
     pub also_waiting: usize,
-    #[serde(skip)]
-    steps: Vec<Step>,
 }
 
 #[derive(Debug, Clone)]
@@ -184,15 +193,11 @@ pub fn plan(
     if store.is_some_and(|store| folder.starts_with(&store) || store.starts_with(&folder)) {
         return Err(PublishError::IntoOwnStore { scope: scope.name.clone(), folder });
     }
-    let mut plan = PublishPlan { scope: scope.name.clone(), folder, ..PublishPlan::default() };
-    let PublishOptions { only_promoted, today, .. } = options;
-    let approved = approved(scope, Superseded::LeftOut, only_promoted, today)?;
-    (plan.waiting, plan.also_waiting) = (approved.waiting, approved.also_waiting);
-    let memories = check_texts(approved.memories, &mut plan.held, &mut plan.warnings);
-    files::plan(&mut plan, scope, &memories, options)?;
-    if !plan.held.is_empty() && !options.skip_held {
-        return Err(PublishError::Held { held: plan.held });
-    }
+    let approved = Approved::of(scope, Superseded::LeftOut, options)?;
+    let scope_name = scope.name.clone();
+    let mut plan = PublishPlan { scope: scope_name, folder, approved, ..PublishPlan::default() };
+    files::plan(&mut plan, scope, options)?;
+    plan.approved.check_held(options)?;
     Ok(plan)
 }
 
@@ -217,64 +222,80 @@ enum Superseded {
     Kept,
 }
 
-#[derive(Debug)]
-struct Approved {
-    /// The memories that agents may see, by id.
-    memories: Vec<Memory>,
-    /// How many memories wait for review, if none is approved.
-    waiting: Option<usize>,
-    /// How many memories wait for review, if others are approved.
-    also_waiting: usize,
-}
+impl Approved {
+    fn of(
+        scope: &Scope,
+        replaced: Superseded,
+        options: PublishOptions,
+    ) -> Result<Self, PublishError> {
+        let (has_status, all) = scope.store.full_scan(READ_TIMEOUT, |snapshot| {
+            let mut all = Vec::new();
+            snapshot.visit_curated(&|_| true, &mut |curated| all.push(curated))?;
+            Ok((snapshot.layout.has_status(), all))
+        })?;
+        let unserved = scope.store.notes_report().unserved.clone();
+        let hidden = first_ones(unserved.into_iter(), MAX_NAMED);
+        if !hidden.is_empty() {
+            return Err(PublishError::Hidden { scope: scope.name.clone(), hidden });
+        }
+        let is_shown = |curated: &&CuratedMemory| curated.memory.status.is_served();
+        if !has_status && scope.store.unreviewed() == Unreviewed::Approved {
+            let count = all.iter().filter(is_shown).filter(|it| !it.is_decided).count();
+            if count > 0 {
+                return Err(PublishError::Assumed { scope: scope.name.clone(), count });
+            }
+        }
+        let staged = all.iter().filter(|curated| curated.memory.status == Status::Staging);
+        let waiting = staged.filter(|curated| !curated.is_put_off(options.today)).count();
+        let hidden = superseded(&all);
+        let mut visible: Vec<Memory> = Vec::new();
+        for CuratedMemory { memory, .. } in all.iter().filter(is_shown) {
+            if !hidden.contains(&memory.id) {
+                // The successor may not be visible, so do not mention it.
+                visible.push(Memory { superseded_by: None, ..memory.clone() });
+            } else if replaced == Superseded::Kept {
+                visible.push(memory.clone());
+            }
+        }
+        visible.sort_by(|a, b| a.id.cmp(&b.id));
+        let (waiting, also_waiting) =
+            if visible.is_empty() { (Some(waiting), 0) } else { (None, waiting) };
+        visible.retain(|memory| !options.only_promoted || memory.status == Status::Promoted);
+        let mut approved = Self { waiting, also_waiting, ..Self::default() };
+        approved.check_texts(visible);
+        Ok(approved)
+    }
 
-fn approved(
-    scope: &Scope,
-    superseded: Superseded,
-    only_promoted: bool,
-    today: Date,
-) -> Result<Approved, PublishError> {
-    let all = scope.store.full_scan(READ_TIMEOUT, |snapshot| {
-        let mut all = Vec::new();
-        snapshot.visit_curated(&|_| true, &mut |curated| all.push(curated))?;
-        Ok((snapshot.layout.has_status(), all))
-    });
-    let (has_status, all) = all?;
-    let hidden = first_ones(scope.store.notes_report().unserved.clone());
-    if !hidden.is_empty() {
-        return Err(PublishError::Hidden { scope: scope.name.clone(), hidden });
-    }
-    let is_shown = |memory: &Memory| StatusFilter::Approved.allows(memory.status);
-    if !has_status && scope.store.unreviewed() == Unreviewed::Approved {
-        let assumed = |curated: &&CuratedMemory| is_shown(&curated.memory) && !curated.is_decided;
-        let count = all.iter().filter(assumed).count();
-        if count > 0 {
-            return Err(PublishError::Assumed { scope: scope.name.clone(), count });
+    /// Sorts out what must not be published because of its text.
+    fn check_texts(&mut self, memories: Vec<Memory>) {
+        let problems: Vec<Vec<SharingProblem>> = memories.par_iter().map(text_problems).collect();
+        for (memory, problems) in memories.into_iter().zip(problems) {
+            if is_sensitive(&memory) {
+                let reason = "is of the type `sensitive`, so it is never published".to_owned();
+                self.warnings.extend(HeldItem::of(&memory, vec![reason]));
+                continue;
+            }
+            let (errors, warnings): (Vec<SharingProblem>, Vec<SharingProblem>) =
+                problems.into_iter().partition(|problem| problem.is_error());
+            let said =
+                |found: Vec<SharingProblem>| found.iter().map(SharingProblem::describe).collect();
+            match HeldItem::of(&memory, said(errors)) {
+                Some(item) => self.held.push(item),
+                None => {
+                    self.warnings.extend(HeldItem::of(&memory, said(warnings)));
+                    self.memories.push(memory);
+                }
+            }
         }
     }
-    let staged = all.iter().filter(|curated| curated.memory.status == Status::Staging);
-    let waiting = staged.filter(|curated| !curated.is_put_off(today)).count();
-    let all: Vec<Memory> = all.into_iter().map(|curated| curated.memory).collect();
-    let by_id: HashMap<&str, &Memory> =
-        all.iter().map(|memory| (memory.id.as_str(), memory)).collect();
-    let find = |id: &str| {
-        let memory = by_id.get(id)?;
-        Some((memory.status, memory.superseded_by.as_deref()))
-    };
-    let mut visible: Vec<Memory> = Vec::new();
-    for memory in all.iter().filter(|memory| is_shown(memory)) {
-        let next = memory.superseded_by.as_deref();
-        if !is_superseded(&memory.id, next, StatusFilter::Approved, find) {
-            // The successor may not be visible, so do not mention it.
-            visible.push(Memory { superseded_by: None, ..memory.clone() });
-        } else if superseded == Superseded::Kept {
-            visible.push(memory.clone());
+
+    /// Refuses what is held back, unless it is to be left out.
+    fn check_held(&self, options: PublishOptions) -> Result<(), PublishError> {
+        match self.held.is_empty() || options.skip_held {
+            true => Ok(()),
+            false => Err(PublishError::Held { held: self.held.clone() }),
         }
     }
-    visible.sort_by(|a, b| a.id.cmp(&b.id));
-    let (waiting, also_waiting) =
-        if visible.is_empty() { (Some(waiting), 0) } else { (None, waiting) };
-    visible.retain(|memory| !only_promoted || memory.status == Status::Promoted);
-    Ok(Approved { memories: visible, waiting, also_waiting })
 }
 
 fn is_sensitive(memory: &Memory) -> bool {
@@ -300,7 +321,7 @@ impl PublishPlan {
         let problems = sharing_problems(text);
         let errors = problems.iter().filter(|problem| problem.is_error());
         let reasons = errors.map(|problem| format!("{} (in its file)", problem.describe()));
-        self.held.extend(HeldItem::of(memory, reasons.collect()));
+        self.approved.held.extend(HeldItem::of(memory, reasons.collect()));
         problems.iter().any(SharingProblem::is_error)
     }
 
@@ -308,35 +329,6 @@ impl PublishPlan {
     pub fn write(&self) -> Result<(), PublishError> {
         self.steps.iter().try_for_each(|step| files::write(&self.folder, step))
     }
-}
-
-/// Checks the texts of memories, and returns those that may be published.
-fn check_texts(
-    memories: Vec<Memory>,
-    held: &mut Vec<HeldItem>,
-    looked_at: &mut Vec<HeldItem>,
-) -> Vec<Memory> {
-    let mut checked = Vec::with_capacity(memories.len());
-    let problems: Vec<Vec<SharingProblem>> = memories.par_iter().map(text_problems).collect();
-    for (memory, problems) in memories.into_iter().zip(problems) {
-        if is_sensitive(&memory) {
-            let reason = "is of the type `sensitive`, so it is never published".to_owned();
-            looked_at.extend(HeldItem::of(&memory, vec![reason]));
-            continue;
-        }
-        let (errors, warnings): (Vec<SharingProblem>, Vec<SharingProblem>) =
-            problems.into_iter().partition(|problem| problem.is_error());
-        let said =
-            |found: Vec<SharingProblem>| found.iter().map(SharingProblem::describe).collect();
-        match HeldItem::of(&memory, said(errors)) {
-            Some(item) => held.push(item),
-            None => {
-                looked_at.extend(HeldItem::of(&memory, said(warnings)));
-                checked.push(memory);
-            }
-        }
-    }
-    checked
 }
 
 fn text_problems(memory: &Memory) -> Vec<SharingProblem> {
@@ -361,13 +353,5 @@ fn count_text(count: usize) -> String {
 
 fn named_list(held: &[HeldItem]) -> String {
     let named = held.iter().map(|one| format!("`{}` {}", one.id, one.reasons.join(", ")));
-    first_ones(named.collect()).join("; ")
-}
-
-/// As many as an error names, and how many more there are.
-fn first_ones(mut all: Vec<String>) -> Vec<String> {
-    let more = all.len().saturating_sub(MAX_NAMED);
-    all.truncate(MAX_NAMED);
-    all.extend((more > 0).then(|| format!("and {more} more")));
-    all
+    first_ones(named, MAX_NAMED).join("; ")
 }

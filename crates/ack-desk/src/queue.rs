@@ -42,6 +42,8 @@ pub struct QueueItem {
     pub was_put_back: bool,
     /// What a person should look at first.
     pub warnings: Vec<Warning>,
+    /// Its group, if others are much like it, by its position in the groups of the desk.
+    pub(crate) group: Option<usize>,
     /// The heap of the plan that it belongs to.
     pub heap: HeapKind,
     /// The text that a filter searches, in lower case.
@@ -64,6 +66,7 @@ impl QueueItem {
             words: words.join("\n").to_lowercase(),
             warnings: candidate.curated.warnings(),
             state: ItemState::Waiting,
+            group: None,
             heap: HeapKind::default(),
             was_put_back: false,
             is_approved: false,
@@ -93,8 +96,7 @@ impl QueueItem {
         choice: &'a Choice,
         other: Option<&'a Candidate>,
     ) -> ChoiceOnMemory<'a> {
-        let (is_approved, stale) = (self.is_approved, self.stale.as_deref());
-        ChoiceOnMemory { choice, candidate: &self.candidate, other, is_approved, stale }
+        ChoiceOnMemory { choice, item: self, other }
     }
 
     /// Whether a person should look at it before others rely on it.
@@ -286,12 +288,11 @@ impl Desk {
         let mut groups = HashSet::new();
         let mut folded = HashSet::new();
         for number in numbers {
-            let Some(group) = self.group_of.get(number).filter(|_| self.waits(*number)) else {
-                continue;
-            };
-            let item = self.items.get(*number).filter(|item| !item.is_flagged());
-            let scope = item.map(|item| &item.candidate.scope.name);
-            if scope.is_some_and(|scope| !groups.insert((scope, group))) {
+            let item = self.items.get(*number).filter(|_| self.waits(*number));
+            if let Some(item) = item.filter(|item| !item.is_flagged())
+                && let Some(group) = item.group
+                && !groups.insert((&item.candidate.scope.name, group))
+            {
                 folded.insert(*number);
             }
         }

@@ -68,9 +68,13 @@ impl Desk {
 
     /// Sets what was found elsewhere among [`Desk::waiting`].
     pub fn set_relations(&mut self, relations: Relations) {
-        self.group_of.clear();
+        self.items.iter_mut().for_each(|item| item.group = None);
         for (group, members) in relations.groups.iter().enumerate() {
-            self.group_of.extend(members.iter().map(|number| (*number, group)));
+            for number in members {
+                if let Some(item) = self.items.get_mut(*number) {
+                    item.group = Some(group);
+                }
+            }
         }
         self.groups = relations.groups;
         self.hold_back(relations.contradicted);
@@ -155,7 +159,7 @@ impl Desk {
     /// The other members of a memory's group in its scope, whatever was chosen for them.
     fn others_of_group(&self, number: usize) -> impl Iterator<Item = usize> {
         let scope = |number: usize| Some(&self.items.get(number)?.candidate.scope.name);
-        let group = self.group_of.get(&number).and_then(|group| self.groups.get(*group));
+        let group = self.items.get(number).and_then(|item| self.groups.get(item.group?));
         let others = group.into_iter().flatten().copied();
         others.filter(move |other| *other != number && scope(*other) == scope(number))
     }

@@ -109,7 +109,7 @@ impl Desk {
             ReviewOutcome { batch: session.batch.clone(), ..ReviewOutcome::default() };
         for (scope, choices) in self.planned_choices() {
             let decisions = decisions(&choices.iter().collect::<Vec<_>>(), session)?;
-            outcome.side_effects.add(log::side_effects_of(&scope, &decisions, false)?);
+            outcome.side_effects.add(log::consequences(&scope, &decisions, false)?.1);
             outcome.about.extend(about(&choices, &decisions));
             outcome.written += decisions.len();
             outcome.decisions.extend(decisions);
@@ -135,12 +135,6 @@ impl Desk {
             made = decisions.len();
             Ok(decisions)
         })?;
-        for decision in &written.decisions {
-            if let Some(newer) = &decision.into {
-                let key = (scope.name.clone(), newer.clone());
-                self.replaced.entry(key).or_default().push(decision.id.clone());
-            }
-        }
         // Without those that only follow from them.
         outcome.written += made;
         outcome.about.extend(about(choices, &written.decisions));
@@ -217,6 +211,7 @@ impl Desk {
                     need: item.need,
                     is_approved: item.is_approved,
                     stale: item.stale.take(),
+                    group: item.group,
                     was_put_back: true,
                     ..QueueItem::new(now)
                 };

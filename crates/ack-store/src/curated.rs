@@ -101,8 +101,6 @@ pub struct QueueRows {
     /// The memories that wait, in stored order.
     pub waiting: Vec<CuratedMemory>,
     pub duplicate_ids: HashSet<String>,
-    /// Memories that agents see until they see a newer one: the newer id and the older one.
-    pub replaced: Vec<(String, String)>,
     /// How many of those that wait, and are not snoozed, a newer memory replaces.
     pub waiting_replaced: u64,
 }
@@ -177,11 +175,6 @@ impl Snapshot<'_> {
                 contradicts: contradicted.remove(&curated.memory.id),
                 ..*curated
             }));
-            let Standing { id, status, newer, .. } = row.standing;
-            if status.is_served() {
-                let newer = newer.map(String::from);
-                queue.replaced.extend(newer.map(|newer| (newer, id)));
-            }
         }
         Ok(queue)
     }

@@ -5,12 +5,10 @@ use std::time::Duration;
 
 use ack_api::remote::{RemoteSettings, check_endpoint, duration};
 use ack_api::text;
-use ack_api::time::utc_day;
 use ack_bucket::BucketError;
 use ack_bucket::address::Address;
 use ack_bucket::publish::{Item, PrunePlan, RollbackChanges, Step, UploadCost, VersionSummary};
 use indicatif::{ProgressBar, ProgressStyle};
-use jiff::Timestamp;
 use serde_json::json;
 
 use super::{MAX_LISTED, changes_text, confirms, waiting_text};
@@ -21,6 +19,7 @@ use crate::cli::output::{json_with, write_json, write_plain};
 use crate::cli::user::user_name;
 use crate::cli::{progress, render};
 use ack_connect::quoted;
+use ack_desk::publish::PublishOptions;
 use ack_desk::publish::bucket::{BucketOptions, BucketPlan, BucketPublishError, Publication};
 use ack_service::config::Config;
 use ack_service::scope::Scope;
@@ -32,21 +31,20 @@ pub fn run(
     config: &Config,
     scope: &Arc<Scope>,
     address: &str,
+    publish: PublishOptions,
     args: &PublishArgs,
     json: bool,
 ) -> Result<(), CliError> {
     let address: Address = address.parse()?;
     let settings = settings(scope, &args.bucket)?;
     let options = BucketOptions {
-        only_promoted: args.only_promoted,
-        skip_held: args.skip_held,
+        publish,
         withdraw: args.bucket.withdraw.clone(),
         restore: args.bucket.restore.clone(),
         replace: args.bucket.replace.clone(),
         rebuild: args.bucket.reindex,
         by: user_name(config),
         resident: config.resident.value as usize,
-        today: utc_day(Timestamp::now()),
     };
     let publication = Publication::new(scope, address, &settings, options)?;
     let request = BucketRequest { publication: &publication, args, config, json };
@@ -256,10 +254,10 @@ fn plan_text(planned: &BucketPlan, cost: Option<UploadCost>) -> String {
             ("remove", lines(&plan.withdrawn)),
             ("away", away.collect()),
         ],
-        [("hold", &planned.held), ("look", &planned.warnings)],
+        &planned.approved,
         plan.unchanged,
     );
-    out += &waiting_text(&planned.scope, plan.is_empty(), planned.also_waiting, planned.waiting);
+    out += &waiting_text(&planned.scope, plan.is_empty(), &planned.approved);
     if let Some(cost) = cost {
         out += &format!(
             "uploads {} in {} requests; the version has {}, and each reader fetches what is new\n",

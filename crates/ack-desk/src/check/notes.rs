@@ -16,12 +16,13 @@ use ack_store::folder::note::{self, Note, NoteStatus};
 use ack_store::folder::parse;
 use ack_store::folder::{Dialect, max_bytes};
 use ack_sys::files;
+use ack_worktree::repository::Repository;
 use jiff::civil::Date;
 
 use super::yaml;
-use super::{CheckReport, Finding, NoteFolder, Severity};
+use super::{CheckReport, Finding, Severity};
 use crate::document::Document;
-use ack_api::import_line::{self, ImportLine};
+use ack_api::import_line;
 use ack_flags::sharing::problems_by_line;
 
 /// The keys of front matter whose value is one text.
@@ -45,88 +46,106 @@ pub fn dead_link(target: &str) -> String {
 struct CheckedMemory {
     path: PathBuf,
     line: usize,
-    id: String,
     memory: Memory,
     /// The names by which notes link to it, in lower case.
     names: Vec<String>,
-    is_withdrawn: bool,
 }
 
 struct CheckedFile<'a> {
-    place: &'a NoteFolder,
     relative: &'a Path,
-    shown_path: PathBuf,
-}
-
-impl Finding {
-    fn error(rule: &'static str, at: (&Path, usize), message: impl Into<String>) -> Self {
-        let (path, line) = (at.0.to_owned(), at.1.max(1));
-        Self { severity: Severity::Error, rule, path, line, message: message.into() }
-    }
-
-    fn warning(rule: &'static str, at: (&Path, usize), message: impl Into<String>) -> Self {
-        Self { severity: Severity::Warning, ..Self::error(rule, at, message) }
-    }
+    shown_path: &'a Path,
 }
 
 #[derive(Default)]
-pub struct CheckState {
+struct Findings(Vec<Finding>);
+
+impl Findings {
+    fn add(&mut self, is_error: bool, rule: &'static str, at: (&Path, usize), message: String) {
+        let severity = if is_error { Severity::Error } else { Severity::Warning };
+        let (path, line) = (at.0.to_owned(), at.1.max(1));
+        self.0.push(Finding { severity, rule, path, line, message });
+    }
+
+    fn error(&mut self, rule: &'static str, at: (&Path, usize), message: impl Into<String>) {
+        self.add(true, rule, at, message.into());
+    }
+
+    fn warn(&mut self, rule: &'static str, at: (&Path, usize), message: impl Into<String>) {
+        self.add(false, rule, at, message.into());
+    }
+}
+
+pub struct FolderCheck {
+    /// The folder, or the parent folder of the single file.
+    folder: PathBuf,
+    /// The top of the repository's working tree.
+    top: Option<PathBuf>,
+    repository: Option<String>,
+    today: Date,
+    dialect: Dialect,
+    /// How many files were read or could not be.
+    pub files: usize,
     read: Vec<CheckedMemory>,
-    findings: Vec<Finding>,
+    findings: Findings,
     /// Links to notes by name: file, line, name.
     note_links: Vec<(PathBuf, usize, String)>,
 }
 
-impl CheckState {
-    fn error(&mut self, rule: &'static str, at: (&Path, usize), message: impl Into<String>) {
-        self.findings.push(Finding::error(rule, at, message));
+impl FolderCheck {
+    pub fn new(folder: PathBuf, today: Date) -> Self {
+        let repository = Repository::discover(&folder, None);
+        Self {
+            dialect: Dialect::of(&folder),
+            repository: repository.as_ref().and_then(Repository::name),
+            top: repository.map(|repository| repository.work_tree),
+            folder,
+            today,
+            files: 0,
+            read: Vec::new(),
+            findings: Findings::default(),
+            note_links: Vec::new(),
+        }
     }
 
-    fn warn(&mut self, rule: &'static str, at: (&Path, usize), message: impl Into<String>) {
-        self.findings.push(Finding::warning(rule, at, message));
+    /// The path of a file as findings show it. It is UTF-8, as JSON requires.
+    fn shown_path(&self, relative: &Path) -> PathBuf {
+        let full = self.folder.join(relative);
+        let top = self.top.as_deref().unwrap_or(&self.folder);
+        PathBuf::from(full.strip_prefix(top).unwrap_or(&full).to_string_lossy().into_owned())
     }
 
-    fn find(&mut self, is_error: bool, at: (&Path, usize), rule: &'static str, message: String) {
-        let finding = if is_error { Finding::error } else { Finding::warning };
-        self.findings.push(finding(rule, at, message));
+    pub fn report_unreadable(&mut self, relative: &Path, reason: &str) {
+        let path = self.shown_path(relative);
+        self.findings.error("unreadable", (&path, 1), format!("cannot be opened: {reason}"));
     }
 
-    pub fn report_unreadable(&mut self, place: &NoteFolder, relative: &Path, reason: &str) {
-        let message = format!("cannot be opened: {reason}");
-        self.error("unreadable", (&place.shown_path(relative), 1), message);
-    }
-
-    pub fn report_instructions(&mut self, place: &NoteFolder, relative: &Path) {
+    pub fn report_instructions(&mut self, relative: &Path) {
         let message = "has the name of instructions for agents, which hosts load themselves, so it \
                        is left out and never served; rename it if it should be a note";
-        self.warn("instructions", (&place.shown_path(relative), 1), message);
+        self.findings.warn("instructions", (&self.shown_path(relative), 1), message);
     }
 
-    pub fn read(&mut self, place: &NoteFolder, relative: &Path) {
-        let shown_path = place.shown_path(relative);
+    pub fn read(&mut self, relative: &Path) {
+        self.files += 1;
+        let shown_path = &self.shown_path(relative);
         let start = (shown_path.as_path(), 1);
         if relative.to_str().is_none() {
             let message = "its name is not UTF-8, so no reference approves it; rename it";
-            self.error("unreadable", start, message);
+            self.findings.error("unreadable", start, message);
         }
-        let content = match files::read(&place.folder.join(relative), max_bytes(relative)) {
+        let read = files::read(&self.folder.join(relative), max_bytes(relative));
+        let content = match read.map_err(|error| format!("cannot be read: {error}")).and_then(utf8)
+        {
             Ok(content) => content,
-            Err(error) => {
-                return self.error("unreadable", start, format!("cannot be read: {error}"));
-            }
-        };
-        if let Some(problem) = note::unreadable_reason(&content) {
-            return self.error("unreadable", start, problem);
-        }
-        let Ok(content) = String::from_utf8(content) else {
-            return self.error("unreadable", start, "is not UTF-8; save it as UTF-8");
+            Err(problem) => return self.findings.error("unreadable", start, problem),
         };
         // Editors on Windows add a byte order mark. Every reader of notes skips it.
         let content = content.trim_start_matches('\u{feff}');
         for (line, problem) in problems_by_line(content) {
-            self.find(problem.is_error(), (start.0, line), problem.rule(), problem.describe());
+            let at = (start.0, line);
+            self.findings.add(problem.is_error(), problem.rule(), at, problem.describe());
         }
-        let file = CheckedFile { place, relative, shown_path };
+        let file = CheckedFile { relative, shown_path };
         if relative.as_os_str() == note::INDEX {
             self.index(&file, content);
         } else if !note::is_json_lines(relative) {
@@ -136,39 +155,40 @@ impl CheckState {
             self.lines(&file, content);
         } else if relative.file_name() != Some(DECISION_LOG.as_ref()) {
             let message = "none of its first 20 lines has a `title`, so it is not read as memories";
-            self.warn("schema", (&file.shown_path, 1), message);
+            self.findings.warn("schema", start, message);
         }
+    }
+
+    /// Keeps a memory for the comparison with the others.
+    fn keep(&mut self, file: &CheckedFile<'_>, line: usize, memory: Memory, names: &[String]) {
+        let names = names.iter().map(|name| name.to_lowercase()).collect();
+        let path = file.shown_path.to_owned();
+        self.read.push(CheckedMemory { path, line, memory, names });
     }
 
     /// The memories in an index, and where it points to.
     fn index(&mut self, file: &CheckedFile<'_>, content: &str) {
         let (_, body) = split(content);
         self.links(file, body, content.lines().count() - body.lines().count());
-        let dialect = Dialect::of(&file.place.folder);
         let (notes, _) =
-            parse::read(dialect, file.relative, content.as_bytes(), SystemTime::UNIX_EPOCH);
-        self.read.extend(notes.iter().map(|note| CheckedMemory {
-            path: file.shown_path.clone(),
-            line: 1,
-            id: note.id.clone(),
-            names: note.names.iter().map(|name| name.to_lowercase()).collect(),
-            is_withdrawn: false,
-            memory: memory_of_note(note),
-        }));
+            parse::read(self.dialect, file.relative, content.as_bytes(), SystemTime::UNIX_EPOCH);
+        for note in &notes {
+            self.keep(file, 1, memory_of_note(note), &note.names);
+        }
     }
 
     /// Looks for the targets of a text's links. `above` is how many lines are above the text.
     fn links(&mut self, file: &CheckedFile<'_>, body: &str, above: usize) {
-        let CheckedFile { place, relative, shown_path } = file;
+        let CheckedFile { relative, shown_path } = *file;
         for link in links(&blank_comments(body)) {
             let line = above + link.line;
             match link.target {
-                Target::Note(name) => self.note_links.push((shown_path.clone(), line, name)),
+                Target::Note(name) => self.note_links.push((shown_path.to_owned(), line, name)),
                 Target::File(target) => {
-                    let top = place.top.as_deref();
-                    let paths = target_paths(&target, relative, &place.folder, top);
+                    let top = self.top.as_deref();
+                    let paths = target_paths(&target, relative, &self.folder, top);
                     if !paths.iter().any(|path| path.exists()) {
-                        self.error("dead-link", (shown_path, line), dead_link(&target));
+                        self.findings.error("dead-link", (shown_path, line), dead_link(&target));
                     }
                 }
             }
@@ -180,40 +200,34 @@ impl CheckState {
             if line.trim().is_empty() {
                 continue;
             }
-            let memory = match import_line::parse(line, jiff::Timestamp::UNIX_EPOCH) {
-                Ok(row) => memory_of_line(row.line),
-                Err(reason) => {
-                    self.error("schema", (&file.shown_path, number), reason);
-                    continue;
+            match import_line::parse(line, jiff::Timestamp::UNIX_EPOCH) {
+                Ok(row) => {
+                    let memory = Memory { status: row.status, ..Memory::from(row.line) };
+                    self.evidence(file, number, &memory);
+                    let names = [memory.title.clone()];
+                    self.keep(file, number, memory, &names);
                 }
-            };
-            self.evidence(file, number, &memory);
-            self.read.push(CheckedMemory {
-                path: file.shown_path.clone(),
-                line: number,
-                id: memory.id.clone(),
-                is_withdrawn: memory.status == Status::Rejected,
-                names: vec![memory.title.to_lowercase()],
-                memory,
-            });
+                Err(reason) => self.findings.error("schema", (file.shown_path, number), reason),
+            }
         }
     }
 
     fn note(&mut self, file: &CheckedFile<'_>, content: &str) {
-        let start = (file.shown_path.as_path(), 1);
+        let start = (file.shown_path, 1);
         let document = Document::parse(content);
         let above = content.lines().count() - document.body.lines().count();
         let header = document.header();
         let is_open = !document.has_header && split(content).0.is_never_closed();
         if is_open {
             let message = "its front matter is never closed; end it with a line `---`";
-            self.error("schema", start, message);
+            self.findings.error("schema", start, message);
         }
         self.form(start.0, &document, &header);
         let has_type = header.text(&["type", "metadata.type", "problem_type"]).is_some();
         if !has_type && !is_open {
             let message = "has no `type`, which the Open Knowledge Format requires".to_owned();
-            self.find(file.place.is_knowledge_format, start, "schema", message);
+            let is_required = self.dialect == Dialect::Knowledge;
+            self.findings.add(is_required, "schema", start, message);
         }
         let dialect = Dialect::Markdown;
         let (notes, _) =
@@ -224,19 +238,12 @@ impl CheckState {
         self.values(file, &document, &header, &note);
         let has_text = !blank_comments(&document.body).trim().is_empty();
         if !has_text && note.subtitle.is_none() && note.facts.is_empty() {
-            self.error("schema", start, "is empty: it has no text");
+            self.findings.error("schema", start, "is empty: it has no text");
         }
         self.links(file, &document.body, above);
         let memory = memory_of_note(&note);
         self.evidence(file, line_of(&document, "files"), &memory);
-        self.read.push(CheckedMemory {
-            path: file.shown_path.clone(),
-            line: line_of(&document, "id"),
-            id: memory.id.clone(),
-            names: note.names.iter().map(|name| name.to_lowercase()).collect(),
-            is_withdrawn: note.status == NoteStatus::Withdrawn,
-            memory,
-        });
+        self.keep(file, line_of(&document, "id"), memory, &note.names);
     }
 
     /// The form of a note's header: whether it is YAML, and each key is there once and has a value
@@ -246,13 +253,13 @@ impl CheckState {
         let is_yaml = yaml.is_ok();
         if let Err(problem) = yaml {
             // The opening `---` is line 1.
-            self.error("schema", (shown_path, problem.line + 1), problem.message);
+            self.findings.error("schema", (shown_path, problem.line + 1), problem.message);
         }
         let mut seen_keys: HashSet<&str> = HashSet::new();
         for (key, line) in document.keys() {
             if !seen_keys.insert(key) {
                 let message = format!("the key `{key}` appears twice; the last one counts");
-                self.error("schema", (shown_path, line), message);
+                self.findings.error("schema", (shown_path, line), message);
             }
         }
         for key in ["stale_after", "created", "date"] {
@@ -261,7 +268,7 @@ impl CheckState {
                     "`{key}` is `{value}`; write a day (2026-03-14) or an RFC \
                      3339 date and time"
                 );
-                self.error("schema", (shown_path, line_of(document, key)), message);
+                self.findings.error("schema", (shown_path, line_of(document, key)), message);
             }
         }
         for key in TEXT_KEYS {
@@ -270,7 +277,8 @@ impl CheckState {
                 let is_id = *key == "id";
                 let next = if is_id { parse::UNUSED_ID } else { "write one text" };
                 let message = format!("`{key}` is {nested}, where one text belongs; {next}");
-                self.find(is_id, (shown_path, line_of(document, key)), "schema", message);
+                let at = (shown_path, line_of(document, key));
+                self.findings.add(is_id, "schema", at, message);
             }
         }
     }
@@ -283,33 +291,33 @@ impl CheckState {
         header: &Header,
         note: &Note,
     ) {
-        let at = |key| (file.shown_path.as_path(), line_of(document, key));
+        let at = |key| (file.shown_path, line_of(document, key));
         let id = header.text(&["id"]).filter(|_| header.nested("id").is_none());
         if let Some(id) = id.filter(|_| note.declared_id.is_none()) {
             let message = format!(
                 "the id `{id}` cannot be used; at most 200 characters on one line, not ending \
                  with `@edited`"
             );
-            self.error("schema", at("id"), message);
+            self.findings.error("schema", at("id"), message);
         }
         let status = header.text(&["status"]);
         if let Some(status) = status.filter(|status| NoteStatus::parse(status).is_none()) {
-            self.warn("schema", at("status"), parse::unknown_status(&status));
+            self.findings.warn("schema", at("status"), parse::unknown_status(&status));
         }
         let is_withdrawn = note.status == NoteStatus::Withdrawn;
-        if let Some(past) = expired_on(note, file.place.today).filter(|_| !is_withdrawn) {
+        if let Some(past) = expired_on(note, self.today).filter(|_| !is_withdrawn) {
             let message = format!(
                 "was valid until {past}, the day its author set; see whether it still is, and set a \
                  later day or `status: deprecated`"
             );
-            self.warn("past-day", at("stale_after"), message);
+            self.findings.warn("past-day", at("stale_after"), message);
         }
     }
 
     /// Looks for the files that a memory cites. Skips memories of another project, whose files are
     /// not here.
     fn evidence(&mut self, file: &CheckedFile<'_>, line: usize, memory: &Memory) {
-        let NoteFolder { top: Some(top), repository, .. } = file.place else { return };
+        let Self { top: Some(top), repository, findings, .. } = self else { return };
         let is_elsewhere = |project: &String| {
             repository.as_ref().is_none_or(|name| fold_name(name) != fold_name(project))
         };
@@ -329,80 +337,68 @@ impl CheckState {
                     "cites `{cited}`, which is no longer in the repository; see whether it still \
                      holds"
                 );
-                self.warn("missing-file", (&file.shown_path, line), message);
+                findings.warn("missing-file", (file.shown_path, line), message);
             }
         }
     }
 
     /// Compares the notes with each other and sorts the findings.
-    pub fn report(mut self, files: usize) -> CheckReport {
+    pub fn report(mut self) -> CheckReport {
         self.same_ids();
         self.dead_names();
         self.near_duplicates();
-        self.findings.sort_by(|a, b| {
+        let Findings(mut findings) = self.findings;
+        findings.sort_by(|a, b| {
             (&a.path, a.line, a.severity, a.rule).cmp(&(&b.path, b.line, b.severity, b.rule))
         });
-        let is_error = |finding: &&Finding| finding.severity == Severity::Error;
-        let errors = self.findings.iter().filter(is_error).count();
-        CheckReport {
-            files,
-            memories: self.read.len(),
-            errors,
-            warnings: self.findings.len() - errors,
-            findings: self.findings,
-        }
+        let errors = findings.iter().filter(|it| it.severity == Severity::Error).count();
+        let warnings = findings.len() - errors;
+        let (files, memories) = (self.files, self.read.len());
+        CheckReport { files, memories, errors, warnings, findings }
     }
 
     fn same_ids(&mut self) {
         let mut first: HashMap<&str, &CheckedMemory> = HashMap::new();
         for read in &self.read {
-            let other = *first.entry(&read.id).or_insert(read);
+            let id = &read.memory.id;
+            let other = *first.entry(id).or_insert(read);
             if !std::ptr::eq(other, read) {
                 let (path, line) = (other.path.display(), other.line);
-                let id = &read.id;
                 let message = format!(
                     "has the id `{id}`, as does `{path}` (line {line}); give it another one"
                 );
-                let at = (read.path.as_path(), read.line);
-                self.findings.push(Finding::error("duplicate-id", at, message));
+                self.findings.error("duplicate-id", (&read.path, read.line), message);
             }
         }
     }
 
     fn dead_names(&mut self) {
-        let read = self.read.iter();
-        let names: HashSet<&str> =
-            read.flat_map(|read| read.names.iter().chain([&read.id]).map(String::as_str)).collect();
+        let names = self.read.iter().flat_map(|read| read.names.iter().chain([&read.memory.id]));
+        let names: HashSet<&str> = names.map(String::as_str).collect();
         let is_known =
             |name: &str| names.contains(name) || names.contains(name.to_lowercase().as_str());
         for (path, line, name) in &self.note_links {
             if !is_known(name) && !name_alone(name).is_some_and(is_known) {
                 let message = format!("links to the note `{name}`, which does not exist");
-                self.findings.push(Finding::warning("dead-link", (path, *line), message));
+                self.findings.warn("dead-link", (path, *line), message);
             }
         }
     }
 
     fn near_duplicates(&mut self) {
-        let kept: Vec<&CheckedMemory> =
-            self.read.iter().filter(|read| !read.is_withdrawn).collect();
+        let kept = self.read.iter().filter(|read| read.memory.status != Status::Rejected);
+        let kept: Vec<&CheckedMemory> = kept.collect();
         let memories: Vec<&Memory> = kept.iter().map(|read| &read.memory).collect();
-        let mut found: Vec<(usize, usize)> = Vec::new();
         for group in alike(&memories, NEARLY_EQUAL) {
-            if let [first, later @ ..] = group.as_slice() {
-                found.extend(later.iter().map(|later| (*later, *first)));
-            }
-        }
-        found.sort_unstable();
-        for (later, earlier) in found {
-            if let (Some(later), Some(earlier)) = (kept.get(later), kept.get(earlier)) {
-                let (id, path) = (&earlier.id, earlier.path.display());
+            let mut group = group.into_iter().filter_map(|number| kept.get(number));
+            let Some(first) = group.next() else { continue };
+            let (id, path) = (&first.memory.id, first.path.display());
+            for later in group {
                 let message = format!(
                     "has nearly the words of `{id}` ({path}); if both say the same, keep one of \
                      them"
                 );
-                let at = (later.path.as_path(), later.line);
-                self.findings.push(Finding::warning("near-duplicate", at, message));
+                self.findings.warn("near-duplicate", (&later.path, later.line), message);
             }
         }
     }
@@ -431,9 +427,19 @@ fn is_date(value: &str) -> bool {
         || value.parse::<jiff::civil::DateTime>().is_ok()
 }
 
-/// The fields of a note that the comparison needs.
+/// The text of a file, or why there is none.
+fn utf8(content: Vec<u8>) -> Result<String, String> {
+    match note::unreadable_reason(&content) {
+        Some(problem) => Err(problem.into()),
+        None => String::from_utf8(content).map_err(|_| "is not UTF-8; save it as UTF-8".to_owned()),
+    }
+}
+
+/// The fields of a note that the comparison needs. One that its author withdrew counts as rejected.
 fn memory_of_note(note: &Note) -> Memory {
+    let is_withdrawn = note.status == NoteStatus::Withdrawn;
     Memory {
+        status: if is_withdrawn { Status::Rejected } else { Status::Staging },
         id: note.declared_id.clone().unwrap_or_else(|| note.id.clone()),
         project: note.project.clone(),
         title: note.title.clone(),
@@ -442,22 +448,6 @@ fn memory_of_note(note: &Note) -> Memory {
         concepts: note.tags.clone(),
         files: note.files.clone(),
         narrative: Some(note.text.clone()),
-        ..Memory::default()
-    }
-}
-
-fn memory_of_line(line: ImportLine) -> Memory {
-    let rejected = line.status.as_deref() == Some("rejected");
-    Memory {
-        id: line.id.unwrap_or_default(),
-        project: line.project,
-        title: line.title,
-        subtitle: line.subtitle,
-        facts: line.facts,
-        concepts: line.concepts,
-        files: line.files,
-        narrative: line.narrative,
-        status: if rejected { Status::Rejected } else { Status::Staging },
         ..Memory::default()
     }
 }

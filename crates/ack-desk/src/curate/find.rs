@@ -1,6 +1,6 @@
 //! Finds the memories that a decision is about: by id, by the beginning of an id, or by a filter.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use ack_api::Hint;
@@ -9,7 +9,7 @@ use ack_api::number::verb;
 use ack_api::queue::{QueueCount, QueueNumbers};
 use ack_api::time::utc_day;
 use ack_store::READ_TIMEOUT;
-use ack_store::read::{CuratedMemory, QueueRows};
+use ack_store::read::CuratedMemory;
 use jiff::Timestamp;
 
 use super::{Candidate, CurateError};
@@ -118,39 +118,27 @@ pub struct Queue {
     pub waiting: Vec<Candidate>,
     /// The statistics of the whole queue of these scopes, without the filter.
     pub numbers: QueueNumbers,
-    /// Served memories that a newer waiting one would replace, by the newer one's scope and id.
-    pub replaced: HashMap<(String, String), Vec<String>>,
 }
 
 /// Reads the memories that wait for review, except those deferred until after `now`.
 pub fn queue(scopes: &[Arc<Scope>], filter: &Filter, now: Timestamp) -> Result<Queue, CurateError> {
     let today = utc_day(now);
     let mut numbers = QueueCount::new(now);
-    let mut replaced = HashMap::<(String, String), Vec<String>>::new();
     let mut found = Vec::new();
     for scope in scopes {
         // A disturbed snapshot is read again, so count only after it is complete.
-        let QueueRows {
-            dates,
-            mut waiting,
-            duplicate_ids: twins,
-            replaced: older,
-            waiting_replaced,
-        } = scope.store.full_scan(READ_TIMEOUT, |snapshot| snapshot.queue(today))?;
-        numbers.count_replaced(waiting_replaced);
-        for (newer, older) in older {
-            replaced.entry((scope.name.clone(), newer)).or_default().push(older);
-        }
-        for curated in &mut waiting {
-            curated.has_duplicate_id = twins.contains(&curated.memory.id);
-        }
-        for (dated, until) in dates {
+        let rows = scope.store.full_scan(READ_TIMEOUT, |snapshot| snapshot.queue(today))?;
+        numbers.count_replaced(rows.waiting_replaced);
+        for (dated, until) in rows.dates {
             let is_put_off = until.is_some_and(|until| today < until);
             numbers.count(dated.status, dated.created, dated.reviewed, is_put_off);
         }
-        waiting.retain(|curated| !curated.is_put_off(today) && filter.allows(curated));
-        let waiting = waiting.into_iter();
-        found.extend(waiting.map(|curated| Candidate { scope: Arc::clone(scope), curated }));
+        for mut curated in rows.waiting {
+            if !curated.is_put_off(today) && filter.allows(&curated) {
+                curated.has_duplicate_id = rows.duplicate_ids.contains(&curated.memory.id);
+                found.push(Candidate { scope: Arc::clone(scope), curated });
+            }
+        }
     }
     // Memories without a date come last; ties keep the stored order.
     found.sort_by_key(|candidate| {
@@ -163,14 +151,14 @@ pub fn queue(scopes: &[Arc<Scope>], filter: &Filter, now: Timestamp) -> Result<Q
         found.retain(|candidate| places.contains_key(&key(candidate)));
         found.sort_by_key(|candidate| places.get(&key(candidate)).copied());
     }
-    Ok(Queue { waiting: found, numbers: numbers.numbers(), replaced })
+    Ok(Queue { waiting: found, numbers: numbers.numbers() })
 }
 
 /// Why no memory that waits matches a filter: what else matches it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Unmatched {
-    /// How many match and do not wait, and what is decided about them.
-    decided: Vec<(usize, &'static str)>,
+    /// How many match and do not wait, by what is decided about them.
+    decided: BTreeMap<&'static str, usize>,
     /// How many match and wait in other scopes.
     elsewhere: Vec<(String, usize)>,
 }
@@ -180,7 +168,7 @@ impl Unmatched {
     pub fn in_words(&self) -> String {
         let is = |count: usize| verb(count as u64, "is", "are");
         let decided =
-            self.decided.iter().map(|(count, what)| format!("{count} {} {what}", is(*count)));
+            self.decided.iter().map(|(what, count)| format!("{count} {} {what}", is(*count)));
         let decided: Vec<String> = decided.collect();
         let mut words = match decided.is_empty() {
             true => ", nor does any other".to_owned(),
@@ -214,8 +202,7 @@ pub fn unmatched(
     filter: &Filter,
     now: Timestamp,
 ) -> Result<Unmatched, CurateError> {
-    let mut decided =
-        ["approved", "promoted", "rejected", "replaced", "snoozed"].map(|what| (0, what)).to_vec();
+    let mut decided = BTreeMap::<&'static str, usize>::new();
     visit_memories(scopes, |_, curated| {
         let what = match curated.memory.status {
             _ if !filter.allows(&curated) => return,
@@ -225,7 +212,7 @@ pub fn unmatched(
             _ if curated.memory.superseded_by.is_some() => "replaced",
             status => status.as_str(),
         };
-        decided.iter_mut().filter(|(_, known)| *known == what).for_each(|(count, _)| *count += 1);
+        *decided.entry(what).or_default() += 1;
     })?;
     let is_left_out = |scope: &&Arc<Scope>| !scopes.iter().any(|known| known.name == scope.name);
     let elsewhere = others.iter().filter(is_left_out).filter_map(|scope| {
@@ -233,7 +220,6 @@ pub fn unmatched(
         let waiting = queue(std::slice::from_ref(scope), filter, now).ok()?.waiting.len();
         (waiting > 0).then(|| (scope.name.clone(), waiting))
     });
-    decided.retain(|(count, _)| *count > 0);
     Ok(Unmatched { decided, elsewhere: elsewhere.collect() })
 }
 

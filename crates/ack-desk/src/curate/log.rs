@@ -50,17 +50,8 @@ pub fn write_scopes<S>(
     Ok(())
 }
 
-/// What else would change with these decisions.
-pub fn side_effects_of(
-    scope: &Scope,
-    decisions: &[Decision],
-    is_undo: bool,
-) -> Result<SideEffects, CurateError> {
-    Ok(consequences(scope, decisions, is_undo)?.1)
-}
-
 /// The decisions that follow from others, and what else changes with all of them.
-fn consequences(
+pub fn consequences(
     scope: &Scope,
     decisions: &[Decision],
     is_undo: bool,

@@ -70,24 +70,24 @@ pub fn approved(
             }
             Ok(marked)
         })?;
-        all.extend(read.into_iter().map(|(curated, reason)| {
-            let scope = Arc::clone(scope);
-            (Candidate { scope, curated }, reason)
+        all.extend(read.into_iter().map(|(curated, stale)| {
+            let candidate = Candidate { scope: Arc::clone(scope), curated };
+            ApprovedMemory { candidate, stale }
         }));
     }
-    let mut found = check_history(all, staleness);
-    found.sort_by_key(|ApprovedMemory { candidate, stale }| {
+    check_history(&mut all, staleness);
+    all.sort_by_key(|ApprovedMemory { candidate, stale }| {
         let Memory { created_at, reviewed_at, .. } = candidate.memory();
         match stale {
             Some(_) => (false, created_at.is_none(), *created_at, None),
             None => (true, false, None, Some(Reverse(*reviewed_at))),
         }
     });
-    Ok(found)
+    Ok(all)
 }
 
-/// The ids of approved memories that agents do not see because a newer one replaces them.
-fn superseded(approved: &[CuratedMemory]) -> HashSet<String> {
+/// The ids of memories that agents do not see because an approved one of them replaces them.
+pub fn superseded(approved: &[CuratedMemory]) -> HashSet<String> {
     let memories = || approved.iter().map(|curated| &curated.memory);
     let known: HashMap<&str, &Memory> =
         memories().map(|memory| (memory.id.as_str(), memory)).collect();
@@ -110,9 +110,11 @@ pub fn reason(candidate: &Candidate, staleness: &Staleness) -> Result<Option<Str
     let store = &candidate.scope.store;
     let others =
         store.snapshot(|snapshot| snapshot.contradictions(&memory.id, StatusFilter::Approved))?;
-    let reason = staleness.of(memory, &candidate.scope, &others);
-    let found = check_history(vec![(candidate.clone(), reason)], staleness);
-    Ok(found.into_iter().find_map(|memory| memory.stale))
+    let stale = staleness.of(memory, &candidate.scope, &others);
+    let mut found = [ApprovedMemory { candidate: candidate.clone(), stale }];
+    check_history(&mut found, staleness);
+    let [ApprovedMemory { stale, .. }] = found;
+    Ok(stale)
 }
 
 /// What a decision to keep a memory records: this mark, and the earlier marks it was kept despite.
@@ -128,21 +130,16 @@ pub fn marks_kept_despite(memory: &Memory, reason: &str) -> String {
 }
 
 /// Checks the history for memories that have no mark yet.
-fn check_history(
-    memories: Vec<(Candidate, Option<String>)>,
-    staleness: &Staleness,
-) -> Vec<ApprovedMemory> {
+fn check_history(memories: &mut [ApprovedMemory], staleness: &Staleness) {
     let mut end = None;
-    let found = memories.into_iter().map(|(candidate, mut stale)| {
+    for ApprovedMemory { candidate, stale } in memories {
         let memory = candidate.memory();
         if stale.is_none() && staleness.is_of_project(memory, &candidate.scope) {
             let end = *end.get_or_insert_with(|| Instant::now() + HISTORY_TIME);
             let mark = many_commits(memory, staleness, end);
-            stale = mark.filter(|mark| !is_dismissed(memory, mark));
+            *stale = mark.filter(|mark| !is_dismissed(memory, mark));
         }
-        ApprovedMemory { candidate, stale }
-    });
-    found.collect()
+    }
 }
 
 /// The mark of a memory whose files changed a lot, by the history, which is read until `end`.

@@ -26,7 +26,7 @@ impl Undo {
         let mut side_effects = SideEffects::default();
         if dry_run {
             for (scope, decisions) in &self.steps {
-                side_effects.add(log::side_effects_of(scope, decisions, true)?);
+                side_effects.add(log::consequences(scope, decisions, true)?.1);
             }
             return Ok(side_effects);
         }

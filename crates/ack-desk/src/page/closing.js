@@ -1,14 +1,10 @@
 // The last screen: what agents know since this review, or since a part of it.
 
-const closing = { isOpen: false, wasSeen: false };
-
 async function openClosing() {
   const found = await ask("closing");
-  plan.isOpen = false;
-  closing.isOpen = closing.wasSeen = true;
-  document.body.dataset.screen = "closing";
+  setScreen("closing");
+  state.closingSeen = true;
   showHead();
-  by("closing").hidden = false;
   by("closing").replaceChildren(
     element("h2", { id: "closing-title", tabindex: "-1" }, "What your agents know since today"),
     element("p", { class: "lead" }, found.text),
@@ -73,7 +69,7 @@ function closingTotals({ saved, left, unchanged }) {
     element("ul", {}, ...next),
     small(unchanged),
     buttons(
-      left > 0 ? button("Go on", "Enter", () => inTurn(leaveClosing), { class: "main" }) : null,
+      left > 0 ? button("Go on", "Enter", () => inTurn(openPlan), { class: "main" }) : null,
       button("Close", "q", askFinish, left > 0 ? {} : { class: "main" }),
       button("Browse approved", "l", () => inTurn(changeQueue)),
     ),
@@ -81,13 +77,7 @@ function closingTotals({ saved, left, unchanged }) {
 }
 
 /** Back to what is left. */
-function leaveClosing() {
-  closing.isOpen = false;
-  by("closing").hidden = true;
-  return openPlan();
-}
-
 const CLOSING_KEYS = {
-  Enter: () => leaveClosing(),
-  k: () => leaveClosing(),
+  Enter: () => openPlan(),
+  k: () => openPlan(),
 };

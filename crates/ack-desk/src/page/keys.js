@@ -3,21 +3,18 @@
 const UNHURRIED = 150;
 const NO_SIMILAR = "No other unreviewed memory is much like it.";
 
-async function show(number, { keepMessage = false } = {}) {
+async function show(number) {
   if (number === null || number === undefined) {
     showEnd();
     return refresh();
   }
   const shown = await card(number);
-  prefetched.delete(number);
   Object.assign(state, NOTHING_FOUND, { shown, next: shown.approved ? null : undefined });
   showCard();
   showNear();
   showNext();
   showActions();
-  if (!keepMessage) {
-    say("");
-  }
+  say("");
   focusOn("title");
   window.scrollTo(0, 0);
   load("evidence", "evidence", showEvidence);
@@ -25,7 +22,6 @@ async function show(number, { keepMessage = false } = {}) {
   // Nobody who goes through the cards fast looks at it.
   const isWaited = () => state.shown?.number === number && state.next === undefined;
   setTimeout(() => isWaited() && load("session", "next", showNext), UNHURRIED);
-  prefetch(shown.next);
   return refresh();
 }
 
@@ -50,48 +46,33 @@ function refresh() {
   showHead();
 }
 
-function setSummary(summary) {
-  if (summary.revision !== state.summary?.revision) {
-    prefetched.clear();
-  }
-  state.summary = summary;
-}
-
 async function choose(choice, { numbers = [state.shown.number], reason, together = false } = {}) {
   complain("");
-  const next = prefetched.get(state.shown?.next);
   const answer = await ask("choose", { numbers, choice, reason, together, view: state.view });
-  setSummary(answer.summary);
-  if (next && answer.next === state.shown?.next) {
-    // Nothing that it shows depends on what was chosen for another one.
-    prefetched.set(answer.next, next);
-  }
+  state.summary = answer.summary;
   if (state.selected.size > 0) {
     numbers.forEach((number) => state.selected.delete(number));
     await countSelected();
   }
-  if (answer.next === null && isHeap()) {
-    await openPlan({ keepMessage: true });
-    return say(answer.said);
-  }
-  say(answer.said);
-  return show(answer.next, { keepMessage: true });
+  await (answer.next === null && isHeap() ? openPlan() : show(answer.next));
+  return say(answer.said);
 }
 
 async function takeBack(key) {
   complain("");
   const answer = await ask("back", { key });
-  setSummary(answer.summary);
+  state.summary = answer.summary;
   if (answer.numbers.length === 0) {
     say("Nothing to undo here; `ack-memory undo` takes back what was saved.");
     return refresh();
   }
-  say("Undone.");
-  if (plan.isOpen) {
-    await openPlan({ keepMessage: true });
-    return moveTo(plan.heaps.findIndex(({ name }) => name === answer.heap));
+  if (state.screen === "plan") {
+    await openPlan();
+    moveTo(plan.heaps.findIndex(({ name }) => name === answer.heap));
+  } else {
+    await show(answer.numbers[0]);
   }
-  return show(answer.numbers[0], { keepMessage: true });
+  return say("Undone.");
 }
 
 async function move(step) {
@@ -189,23 +170,22 @@ function nearAction(key) {
 
 async function write_() {
   const { summary, conflicts, written, batch, side_effects: effects } = await ask("write");
-  setSummary(summary);
-  closing.wasSeen = false;
+  state.summary = summary;
+  state.closingSeen = false;
   const undo = written > 0 ? ` \`ack-memory undo ${batch}\` takes it back.` : "";
   const back = effects.map((line) => ` ${capitalised(line)}.`).join("");
-  say(`Saved ${counted(written, "decision", "decisions")}.${back}${undo}`);
   complain(conflicts ? `Not saved: ${conflicts}.` : "");
-  prefetched.clear();
-  const isEnd = plan.isOpen || summary.head.waiting === 0;
+  const isEnd = state.screen === "plan" || summary.head.waiting === 0;
   if (isEnd && !conflicts && written > 0) {
     await openClosing();
-  } else if (plan.isOpen) {
-    await openPlan({ keepMessage: true });
+  } else if (state.screen === "plan") {
+    await openPlan();
   } else {
     const around = state.shown?.number ?? null;
     const first = await ask("queue", { view: state.view, around, count: 1 });
-    await show(first.entries[0]?.number ?? null, { keepMessage: true });
+    await show(first.entries[0]?.number);
   }
+  say(`Saved ${counted(written, "decision", "decisions")}.${back}${undo}`);
   return !conflicts;
 }
 
@@ -221,12 +201,10 @@ async function finish(discard) {
 }
 
 async function changeView(view) {
-  closing.isOpen = false;
   if (view.queue !== undefined && view.queue !== state.view.queue) {
     deselect();
   }
   state.view = { ...state.view, ...view };
-  prefetched.clear();
   const queue = await ask("queue", { view: state.view, count: WINDOW });
   const typing = document.activeElement;
   await show(queue.entries[0]?.number ?? null);
@@ -242,7 +220,7 @@ function act(key) {
 
 /** The other queue: what is unreviewed, or what is approved. */
 function changeQueue() {
-  const isApproved = !plan.isOpen && !closing.isOpen && state.view.queue === "approved";
+  const isApproved = state.screen === "cards" && state.view.queue === "approved";
   return closePlan("", isApproved ? "waiting" : "approved");
 }
 
@@ -282,26 +260,24 @@ const ALWAYS = {
 /** Leaves the desk; before that, once, what was saved is shown. */
 function leave() {
   const { progress, head } = state.summary;
-  return progress.saved > 0 && head.chosen === 0 && !closing.wasSeen ? openClosing() : askFinish();
+  return progress.saved > 0 && head.chosen === 0 && !state.closingSeen ? openClosing() : askFinish();
 }
 
 /** One step back: from a selection, from what was typed to all, from the cards to the plan. */
 function goBack() {
-  if (closing.isOpen) {
-    return leaveClosing();
+  if (state.screen === "closing") {
+    return openPlan();
   }
   if (state.selected.size > 0) {
     return clearSelection();
   }
   const back = state.view.filter && !isHeap() ? clearFilter : openPlan;
-  return plan.isOpen ? undefined : back();
+  return state.screen === "plan" ? undefined : back();
 }
 
 const isHeap = () => state.view.filter.startsWith("heap:");
 
-function screenKeys() {
-  return closing.isOpen ? CLOSING_KEYS : plan.isOpen ? PLAN_KEYS : {};
-}
+const screenKeys = () => ({ closing: CLOSING_KEYS, plan: PLAN_KEYS, cards: {} })[state.screen];
 
 /** Empties the filter and its box together. The memory that is shown stays. */
 function clearFilter() {
@@ -311,7 +287,6 @@ function clearFilter() {
     return changeView({ filter: "" });
   }
   state.view.filter = "";
-  prefetched.clear();
   return show(state.shown.number);
 }
 
@@ -360,8 +335,7 @@ function pressed(event) {
   }
   // A key acts on the screen that stands there when its turn comes.
   return inTurn(() => {
-    const isCard = !plan.isOpen && !closing.isOpen;
     const now = screenKeys()[event.key] ?? ALWAYS[event.key];
-    return now ? now() : isCard && state.shown ? onCard?.() : undefined;
+    return now ? now() : state.screen === "cards" && state.shown ? onCard?.() : undefined;
   });
 }

@@ -4,26 +4,23 @@
 const MIN_PLANNED = 12;
 const WEEK = 7;
 
-const plan = { title: "", left: "", prompts: 0, heaps: [], at: 0, turn: 0, isOpen: false };
+const plan = { title: "", left: "", prompts: 0, heaps: [], at: 0, turn: 0 };
 
 const heapAt = () => plan.heaps[plan.at];
 
-async function openPlan({ keepMessage = false } = {}) {
+async function openPlan() {
   await loadPlan();
   if (plan.heaps.length === 0) {
     return closePlan();
   }
-  if (!plan.isOpen && heapAt().done) {
+  if (state.screen !== "plan" && heapAt().done) {
     toNextHeap();
   }
-  plan.isOpen = true;
+  setScreen("plan");
   state.view.queue = "waiting";
   deselect();
   state.view.filter = by("filter").value = "";
-  document.body.dataset.screen = "plan";
-  if (!keepMessage) {
-    say("");
-  }
+  say("");
   showHead();
   showPlan();
   focusOn("plan-title");
@@ -35,7 +32,7 @@ async function loadPlan(split = null) {
   const chosen = heapAt()?.name;
   const { plan: found, summary } = await ask("plan", { turn: plan.turn, split });
   Object.assign(plan, found);
-  setSummary(summary);
+  state.summary = summary;
   const { heaps } = plan;
   const place = heaps.findIndex(
     ({ name }) => name === chosen || (split && chosen.startsWith(`${name}:`)),
@@ -45,9 +42,7 @@ async function loadPlan(split = null) {
 
 /** Leaves the plan for the cards of a filter. */
 async function closePlan(filter = "", queue = "waiting") {
-  plan.isOpen = false;
-  delete document.body.dataset.screen;
-  by("closing").hidden = true;
+  setScreen("cards");
   by("filter").value = filter;
   return changeView({ filter, queue });
 }
@@ -141,10 +136,9 @@ function moveTo(position) {
 async function decideHeap(choice) {
   complain("");
   const answer = await ask("heap", { name: heapAt().name, choice });
-  setSummary(answer.summary);
-  prefetched.clear();
+  state.summary = answer.summary;
+  await openPlan();
   say(answer.said);
-  await openPlan({ keepMessage: true });
   toNextHeap();
   return showPlan();
 }

@@ -11,12 +11,15 @@ const NOTHING_FOUND = {
   evidence: null,
   current: 0,
   nearUnfolded: false,
-  isWithout: false,
   // The text of the memory, if it is unfolded.
   whole: null,
 };
 
 const state = {
+  // The plan, the cards or the closing screen.
+  screen: "cards",
+  // Whether the closing screen was shown since the last save.
+  closingSeen: false,
   view: { filter: "", queue: "waiting", last_decided: false },
   shown: null,
   summary: null,
@@ -31,8 +34,6 @@ const state = {
   over: false,
   singleKeys: true,
 };
-// Cards that were fetched before they are wanted.
-const prefetched = new Map();
 
 const by = (id) => document.getElementById(id);
 
@@ -83,6 +84,16 @@ const dayIn = (count) => new Date(Date.now() + count * 86_400_000).toISOString()
 /** Says what happened, to those who see and to those who hear. */
 function say(text) {
   by("said").textContent = text;
+}
+
+function setScreen(name) {
+  state.screen = name;
+  by("closing").hidden = name !== "closing";
+  if (name === "cards") {
+    delete document.body.dataset.screen;
+  } else {
+    document.body.dataset.screen = name;
+  }
 }
 
 /** Moves the focus, but not while a filter is typed: its letters would be keys. */
@@ -138,16 +149,7 @@ async function ask(path, body = {}) {
   return answer;
 }
 
-/** The card of a memory, from before or from the server. */
-const card = (number) => prefetched.get(number) ?? ask("card", { number, view: state.view });
-
-function prefetch(number) {
-  if (number !== null && !prefetched.has(number)) {
-    const promise = card(number);
-    prefetched.set(number, promise);
-    promise.catch(() => prefetched.delete(number));
-  }
-}
+const card = (number) => ask("card", { number, view: state.view });
 
 // Keys may come faster than answers: each acts on what stands there when its turn comes.
 let turn = Promise.resolve();

@@ -21,7 +21,7 @@ async function begin() {
   const summary = await ask("summary");
   state.reasons = summary.reasons;
   state.view.queue = summary.queue;
-  setSummary(summary);
+  state.summary = summary;
   const queue = await ask("queue", { view: state.view, count: WINDOW });
   state.queue = queue;
   const isFew = summary.head.waiting < MIN_PLANNED || summary.queue === "approved";
@@ -54,12 +54,12 @@ async function alive() {
 
 /** Shows what changed elsewhere. Where the person is stays. */
 async function renew() {
-  setSummary(await ask("summary"));
+  state.summary = await ask("summary");
   showHead();
-  if (closing.isOpen) {
+  if (state.screen === "closing") {
     return undefined;
   }
-  if (plan.isOpen) {
+  if (state.screen === "plan") {
     await loadPlan();
     return showPlan();
   }
@@ -102,7 +102,7 @@ let wait = 0;
 by("filter").addEventListener("input", () => {
   clearTimeout(wait);
   wait = setTimeout(() => {
-    const queue = plan.isOpen || closing.isOpen ? "waiting" : state.view.queue;
+    const queue = state.screen === "cards" ? state.view.queue : "waiting";
     inTurn(() => closePlan(by("filter").value, queue));
   }, PAUSE);
 });

@@ -13,10 +13,9 @@ use ack_bucket::publish::{
     UploadCost,
 };
 use ack_store::READ_TIMEOUT;
-use jiff::civil::Date;
 use serde::Serialize;
 
-use super::{HeldItem, PublishError, Superseded, approved, check_texts, may_publish};
+use super::{Approved, PublishError, PublishOptions, Superseded, may_publish};
 use ack_service::scope::Scope;
 
 /// How many times to build a version again because someone else published meanwhile.
@@ -24,10 +23,7 @@ const MAX_ATTEMPTS: usize = 5;
 
 #[derive(Debug, Clone, Default)]
 pub struct BucketOptions {
-    /// Only memories with the status `promoted`.
-    pub only_promoted: bool,
-    /// Leave out memories whose text must not be published, instead of failing.
-    pub skip_held: bool,
+    pub publish: PublishOptions,
     /// Memories to withdraw, whatever the scope says. Nothing else changes.
     pub withdraw: Vec<String>,
     /// Memories that were withdrawn by hand and may be published again.
@@ -38,8 +34,6 @@ pub struct BucketOptions {
     pub by: String,
     /// Readers hold tables with at most this many rows in memory.
     pub resident: usize,
-    /// Memories that are snoozed until a later day do not wait for review.
-    pub today: Date,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -56,15 +50,8 @@ pub struct BucketPlan {
     pub to: String,
     #[serde(flatten)]
     pub plan: Plan,
-    /// Memories that are held back because of their text.
-    pub held: Vec<HeldItem>,
-    pub warnings: Vec<HeldItem>,
-    /// If no memory of the scope is approved: how many wait for review.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub waiting: Option<usize>,
-    /// If some are approved: how many others wait for review.
-    #[serde(skip)]
-    pub also_waiting: usize,
+    #[serde(flatten)]
+    pub approved: Approved,
     #[serde(skip)]
     base: Base,
 }
@@ -105,16 +92,13 @@ impl Publication {
 
     /// Plans the publication. Only reads from the bucket.
     pub fn plan(&self, step: &mut dyn FnMut(Step)) -> Result<BucketPlan, BucketPublishError> {
-        let mut held = Vec::new();
-        let mut warnings = Vec::new();
-        let (mut waiting, mut also_waiting) = (None, 0);
+        let mut approved = Approved::default();
         // Check what must not be published before any network access.
         may_publish(&self.scope)?;
         let wanted = if self.options.withdraw.is_empty() {
-            let BucketOptions { only_promoted, today, .. } = self.options;
-            let approved = approved(&self.scope, Superseded::Kept, only_promoted, today)?;
-            (waiting, also_waiting) = (approved.waiting, approved.also_waiting);
-            Some(self.desired_state(approved.memories, &mut held, &mut warnings)?)
+            approved = Approved::of(&self.scope, Superseded::Kept, self.options.publish)?;
+            approved.check_held(self.options.publish)?;
+            Some(self.desired_state(std::mem::take(&mut approved.memories))?)
         } else {
             None
         };
@@ -133,33 +117,18 @@ impl Publication {
             scope: self.scope.name.clone(),
             to: self.address.to_string(),
             plan,
-            held,
-            warnings,
-            waiting,
-            also_waiting,
+            approved,
             base,
         })
     }
 
-    fn desired_state(
-        &self,
-        memories: Vec<Memory>,
-        held: &mut Vec<HeldItem>,
-        warnings: &mut Vec<HeldItem>,
-    ) -> Result<DesiredState, BucketPublishError> {
-        let memories = check_texts(memories, held, warnings);
-        if !held.is_empty() && !self.options.skip_held {
-            return Err(PublishError::Held { held: held.clone() }.into());
-        }
+    fn desired_state(&self, memories: Vec<Memory>) -> Result<DesiredState, PublishError> {
         let links = self
             .scope
             .store
-            .snapshot_with_timeout(READ_TIMEOUT, |snapshot| snapshot.all_links())
-            .map_err(PublishError::Store)?;
-        Ok(DesiredState {
-            records: memories.into_iter().map(Memory::without_marks).collect(),
-            links,
-        })
+            .snapshot_with_timeout(READ_TIMEOUT, |snapshot| snapshot.all_links())?;
+        let records = memories.into_iter().map(Memory::without_marks).collect();
+        Ok(DesiredState { records, links })
     }
 
     /// Builds the version locally, and returns the cost of uploading it.

@@ -16,7 +16,7 @@ use ack_worktree::repository::Repository;
 use tempfile::Builder;
 use walkdir::WalkDir;
 
-use super::note::{Comparison, Published, PublishedMemory};
+use super::note::{Published, PublishedMemory};
 use super::{HeldItem, PublishError, PublishItem, PublishOptions, PublishPlan, Step};
 use crate::check::dead_link;
 use ack_service::scope::Scope;
@@ -79,25 +79,46 @@ impl ExistingFiles {
 pub fn plan(
     plan: &mut PublishPlan,
     scope: &Scope,
-    memories: &[Memory],
     options: PublishOptions,
 ) -> Result<(), PublishError> {
+    let memories = std::mem::take(&mut plan.approved.memories);
     let mut present = ExistingFiles::read(&scope.name, &plan.folder)?;
     if !memories.is_empty() && !present.names.contains(INDEX_NAME) {
         let after = Some(INDEX.to_owned());
         plan.steps.push(Step { path: INDEX_NAME.into(), before: None, after });
     }
     let mut files = Vec::new();
-    for memory in memories {
+    for memory in &memories {
         let source = scope.store.note_text(&memory.id);
         let origin = PublishedMemory { scope: &scope.name, memory, source: source.as_deref() };
-        let file = match present.published.remove(&memory.id) {
+        let (before, after) = match present.published.remove(&memory.id) {
+            None => (None, origin.render(None)),
             Some((path, text, published)) => {
-                plan_existing(plan, &origin, path, text, &published, options)
+                let has_changed = origin.has_changed(&published);
+                if has_changed && published.is_edited && !options.overwrite {
+                    plan.kept.push(PublishItem { path: path.clone(), id: memory.id.clone() });
+                    files.push((memory, path, text));
+                    continue;
+                }
+                let after = if has_changed { origin.render(Some(&text)) } else { text.clone() };
+                if after == text {
+                    plan.unchanged += 1;
+                    files.push((memory, path, text));
+                    continue;
+                }
+                (Some((path, text)), after)
             }
-            None => plan_new(plan, &origin, &mut present.names),
         };
-        files.extend(file.map(|(path, text)| (memory, path, text)));
+        if plan.hold_back(memory, &after) {
+            continue;
+        }
+        let (items, path, before) = match before {
+            Some((path, text)) => (&mut plan.changed, path, Some(text)),
+            None => (&mut plan.added, free_name(&origin, &mut present.names).into(), None),
+        };
+        items.push(PublishItem { path: path.clone(), id: memory.id.clone() });
+        plan.steps.push(Step { path: path.clone(), before, after: Some(after.clone()) });
+        files.push((memory, path, after));
     }
     for (id, (path, text, _)) in present.published {
         plan.withdrawn.push(PublishItem { path: path.clone(), id });
@@ -125,54 +146,8 @@ fn warn_of_dead_links(plan: &mut PublishPlan, files: &[(&Memory, PathBuf, String
             }
             _ => None,
         });
-        plan.warnings.extend(HeldItem::of(memory, dead.collect()));
+        plan.approved.warnings.extend(HeldItem::of(memory, dead.collect()));
     }
-}
-
-/// Plans the file of a memory that has none. Returns it, if it is written.
-fn plan_new(
-    plan: &mut PublishPlan,
-    origin: &PublishedMemory<'_>,
-    names: &mut HashSet<String>,
-) -> Option<(PathBuf, String)> {
-    let after = origin.render(None);
-    if plan.hold_back(origin.memory, &after) {
-        return None;
-    }
-    let path = PathBuf::from(free_name(origin, names));
-    plan.added.push(PublishItem { path: path.clone(), id: origin.memory.id.clone() });
-    plan.steps.push(Step { path: path.clone(), before: None, after: Some(after.clone()) });
-    Some((path, after))
-}
-
-/// Plans the file of a memory that has one. Returns it as it will be, unless it is held back.
-fn plan_existing(
-    plan: &mut PublishPlan,
-    origin: &PublishedMemory<'_>,
-    path: PathBuf,
-    text: String,
-    published: &Published,
-    options: PublishOptions,
-) -> Option<(PathBuf, String)> {
-    let item = PublishItem { path: path.clone(), id: origin.memory.id.clone() };
-    let after = match origin.compare(published) {
-        Comparison::Conflict if !options.overwrite => {
-            plan.kept.push(item);
-            return Some((path, text));
-        }
-        Comparison::Same => text.clone(),
-        Comparison::Changed | Comparison::Conflict => origin.render(Some(&text)),
-    };
-    if after == text {
-        plan.unchanged += 1;
-        return Some((path, text));
-    }
-    if plan.hold_back(origin.memory, &after) {
-        return None;
-    }
-    plan.changed.push(item);
-    plan.steps.push(Step { path: path.clone(), before: Some(text), after: Some(after.clone()) });
-    Some((path, after))
 }
 
 /// Writes a memory that no other scope has as a new note, which waits for review whatever counts as

@@ -161,24 +161,10 @@ impl PublishedMemory<'_> {
         }
     }
 
-    pub fn compare(&self, published: &Published) -> Comparison {
-        if published.memory_digest == self.digest() {
-            Comparison::Same
-        } else if published.of_text == published.text_digest_when_written {
-            Comparison::Changed
-        } else {
-            Comparison::Conflict
-        }
+    /// Whether the memory is not what it was when its file was written.
+    pub fn has_changed(&self, published: &Published) -> bool {
+        published.memory_digest != self.digest()
     }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Comparison {
-    /// The memory is unchanged, whatever people did to the file.
-    Same,
-    Changed,
-    /// The memory has changed, and someone has edited the file.
-    Conflict,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -186,8 +172,8 @@ pub struct Published {
     pub scope: String,
     pub id: String,
     memory_digest: String,
-    text_digest_when_written: String,
-    of_text: String,
+    /// Whether somebody changed the file since it was written.
+    pub is_edited: bool,
 }
 
 impl Published {
@@ -205,8 +191,7 @@ impl Published {
             scope: scope.to_owned(),
             id: id.to_owned(),
             memory_digest: of_memory.to_owned(),
-            text_digest_when_written: as_written.to_owned(),
-            of_text: digest_of(text),
+            is_edited: digest_of(text) != as_written,
         })
     }
 }

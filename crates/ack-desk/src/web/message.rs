@@ -8,79 +8,45 @@ use crate::Desk;
 use crate::card::age_in_days;
 use crate::choice::{Action, Choice};
 use crate::nearest::Near;
-use crate::queue::{QueueItem, QueueView};
+use crate::queue::QueueView;
 
 /// How many undecided memories before the one that is shown are in a window.
 const BEFORE: usize = 4;
 /// The most memories in a window.
 const MAX_WINDOW: usize = 200;
 
-#[derive(Debug, Deserialize)]
-pub struct EnterRequest {
-    pub word: String,
-}
-
-/// `queue` and `matching`.
+/// A request of the page: each path has its own keys.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct QueueRequest {
+pub struct PageRequest {
+    /// `enter`: the one-time word of the address.
+    pub word: String,
+    /// Which memories the page goes through.
     pub view: QueueView,
-    /// The memory that is shown, near the beginning of the window.
+    /// `queue`: the memory that is shown, near the beginning of the window.
     pub around: Option<usize>,
-    /// The position of the first entry, if no memory is named.
+    /// `queue`: the position of the first entry, if no memory is named.
     pub from: usize,
     pub count: usize,
-}
-
-/// `card`, `text`, `near` and `evidence`.
-#[derive(Debug, Deserialize)]
-pub struct CardRequest {
-    pub number: usize,
-    #[serde(default)]
-    pub view: QueueView,
-}
-
-/// `preview`, `selection` and `choose`.
-#[derive(Debug, Deserialize)]
-pub struct ChoiceRequest {
+    /// `card`, `text`, `near`, `evidence` and `session`: the memory.
+    pub number: Option<usize>,
+    /// `preview`, `selection` and `choose`: the memories.
     pub numbers: Vec<usize>,
     /// Whether these are selected or much alike, so that none that is flagged goes along.
-    #[serde(default)]
     pub together: bool,
-    /// What to do with them. Without one, the memory is kept, and those that are much alike become
-    /// its duplicates.
+    /// `preview`, `choose` and `heap`: what to do with them. Without one, the memory is kept, and
+    /// those that are much alike become its duplicates; of a heap, one of each group is kept.
     pub choice: Option<Choice>,
     pub reason: Option<String>,
-    #[serde(default)]
-    pub view: QueueView,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct TakeBackRequest {
-    /// Which choice, or the last one.
+    /// `back`: which choice, or the last one.
     pub key: Option<u64>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct PlanRequest {
-    /// How often other samples were asked for.
+    /// `plan`: how often other samples were asked for.
     pub turn: usize,
-    /// A heap to split by type, or a part to join with the others.
+    /// `plan`: a heap to split by type, or a part to join with the others.
     pub split: Option<String>,
-}
-
-/// `heap`: a decision about all of a heap.
-#[derive(Debug, Deserialize)]
-pub struct HeapRequest {
+    /// `heap`: its name.
     pub name: String,
-    /// Without one, one memory of each group is kept.
-    pub choice: Option<Choice>,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct FinishRequest {
-    /// Whether to discard unwritten choices.
+    /// `finish`: whether to discard unwritten choices.
     pub discard: bool,
 }
 
@@ -105,25 +71,24 @@ pub struct ListEntry {
 }
 
 impl ListEntry {
-    fn of(number: usize, item: &QueueItem, desk: &Desk) -> Self {
-        let memory = item.memory();
-        Self {
-            number,
-            title: text::line(&memory.title, 160),
-            place: item.place().clone(),
-            kind: memory.kind.clone(),
-            age_days: age_in_days(memory, desk.now),
-            flagged: item.is_held_back(),
-            alike: desk.alike(number),
-            missed: desk.missed_of(&[number]),
-            decided: item.is_approved.then(|| decided(memory)),
-            stale: item.stale.clone(),
-        }
-    }
-
     pub fn all(numbers: impl IntoIterator<Item = usize>, desk: &Desk) -> Vec<Self> {
-        let items = numbers.into_iter().filter_map(|it| Some((it, desk.items().get(it)?)));
-        items.map(|(number, item)| Self::of(number, item, desk)).collect()
+        let entries = numbers.into_iter().filter_map(|number| {
+            let item = desk.items().get(number)?;
+            let memory = item.memory();
+            Some(Self {
+                number,
+                title: text::line(&memory.title, 160),
+                place: item.place().clone(),
+                kind: memory.kind.clone(),
+                age_days: age_in_days(memory, desk.now),
+                flagged: item.is_held_back(),
+                alike: desk.alike(number),
+                missed: desk.missed_of(&[number]),
+                decided: item.is_approved.then(|| decided(memory)),
+                stale: item.stale.clone(),
+            })
+        });
+        entries.collect()
     }
 }
 
@@ -150,7 +115,7 @@ pub struct Window {
 }
 
 impl Window {
-    pub fn of(desk: &Desk, request: &QueueRequest) -> Self {
+    pub fn of(desk: &Desk, request: &PageRequest) -> Self {
         let numbers = desk.undecided(&request.view);
         let count = request.count.min(MAX_WINDOW);
         let place_in = |numbers: &[usize]| {

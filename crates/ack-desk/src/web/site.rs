@@ -1,8 +1,8 @@
 //! Answers the page's requests.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
 use ack_api::shell::Shell;
@@ -17,15 +17,11 @@ use hyper::header::{
 use hyper::{Method, Request, Response, StatusCode};
 use parking_lot::Mutex;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
-use super::message::{
-    CardRequest, ChoiceRequest, EnterRequest, FinishRequest, HeapRequest, ListEntry, PlanRequest,
-    QueueRequest, ShownNear, TakeBackRequest, Window,
-};
+use super::message::{ListEntry, PageRequest, ShownNear, Window};
 use super::page::ReviewPage;
 use super::page_access::PageAccess;
 use super::{Curator, FIRST_CARD_TIMEOUT, PageLimits};
@@ -76,7 +72,7 @@ pub struct ReviewSite {
     last_request: AtomicU64,
     revision: AtomicU64,
     has_sent_neighbours: AtomicBool,
-    relations_found: Mutex<bool>,
+    relations_found: Once,
     /// Whether something is looked for while the page is already in use.
     is_searching: AtomicBool,
 }
@@ -117,7 +113,7 @@ impl ReviewSite {
             last_request: AtomicU64::default(),
             revision: AtomicU64::new(1),
             has_sent_neighbours: AtomicBool::default(),
-            relations_found: Mutex::default(),
+            relations_found: Once::new(),
             is_searching: AtomicBool::new(true),
             finished: Notify::new(),
         })
@@ -226,16 +222,19 @@ impl ReviewSite {
         if KEYS.contains(&path) {
             self.desk.lock().note_key((self.curator.clock)());
         }
+        let request: PageRequest = serde_json::from_slice(body).map_err(|error| {
+            let message = format!("the request is not understood: {error}");
+            Failure::new(StatusCode::BAD_REQUEST, text::line(&message, 300))
+        })?;
         match path {
-            "/enter" => self.enter(&parse(body)?),
+            "/enter" => self.enter(&request.word),
             "/alive" => Ok(json!({
                 "revision": self.revision.load(Ordering::Relaxed),
                 "searching": self.is_searching.load(Ordering::Relaxed),
             })),
             "/summary" => Ok(self.summary(&self.desk.lock())),
-            "/queue" => Ok(to_json(&Window::of(&self.desk.lock(), &parse(body)?))),
+            "/queue" => Ok(to_json(&Window::of(&self.desk.lock(), &request))),
             "/plan" => {
-                let request: PlanRequest = parse(body)?;
                 self.wait_for_relations();
                 let mut desk = self.desk.lock();
                 if let Some(heap) = request.split {
@@ -244,41 +243,34 @@ impl ReviewSite {
                 let plan = desk.plan(request.turn);
                 Ok(json!({ "plan": plan, "summary": self.summary(&desk) }))
             }
-            "/matching" => {
-                let request: QueueRequest = parse(body)?;
-                Ok(json!({ "numbers": self.desk.lock().undecided(&request.view) }))
-            }
-            "/selection" => {
-                let request: ChoiceRequest = parse(body)?;
-                Ok(to_json(&self.desk.lock().selection(&request.numbers)))
-            }
+            "/matching" => Ok(json!({ "numbers": self.desk.lock().undecided(&request.view) })),
+            "/selection" => Ok(to_json(&self.desk.lock().selection(&request.numbers))),
             "/closing" => Ok(to_json(&self.desk.lock().closing())),
             "/answered" => Ok(to_json(&answered(&self.desk))),
-            "/heap" => self.heap(parse(body)?),
-            "/card" => self.card(&parse(body)?),
+            "/heap" => self.heap(request),
+            "/card" => self.card(&request),
             "/text" => {
-                let candidate = candidate(&self.desk.lock(), &parse(body)?)?;
+                let (_, candidate) = named(&self.desk.lock(), &request)?;
                 Ok(to_json(&CardText::of(&candidate.curated, usize::MAX, LINE_WIDTH)))
             }
-            "/near" => self.near(&parse(body)?),
+            "/near" => self.near(&request),
             "/evidence" => {
-                let candidate = candidate(&self.desk.lock(), &parse(body)?)?;
+                let (_, candidate) = named(&self.desk.lock(), &request)?;
                 Ok(to_json(&evidence(self.service, &candidate)))
             }
             // What the next session of its project starts with, without and with a memory.
             "/session" => {
-                let (candidate, held) = self.with_held(&parse(body)?)?;
+                let (_, candidate, held) = self.with_held(&request)?;
                 let text = self.curator.session_text;
                 Ok(to_json(&NextSession::of(self.service, &candidate, &held, text)))
             }
             "/preview" => {
-                let request = self.validated(parse(body)?)?;
+                let request = self.validated(request)?;
                 let choice = request.choice.unwrap_or(Choice::Approve);
                 Ok(to_json(&self.desk.lock().preview(&request.numbers, &choice)?))
             }
-            "/choose" => self.choose(self.validated(parse(body)?)?),
+            "/choose" => self.choose(self.validated(request)?),
             "/back" => {
-                let request: TakeBackRequest = parse(body)?;
                 let mut desk = self.desk.lock();
                 let numbers = desk.take_back(request.key);
                 let heap = numbers.first().and_then(|first| desk.heap_of(*first));
@@ -299,13 +291,13 @@ impl ReviewSite {
                     "summary": self.summary(&desk),
                 }))
             }
-            "/finish" => self.finish(&parse(body)?),
+            "/finish" => self.finish(request.discard),
             _ => Err(Failure::new(StatusCode::NOT_FOUND, "there is nothing here")),
         }
     }
 
-    fn enter(&self, request: &EnterRequest) -> Result<Value, Failure> {
-        let session = self.access.enter(&request.word).ok_or_else(|| {
+    fn enter(&self, word: &str) -> Result<Value, Failure> {
+        let session = self.access.enter(word).ok_or_else(|| {
             let message = "this link is invalid or was already used; press Enter in the terminal of \
                            `ack-memory review` for a new one";
             Failure::new(StatusCode::FORBIDDEN, message)
@@ -336,9 +328,9 @@ impl ReviewSite {
         })
     }
 
-    fn card(&self, request: &CardRequest) -> Result<Value, Failure> {
+    fn card(&self, request: &PageRequest) -> Result<Value, Failure> {
         let desk = self.desk.lock();
-        let number = request.number;
+        let (number, candidate) = named(&desk, request)?;
         let item = desk.items().get(number).ok_or_else(not_found)?;
         let place = desk.place(&request.view, number);
         Ok(json!({
@@ -352,7 +344,7 @@ impl ReviewSite {
             "flagged": item.is_held_back(),
             "missed": desk.missed(number),
             "card": desk.card(number),
-            "text": CardText::of(&item.candidate.curated, FOLDED_LINES, LINE_WIDTH),
+            "text": CardText::of(&candidate.curated, FOLDED_LINES, LINE_WIDTH),
             "actions": desk.actions(number)?,
             "group": ListEntry::all(desk.group(number), &desk),
         }))
@@ -362,20 +354,19 @@ impl ReviewSite {
     /// the desk is unlocked again.
     fn with_held(
         &self,
-        request: &CardRequest,
-    ) -> Result<(Arc<Candidate>, Vec<Arc<Candidate>>), Failure> {
+        request: &PageRequest,
+    ) -> Result<(usize, Arc<Candidate>, Vec<Arc<Candidate>>), Failure> {
         let desk = self.desk.lock();
-        let candidate = candidate(&desk, request)?;
+        let (number, candidate) = named(&desk, request)?;
         let held = desk.held(&candidate);
-        Ok((candidate, held))
+        Ok((number, candidate, held))
     }
 
     fn find_relations(&self) {
-        let mut found = self.relations_found.lock();
-        if !std::mem::replace(&mut *found, true) {
+        self.relations_found.call_once(|| {
             find_relations(&self.desk);
             self.changed();
-        }
+        });
     }
 
     /// Heaps and choices for many wait until the memories are compared, unless there are many.
@@ -401,26 +392,26 @@ impl ReviewSite {
     }
 
     /// The nearest approved memories, each with the possible actions for the pair.
-    fn near(&self, request: &CardRequest) -> Result<Value, Failure> {
-        let (candidate, held) = self.with_held(request)?;
+    fn near(&self, request: &PageRequest) -> Result<Value, Failure> {
+        let (number, candidate, held) = self.with_held(request)?;
         let now = self.desk.lock().now;
         let near = neighbours(self.service, &candidate, &held, now);
         self.has_sent_neighbours.store(true, Ordering::Relaxed);
         let desk = self.desk.lock();
         let entries = near.into_iter().map(|near| {
-            let (actions, refusal) = desk.actions_with(request.number, &near.id);
+            let (actions, refusal) = desk.actions_with(number, &near.id);
             ShownNear { actions, refusal: refusal.map(|error| error.to_string()), near }
         });
         Ok(to_json(&entries.collect::<Vec<_>>()))
     }
 
     /// A choice for memories that exist, each once.
-    fn validated(&self, mut request: ChoiceRequest) -> Result<ChoiceRequest, Failure> {
+    fn validated(&self, mut request: PageRequest) -> Result<PageRequest, Failure> {
         let mut numbers = BTreeSet::new();
         request.numbers.retain(|number| numbers.insert(*number));
         let known = self.desk.lock().items().len();
         match request.numbers.iter().max() {
-            None => return Err(Failure::new(StatusCode::BAD_REQUEST, "no memory is named")),
+            None => return Err(no_memory()),
             Some(last) if *last >= known => return Err(not_found()),
             Some(_) => self.check(request.choice.as_ref())?,
         }
@@ -438,8 +429,8 @@ impl ReviewSite {
         }
     }
 
-    fn choose(&self, request: ChoiceRequest) -> Result<Value, Failure> {
-        let ChoiceRequest { numbers, choice, reason, view, .. } = request;
+    fn choose(&self, request: PageRequest) -> Result<Value, Failure> {
+        let PageRequest { numbers, choice, reason, view, .. } = request;
         if numbers.len() > 1 {
             self.wait_for_relations();
         }
@@ -457,7 +448,7 @@ impl ReviewSite {
         }))
     }
 
-    fn heap(&self, request: HeapRequest) -> Result<Value, Failure> {
+    fn heap(&self, request: PageRequest) -> Result<Value, Failure> {
         let choice = request.choice.as_ref();
         self.check(choice)?;
         if choice.is_some_and(|choice| choice.other().is_some()) {
@@ -471,9 +462,9 @@ impl ReviewSite {
         Ok(json!({ "said": said, "summary": self.summary(&desk) }))
     }
 
-    fn finish(&self, request: &FinishRequest) -> Result<Value, Failure> {
+    fn finish(&self, discard: bool) -> Result<Value, Failure> {
         let mut desk = self.desk.lock();
-        if request.discard {
+        if discard {
             while !desk.take_back(None).is_empty() {}
         }
         if desk.unwritten() > 0 {
@@ -484,19 +475,19 @@ impl ReviewSite {
     }
 }
 
-fn candidate(desk: &Desk, request: &CardRequest) -> Result<Arc<Candidate>, Failure> {
-    Ok(Arc::clone(&desk.items().get(request.number).ok_or_else(not_found)?.candidate))
+/// The memory that a request is about, with its number.
+fn named(desk: &Desk, request: &PageRequest) -> Result<(usize, Arc<Candidate>), Failure> {
+    let number = request.number.ok_or_else(no_memory)?;
+    let item = desk.items().get(number).ok_or_else(not_found)?;
+    Ok((number, Arc::clone(&item.candidate)))
+}
+
+fn no_memory() -> Failure {
+    Failure::new(StatusCode::BAD_REQUEST, "no memory is named")
 }
 
 fn not_found() -> Failure {
     Failure::new(StatusCode::NOT_FOUND, "there is no such memory")
-}
-
-fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Failure> {
-    serde_json::from_slice(body).map_err(|error| {
-        let message = format!("the request is not understood: {error}");
-        Failure::new(StatusCode::BAD_REQUEST, text::line(&message, 300))
-    })
 }
 
 fn to_json(value: &impl Serialize) -> Value {
