@@ -16,7 +16,7 @@ use super::{progress, signals};
 use ack_connect::quoted;
 use ack_contextual::Contextual;
 use ack_lance::build::{BuildError, EncoderChoice, Options, Progress, Report, Target, build};
-use ack_lance::extent::Extent;
+use ack_lance::Extent;
 use ack_service::Error;
 use ack_service::config::{Config, Setting};
 use ack_service::scope::resolve::{check_usable, find};

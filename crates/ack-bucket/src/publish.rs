@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use ack_api::remote::RemoteSettings;
 use ack_lance::build::{self, EncoderChoice, Target};
-use ack_lance::extent::Extent;
+use ack_lance::Extent;
 use ack_lance::indexes::will_search_on_disk;
 use ack_lance::records;
 use ack_search::encoder::Encoder;

@@ -9,7 +9,7 @@ use lancedb::index::vector::IvfRqIndexBuilder;
 use lancedb::table::{CompactionOptions, OptimizeAction};
 
 use super::TableError;
-use super::extent::Extent;
+use super::columns::Extent;
 
 /// The smallest table that gets indexes. A larger one gets them once it is searched on disk, or
 /// soon will be. Nothing reads them while the whole table is in memory, and creating them takes as

@@ -8,8 +8,8 @@ use lancedb::table::AddResult;
 use tokio::sync::mpsc::{Sender, channel};
 use tokio::task::JoinHandle;
 
-use super::{BuildError, Encoders, Progress, Writer};
-use crate::columns::{self, NewRow};
+use super::{BuildError, Progress, Writer};
+use crate::columns::{self, Format, NewRow};
 use crate::indexes::ROWS_PER_FRAGMENT;
 use crate::{TableError, spawn, wait};
 use ack_api::memory::{Memory, Status};
@@ -39,13 +39,13 @@ pub fn append(
     read: impl Fn(&[RowKey]) -> Result<Vec<StoredMemory>, StoreError> + Sync,
 ) -> Result<(), BuildError> {
     let threads = analyzer_threads();
-    let is_contextual = writer.encoders.network.is_some();
+    let is_contextual = writer.format.network.is_some();
     let (preparers, rows_per_batch, batches_per_version) = if is_contextual {
         (1, ROWS_PER_CONTEXTUAL_BATCH, 1)
     } else {
         (threads, rows_per_batch(keys.len()), BATCHES_PER_VERSION)
     };
-    let encoder = writer.encoders.encoder;
+    let encoder = writer.format.encoder;
     let make_preparer = |_| Preparer {
         writer,
         analyzers: AnalyzerPool::with_threads(threads / preparers, Some(encoder)),
@@ -56,7 +56,7 @@ pub fn append(
     for keys in keys.chunks(rows_per_batch * preparers.len()) {
         let parts = keys.chunks(rows_per_batch);
         let batches = (number..).zip(parts.clone());
-        number += parts.len() as u64;
+        number += u32::try_from(parts.len()).unwrap_or(u32::MAX);
         let prepared: Vec<_> = std::thread::scope(|scope| {
             let mut running = Vec::new();
             for (preparer, (number, keys)) in preparers.iter_mut().zip(batches) {
@@ -158,7 +158,7 @@ impl Preparer<'_> {
     /// Makes the batch with this number; `None` if none of its rows is served.
     fn prepare(
         &mut self,
-        number: u64,
+        number: u32,
         rows: &[StoredMemory],
     ) -> Result<Option<RecordBatch>, BuildError> {
         let rows: Vec<&StoredMemory> = rows
@@ -170,7 +170,7 @@ impl Preparer<'_> {
         }
         let memories: Vec<&Memory> = rows.iter().map(|row| &row.memory).collect();
         let mut docs = self.analyzers.analyze(&memories);
-        let Encoders { encoder, network } = self.writer.encoders;
+        let format @ Format { encoder, network, .. } = self.writer.format;
         if let Some(network) = network {
             read_in_context(encoder, network, &memories, &mut docs)?;
         }
@@ -184,9 +184,7 @@ impl Preparer<'_> {
                 model: network.map(|_| Contextual::weights_hash()),
             })
             .collect();
-        let extent = self.writer.extent;
-        let schema = columns::schema(encoder, extent, network.is_some());
-        Ok(Some(columns::batch(&schema, extent, number, &new_rows)?))
+        Ok(Some(format.batch(number, &new_rows)?))
     }
 }
 
