@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ack_api::remote::RemoteSettings;
-use ack_lance::build::{self, EncoderChoice, Target};
 use ack_lance::Extent;
+use ack_lance::build::{self, EncoderChoice, Target};
 use ack_lance::indexes::will_search_on_disk;
 use ack_lance::records;
 use ack_search::encoder::Encoder;
@@ -125,14 +125,9 @@ impl Publisher {
         let _lock = self.lock()?;
         // What is published follows what this machine knows, even if the bucket was set back.
         let known = self.cache.version().filter(|it| version.contradiction(it).is_some());
-        let folder = fetch::install(
-            &self.client,
-            &self.cache,
-            &head,
-            &version,
-            &mut |progress| step(Step::Fetching(progress)),
-            &mut || {},
-        )?;
+        let folder = fetch::install(&self.client, &self.cache, &head, &version, &mut |progress| {
+            step(Step::Fetching(progress))
+        })?;
         if let Some(known) = &known {
             self.cache.remember(&folder, &version, known)?;
         }
@@ -194,7 +189,7 @@ impl Publisher {
         step: &mut dyn FnMut(Step),
     ) -> Result<BuiltVersion, BucketError> {
         let lock = self.lock()?;
-        let work = self.cache.temporary_folder(cache::WORK_PREFIX)?;
+        let work = self.cache.temporary_folder()?;
         copy_base(base, work.path())?;
         let database = mirror::database_path(work.path());
         let rows = write_records(base, plan, &database).map_err(mirror::unwritable(&database))?;
