@@ -37,7 +37,6 @@ pub struct Progress {
 pub fn fetch_version(client: &Client, head: &Head) -> Result<Version, BucketError> {
     let damaged =
         |what: &str| Err(BucketError::damaged(client.address(), format!("`{}` {what}", head.log)));
-    check_format(client, head.format)?;
     let bytes = client.get(&head.log)?;
     if sha256(&bytes) != head.sha256 {
         return damaged("is not what was published");

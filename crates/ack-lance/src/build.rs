@@ -102,14 +102,8 @@ pub struct Report {
     pub version: Option<u64>,
 }
 
-/// With numbers of rows: all that will be added, or those that were just added.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
-    Begin(usize),
-    Added(usize),
-    /// All rows are added; indexes are being created.
-    Indexing,
-}
+/// Gets how many rows are added, and how many will be. Once all are, indexes are created.
+pub type Progress<'a> = &'a mut dyn FnMut(usize, usize);
 
 /// What a build has to change in the table.
 struct Plan {
@@ -147,12 +141,12 @@ impl BuildError {
 pub fn build(
     target: &Target<'_>,
     options: Options,
-    progress: &mut dyn FnMut(Progress),
+    progress: Progress<'_>,
 ) -> Result<Report, BuildError> {
     let encoder = Encoder::embedded().ok_or(BuildError::DamagedEncoder)?;
     let folder = &target.folder;
     check_files(folder)?;
-    let Wanted { rows: wanted, listing } = Wanted::read(target)?;
+    let (wanted, listing) = read_store(target)?;
     let _lock = if options.dry_run { None } else { Some(lock(folder)?) };
     let network = resolve(options.encoder, folder, wanted.len());
     let format = Format { extent: target.extent, encoder, network };
@@ -180,33 +174,23 @@ pub fn build(
     Ok(report)
 }
 
-/// What a store has.
-struct Wanted {
-    /// The rows that belong in the table.
-    rows: Vec<(RowKey, u64, Status)>,
-    /// The listing for readers of a table next to its store, with its key.
-    listing: Option<(u64, Listing)>,
-}
+/// The rows of a store that belong in the table, each with its fingerprint.
+type Wanted = Vec<(RowKey, u64, Status)>;
 
-impl Wanted {
-    fn read(target: &Target<'_>) -> Result<Self, StoreError> {
-        let store = target.store;
-        // A reader recognises the state of the store by its files. If one was written just now, the
-        // next change could leave the same time.
-        if !store.file_state()?.is_settled() {
-            std::thread::sleep(CLOCK_TICK);
-        }
-        store.full_scan(READ_TIMEOUT, |snapshot| {
-            let is_settled = snapshot.file_state.is_settled();
-            let key = listing::key(store, &snapshot.file_state);
-            let has_listing = is_settled && target.extent == Extent::Derived;
-            let listing = has_listing.then(|| Listing::read(snapshot)).transpose()?;
-            Ok(Self {
-                rows: snapshot.fingerprints()?,
-                listing: listing.map(|listing| (key, listing)),
-            })
-        })
+/// What a store has, with the listing for readers of a table next to its store, and its key.
+fn read_store(target: &Target<'_>) -> Result<(Wanted, Option<(u64, Listing)>), StoreError> {
+    let store = target.store;
+    // A reader recognises the state of the store by its files. If one was written just now, the
+    // next change could leave the same time.
+    if !store.file_state()?.is_settled() {
+        std::thread::sleep(CLOCK_TICK);
     }
+    store.full_scan(READ_TIMEOUT, |snapshot| {
+        let has_listing = snapshot.file_state.is_settled() && target.extent == Extent::Derived;
+        let listing = has_listing.then(|| Listing::read(snapshot)).transpose()?;
+        let key = listing::key(store, &snapshot.file_state);
+        Ok((snapshot.fingerprints()?, listing.map(|listing| (key, listing))))
+    })
 }
 
 /// The network of a table that will have this many rows: what was asked for, or what it was begun
@@ -233,7 +217,7 @@ fn write(
     format: Format,
     rebuild: bool,
     wanted: &[(RowKey, u64, Status)],
-    progress: &mut dyn FnMut(Progress),
+    progress: Progress<'_>,
 ) -> Result<Report, BuildError> {
     let mut writer = Writer::open(&target.folder, format, rebuild)?;
     let is_searched = target.is_searched(wanted.len());
@@ -245,7 +229,6 @@ fn write(
         plan = Plan::new(wanted, &[], is_searched);
     }
     let mut report = plan.report(target, format, writer.rebuild_reason.take());
-    progress(Progress::Begin(plan.add.len()));
     let is_derived = target.extent == Extent::Derived;
     if is_derived && !plan.remove.is_empty() {
         // They would keep the words of removed rows. `publish` makes them again, even if this run
@@ -263,7 +246,6 @@ fn write(
     feed::append(&writer, &plan.add, progress, |keys| {
         target.store.snapshot(|snapshot| snapshot.rows(keys))
     })?;
-    progress(Progress::Indexing);
     report.version = Some(writer.publish(target)?);
     Ok(report)
 }

@@ -35,33 +35,31 @@ const ROWS_PER_CONTEXTUAL_BATCH: usize = 256;
 pub fn append(
     writer: &Writer,
     keys: &[RowKey],
-    progress: &mut dyn FnMut(Progress),
+    progress: Progress<'_>,
     read: impl Fn(&[RowKey]) -> Result<Vec<StoredMemory>, StoreError> + Sync,
 ) -> Result<(), BuildError> {
     let threads = analyzer_threads();
-    let is_contextual = writer.format.network.is_some();
-    let (preparers, rows_per_batch, batches_per_version) = if is_contextual {
+    let (preparers, rows_per_batch, batches_per_version) = if writer.format.network.is_some() {
         (1, ROWS_PER_CONTEXTUAL_BATCH, 1)
     } else {
         (threads, rows_per_batch(keys.len()), BATCHES_PER_VERSION)
     };
-    let encoder = writer.format.encoder;
-    let make_preparer = |_| Preparer {
-        writer,
-        analyzers: AnalyzerPool::with_threads(threads / preparers, Some(encoder)),
-    };
-    let mut preparers: Vec<Preparer<'_>> = (0..preparers).map(make_preparer).collect();
+    let format = writer.format;
+    let pool = |_| AnalyzerPool::with_threads(threads / preparers, Some(format.encoder));
+    let mut preparers: Vec<AnalyzerPool> = (0..preparers).map(pool).collect();
     let mut versions = Versions::new(&writer.table, batches_per_version);
     let mut number = writer.contents.next_batch();
+    let (mut added, all) = (0, keys.len());
+    progress(added, all);
     for keys in keys.chunks(rows_per_batch * preparers.len()) {
         let parts = keys.chunks(rows_per_batch);
         let batches = (number..).zip(parts.clone());
         number += u32::try_from(parts.len()).unwrap_or(u32::MAX);
         let prepared: Vec<_> = std::thread::scope(|scope| {
             let mut running = Vec::new();
-            for (preparer, (number, keys)) in preparers.iter_mut().zip(batches) {
+            for (analyzers, (number, keys)) in preparers.iter_mut().zip(batches) {
                 let read = &read;
-                running.push(scope.spawn(move || preparer.prepare(number, &read(keys)?)));
+                running.push(scope.spawn(move || prepare(format, analyzers, number, &read(keys)?)));
             }
             let joined = running.into_iter().map(|thread| thread.join());
             joined.map(|it| it.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
@@ -77,7 +75,8 @@ pub fn append(
                 }
             }
         }
-        progress(Progress::Added(keys.len()));
+        added += keys.len();
+        progress(added, all);
     }
     versions.finish()?;
     Ok(())
@@ -148,44 +147,31 @@ impl Version {
     }
 }
 
-/// Makes batches, independently of each other.
-struct Preparer<'a> {
-    writer: &'a Writer,
-    analyzers: AnalyzerPool,
-}
-
-impl Preparer<'_> {
-    /// Makes the batch with this number; `None` if none of its rows is served.
-    fn prepare(
-        &mut self,
-        number: u32,
-        rows: &[StoredMemory],
-    ) -> Result<Option<RecordBatch>, BuildError> {
-        let rows: Vec<&StoredMemory> = rows
-            .iter()
-            .filter(|row| row.memory.status != Status::Rejected && !row.memory.id.is_empty())
-            .collect();
-        if rows.is_empty() {
-            return Ok(None);
-        }
-        let memories: Vec<&Memory> = rows.iter().map(|row| &row.memory).collect();
-        let mut docs = self.analyzers.analyze(&memories);
-        let format @ Format { encoder, network, .. } = self.writer.format;
-        if let Some(network) = network {
-            read_in_context(encoder, network, &memories, &mut docs)?;
-        }
-        let new_rows: Vec<NewRow<'_>> = rows
-            .iter()
-            .zip(&docs)
-            .map(|(stored, analyzed)| NewRow {
-                stored,
-                analyzed,
-                lexicon: self.analyzers.lexicon(analyzed.analyzer),
-                model: network.map(|_| Contextual::weights_hash()),
-            })
-            .collect();
-        Ok(Some(format.batch(number, &new_rows)?))
+/// Makes the batch with this number; `None` if none of its rows is served.
+fn prepare(
+    format: Format,
+    analyzers: &mut AnalyzerPool,
+    number: u32,
+    rows: &[StoredMemory],
+) -> Result<Option<RecordBatch>, BuildError> {
+    let is_served =
+        |row: &&StoredMemory| row.memory.status != Status::Rejected && !row.memory.id.is_empty();
+    let rows: Vec<&StoredMemory> = rows.iter().filter(is_served).collect();
+    if rows.is_empty() {
+        return Ok(None);
     }
+    let memories: Vec<&Memory> = rows.iter().map(|row| &row.memory).collect();
+    let mut docs = analyzers.analyze(&memories);
+    if let Some(network) = format.network {
+        read_in_context(format.encoder, network, &memories, &mut docs)?;
+    }
+    let new_rows = rows.iter().zip(&docs).map(|(stored, analyzed)| NewRow {
+        stored,
+        analyzed,
+        lexicon: analyzers.lexicon(analyzed.analyzer),
+        model: format.network.map(|_| Contextual::weights_hash()),
+    });
+    Ok(Some(format.batch(number, &new_rows.collect::<Vec<_>>())?))
 }
 
 /// Adds the vectors of the small transformer to the static ones.
