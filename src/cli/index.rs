@@ -15,8 +15,8 @@ use super::render::{count, grouped, verb};
 use super::{progress, signals};
 use ack_connect::quoted;
 use ack_contextual::Contextual;
-use ack_lance::build::{BuildError, EncoderChoice, Options, Progress, Report, Target, build};
-use ack_lance::extent::Extent;
+use ack_lance::Extent;
+use ack_lance::build::{BuildError, EncoderChoice, Options, Report, Target, build};
 use ack_service::Error;
 use ack_service::config::{Config, Setting};
 use ack_service::scope::resolve::{check_usable, find};
@@ -189,10 +189,12 @@ fn index_scope(scope: &Scope, resident: usize, options: Options) -> Result<Repor
         extent: Extent::Derived,
         resident,
     };
-    let report = build(&target, options, &mut |progress| match progress {
-        Progress::Begin(rows) => bar.set_length(rows as u64),
-        Progress::Added(rows) => bar.inc(rows as u64),
-        Progress::Indexing => bar.set_message(format!("{}: indexes", scope.name)),
+    let report = build(&target, options, &mut |added, all| {
+        bar.set_length(all as u64);
+        bar.set_position(added as u64);
+        if added == all {
+            bar.set_message(format!("{}: indexes", scope.name));
+        }
     });
     bar.finish_and_clear();
     report.map_err(|error| match error {

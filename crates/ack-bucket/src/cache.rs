@@ -7,7 +7,6 @@
 //!                       a file of it was found damaged. Its replacement is 12-9f3a1c22.2
 //! files/<sha256>        files that were fetched; those of versions are hard links to them
 //! work-…                a version that is being made
-//! table-…               links to the table of a version that a reader is loading
 //! .lock                 held by the process that fetches or publishes
 //! ```
 //!
@@ -38,11 +37,7 @@ const DEFAULT_BYTES: u64 = 2 << 30;
 const FREE_SPACE_SHARE: u64 = 4;
 const VERSION_FILE: &str = "version.json";
 /// A folder in which a version is made. It exists as long as the lock is held.
-pub const WORK_PREFIX: &str = "work-";
-/// A folder of links to files that are read after the lock is released.
-pub const LOADING_PREFIX: &str = "table-";
-/// Loading a table that fits into memory takes a few seconds.
-const MAX_LOADING_TIME: Duration = Duration::from_mins(1);
+const WORK_PREFIX: &str = "work-";
 /// How many times a damaged copy of a version is replaced within [`OLD_VERSION_RETENTION`].
 const MAX_REPLACEMENTS: usize = 4;
 /// The file that marks the folder of a version as damaged.
@@ -196,12 +191,11 @@ impl Cache {
         self.folder.join("files").join(sha256)
     }
 
-    /// Creates an empty folder, whose name begins with [`WORK_PREFIX`] or [`LOADING_PREFIX`]. The
-    /// lock must be held.
-    pub fn temporary_folder(&self, prefix: &str) -> Result<tempfile::TempDir, BucketError> {
+    /// Creates an empty folder in which a version is made. The lock must be held.
+    pub fn temporary_folder(&self) -> Result<tempfile::TempDir, BucketError> {
         make_folder(&self.folder)?;
         tempfile::Builder::new()
-            .prefix(prefix)
+            .prefix(WORK_PREFIX)
             .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700))
             .tempdir_in(&self.folder)
             .map_err(BucketError::io("make a folder in", &self.folder))
@@ -292,8 +286,7 @@ impl Cache {
     /// how long a version is kept after it was made, if it is not served.
     pub fn clean(&self, retention: Duration) {
         let current = self.installed();
-        let is_older = |path: &Path, limit| age(path).is_some_and(|age| age >= limit);
-        let old = |path: &Path| is_older(path, retention);
+        let old = |path: &Path| age(path).is_some_and(|age| age >= retention);
         for entry in entries(&self.folder.join("versions")) {
             if Some(&entry) != current.as_ref() && old(&entry) {
                 let _ = fs::remove_dir_all(entry);
@@ -301,9 +294,7 @@ impl Cache {
         }
         for entry in entries(&self.folder) {
             let name = entry.file_name().unwrap_or_default().to_string_lossy();
-            if name.starts_with(WORK_PREFIX) && old(&entry)
-                || name.starts_with(LOADING_PREFIX) && is_older(&entry, MAX_LOADING_TIME)
-            {
+            if name.starts_with(WORK_PREFIX) && old(&entry) {
                 let _ = fs::remove_dir_all(entry);
             }
         }
@@ -415,24 +406,4 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
 fn age(path: &Path) -> Option<Duration> {
     let modified = fs::symlink_metadata(path).ok()?.modified().ok()?;
     Some(modified.elapsed().unwrap_or_default())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cleaning_keeps_a_table_that_is_being_loaded() {
-        let scope = tempfile::tempdir().unwrap();
-        let cache = Cache::new(scope.path(), &"s3://memories/platform".parse().unwrap());
-        let [work, loading] =
-            [WORK_PREFIX, LOADING_PREFIX].map(|prefix| cache.temporary_folder(prefix).unwrap());
-        cache.clean(Duration::ZERO);
-        assert!(!work.path().exists());
-        assert!(loading.path().exists());
-        let long_ago = std::time::SystemTime::now() - 2 * MAX_LOADING_TIME;
-        File::open(loading.path()).unwrap().set_modified(long_ago).unwrap();
-        cache.clean(OLD_VERSION_RETENTION);
-        assert!(!loading.path().exists());
-    }
 }

@@ -37,7 +37,6 @@ pub struct Progress {
 pub fn fetch_version(client: &Client, head: &Head) -> Result<Version, BucketError> {
     let damaged =
         |what: &str| Err(BucketError::damaged(client.address(), format!("`{}` {what}", head.log)));
-    check_format(client, head.format)?;
     let bytes = client.get(&head.log)?;
     if sha256(&bytes) != head.sha256 {
         return damaged("is not what was published");
@@ -82,14 +81,12 @@ fn check_format(client: &Client, found: u32) -> Result<(), BucketError> {
 }
 
 /// Fetches a version and makes it the one that is served. The lock of the cache must be held.
-/// `on_fetched` runs once the files are fetched, before the records are written.
 pub fn install(
     client: &Client,
     cache: &Cache,
     head: &Head,
     version: &Version,
     progress: &mut dyn FnMut(Progress),
-    on_fetched: &mut dyn FnMut(),
 ) -> Result<PathBuf, BucketError> {
     let name = cache::version_name(head);
     if let Some(folder) = cache.fetched_version(&name) {
@@ -103,13 +100,11 @@ pub fn install(
     }
     let retention = Cache::retention(cache.version().as_ref(), version);
     fetch(client, cache, version, progress)?;
-    on_fetched();
     let address = client.address();
     let folder = match assemble(address, cache, &name, version, allowed) {
         // Files that an earlier version already had were not checked again.
         Err(_) if cache.remove_damaged(None, version) => {
             fetch(client, cache, version, progress)?;
-            on_fetched();
             assemble(address, cache, &name, version, allowed)?
         }
         assembled => assembled?,
@@ -127,7 +122,7 @@ pub fn assemble(
     version: &Version,
     allowed: u64,
 ) -> Result<PathBuf, BucketError> {
-    let work = cache.temporary_folder(cache::WORK_PREFIX)?;
+    let work = cache.temporary_folder()?;
     link_files(cache, version, work.path())?;
     let before = cache.installed().filter(|before| !cache::is_damaged(before));
     let limit = allowed.saturating_sub(version.bytes());

@@ -10,16 +10,9 @@ mod repair;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use ack_api::remote::{Freshness, RemoteSettings, WaitPolicy};
-use ack_lance::TableError;
-use ack_lance::load::load;
-use ack_search::encoder::Encoder;
-use ack_search::inverted::Index;
-use ack_search::remote::TableInfo;
 use jiff::Timestamp;
 use parking_lot::{Condvar, Mutex};
 
@@ -28,7 +21,7 @@ use crate::address::Address;
 use crate::cache::{self, Cache, State};
 use crate::client::{Client, ReadOutcome};
 use crate::fetch::{self, Progress};
-use crate::format::{HEAD, Head, Version};
+use crate::format::{HEAD, Head};
 use crate::mirror;
 
 /// How long a request waits for the bucket if there is a local version.
@@ -60,18 +53,6 @@ pub struct Remote {
     client: Mutex<Option<Client>>,
     work: Mutex<BackgroundWork>,
     fetched: Condvar,
-    /// The largest table, in memories, that may be loaded before it is requested.
-    resident: AtomicUsize,
-    preloaded: Mutex<Option<PreloadedTable>>,
-}
-
-pub type LoadedTable = Result<(Index, TableInfo), TableError>;
-
-/// The first version's table, loaded while its records are written, and kept until it is requested.
-#[derive(Debug)]
-struct PreloadedTable {
-    table: PathBuf,
-    loading: JoinHandle<LoadedTable>,
 }
 
 #[derive(Debug, Default)]
@@ -101,8 +82,6 @@ impl Remote {
             client: Mutex::default(),
             work: Mutex::default(),
             fetched: Condvar::new(),
-            resident: AtomicUsize::new(0),
-            preloaded: Mutex::default(),
         })
     }
 
@@ -132,34 +111,6 @@ impl Remote {
     pub fn table_folder(&self) -> PathBuf {
         let current = self.cache.current();
         mirror::table_folder(&self.cache.installed().unwrap_or(current))
-    }
-
-    /// Allows the table of the first version to be loaded while its records are written, if it has
-    /// at most `memories` memories: both take about as long.
-    pub fn set_resident(&self, memories: usize) {
-        self.resident.store(memories, Ordering::Relaxed);
-    }
-
-    /// Takes the table that was loaded early, once it is loaded. Only the first call returns it.
-    pub fn take_preloaded(&self, table: &Path) -> Option<LoadedTable> {
-        let preloaded = self.preloaded.lock().take().filter(|it| it.table == table)?;
-        preloaded.loading.join().ok()
-    }
-
-    /// Begins to load the table of a version that is being installed, if no version is served yet:
-    /// two indexes would take twice the memory. It goes on after the version is installed, under
-    /// another name, so the files are linked to a folder of its own.
-    fn preload(&self, version: &Version) -> Option<JoinHandle<LoadedTable>> {
-        let resident = self.resident.load(Ordering::Relaxed);
-        let fits = usize::try_from(version.rows).is_ok_and(|rows| rows <= resident);
-        if !fits || self.cache.installed().is_some() {
-            return None;
-        }
-        let encoder = Encoder::embedded()?;
-        let folder = self.cache.temporary_folder(cache::LOADING_PREFIX).ok()?;
-        fetch::link_files(&self.cache, version, folder.path()).ok()?;
-        let run = move || load(&mirror::table_folder(folder.path()), encoder, resident);
-        std::thread::Builder::new().name("bucket-table".to_owned()).spawn(run).ok()
     }
 
     /// Brings the local memories up to date, as far as that is possible without a long wait.
@@ -364,11 +315,7 @@ impl Remote {
         {
             return Err(self.cache.not_successor(&known, version.version, &problem));
         }
-        let mut loading = None;
-        let preload = &mut || loading = self.preload(&version);
-        let folder = fetch::install(client, &self.cache, head, &version, progress, preload)?;
-        *self.preloaded.lock() =
-            loading.map(|loading| PreloadedTable { table: mirror::table_folder(&folder), loading });
+        fetch::install(client, &self.cache, head, &version, progress)?;
         Ok(())
     }
 }

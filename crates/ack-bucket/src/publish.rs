@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ack_api::remote::RemoteSettings;
+use ack_lance::Extent;
 use ack_lance::build::{self, EncoderChoice, Target};
-use ack_lance::extent::Extent;
 use ack_lance::indexes::will_search_on_disk;
 use ack_lance::records;
 use ack_search::encoder::Encoder;
@@ -44,14 +44,6 @@ pub struct Publisher {
     cache: Cache,
 }
 
-/// The scope that is published, and the one whose memories may be replaced.
-#[derive(Debug, Clone, Copy)]
-pub struct Origin<'a> {
-    pub scope: &'a str,
-    /// Another scope, whose memories it replaces.
-    pub replaces: Option<&'a str>,
-}
-
 pub struct PublicationTerms<'a> {
     pub scope: &'a str,
     pub by: &'a str,
@@ -63,7 +55,7 @@ pub struct PublicationTerms<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     Fetching(Progress),
-    /// Builds the table: rows done, and all rows.
+    /// Builds the table: rows that are added, and those that will be.
     Building(usize, usize),
     Uploading(Progress),
 }
@@ -98,11 +90,11 @@ impl Publisher {
         })
     }
 
-    /// The version that is published now, fetched if it is not in the cache. If an origin is given,
-    /// the version must come from it.
+    /// The version that is published now, fetched if it is not in the cache. `may_replace` says
+    /// whether the memories of a scope may be replaced.
     pub fn fetch_base(
         &self,
-        origin: Option<Origin<'_>>,
+        may_replace: impl Fn(&str) -> bool,
         step: &mut dyn FnMut(Step),
     ) -> Result<Base, BucketError> {
         let Some((head, state)) = self.head()? else {
@@ -110,10 +102,7 @@ impl Publisher {
         };
         let version = fetch::fetch_version(&self.client, &head)?;
         // Memories that another scope published would all be removed.
-        if let Some(Origin { scope, replaces }) = origin
-            && version.scope != scope
-            && Some(version.scope.as_str()) != replaces
-        {
+        if !may_replace(&version.scope) {
             return Err(BucketError::OtherScope {
                 address: self.client.address().to_string(),
                 published: version.scope,
@@ -125,14 +114,9 @@ impl Publisher {
         let _lock = self.lock()?;
         // What is published follows what this machine knows, even if the bucket was set back.
         let known = self.cache.version().filter(|it| version.contradiction(it).is_some());
-        let folder = fetch::install(
-            &self.client,
-            &self.cache,
-            &head,
-            &version,
-            &mut |progress| step(Step::Fetching(progress)),
-            &mut || {},
-        )?;
+        let folder = fetch::install(&self.client, &self.cache, &head, &version, &mut |progress| {
+            step(Step::Fetching(progress))
+        })?;
         if let Some(known) = &known {
             self.cache.remember(&folder, &version, known)?;
         }
@@ -194,7 +178,7 @@ impl Publisher {
         step: &mut dyn FnMut(Step),
     ) -> Result<BuiltVersion, BucketError> {
         let lock = self.lock()?;
-        let work = self.cache.temporary_folder(cache::WORK_PREFIX)?;
+        let work = self.cache.temporary_folder()?;
         copy_base(base, work.path())?;
         let database = mirror::database_path(work.path());
         let rows = write_records(base, plan, &database).map_err(mirror::unwritable(&database))?;
@@ -212,15 +196,7 @@ impl Publisher {
             encoder: EncoderChoice::Static,
             dry_run: false,
         };
-        let (mut done, mut whole) = (0, 0);
-        build::build(&target, options, &mut |progress| {
-            match progress {
-                build::Progress::Begin(rows) => whole = rows,
-                build::Progress::Added(rows) => done += rows,
-                build::Progress::Indexing => {}
-            }
-            step(Step::Building(done, whole));
-        })?;
+        build::build(&target, options, &mut |added, all| step(Step::Building(added, all)))?;
         drop(store);
         let number = base.newest_number() + 1;
         let name = format!("{number}-{}", random_name()?);

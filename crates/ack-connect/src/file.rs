@@ -108,12 +108,7 @@ pub fn plan(file: &ClientFile, action: FileAction) -> Result<FileChange, Connect
         }
         FileAction::Remove if !has_ours => (NewContent::Unchanged, Backup::Nothing),
         FileAction::Remove => {
-            let after = match (undo(file, &text, &backup).map_err(refuse)?, backup) {
-                (Some(text), _) => new_text(&text),
-                (None, Backup::Text(original)) => NewContent::Text(original),
-                (None, _) => NewContent::Removed,
-            };
-            (after, Backup::Nothing)
+            (undo(file, &text, backup, new_text).map_err(refuse)?, Backup::Nothing)
         }
     };
     if after != NewContent::Unchanged {
@@ -133,19 +128,24 @@ pub fn plan(file: &ClientFile, action: FileAction) -> Result<FileChange, Connect
     })
 }
 
-/// The text of a file after our parts are removed. `None` if the backup has that text.
-fn undo(file: &ClientFile, text: &str, backup: &Backup) -> Result<Option<String>, String> {
+/// The content of a file after our parts are removed: that of the backup if it says the same.
+fn undo(
+    file: &ClientFile,
+    text: &str,
+    backup: Backup,
+    new_text: impl Fn(&str) -> NewContent,
+) -> Result<NewContent, String> {
     match backup {
-        Backup::Nothing => remove_parts(file, text, None).map(Some),
+        Backup::Nothing => Ok(new_text(&remove_parts(file, text, None)?)),
         Backup::NoFile { .. } => {
             let left = remove_parts(file, text, Some(&Value::Null))?;
-            Ok(Some(left).filter(|left| !is_empty(file.format, left)))
+            Ok(if is_empty(file.format, &left) { NewContent::Removed } else { new_text(&left) })
         }
         Backup::Text(original) => {
-            let original = plain(original);
-            let left = remove_parts(file, text, Some(&read_or_nothing(file, &original)))?;
-            let is_original = has_no_entry(file, &original) && say_the_same(file, &left, &original);
-            Ok(Some(left).filter(|_| !is_original))
+            let before = plain(&original);
+            let left = remove_parts(file, text, Some(&read_or_nothing(file, &before)))?;
+            let is_same = has_no_entry(file, &before) && say_the_same(file, &left, &before);
+            Ok(if is_same { NewContent::Text(original) } else { new_text(&left) })
         }
     }
 }
@@ -390,15 +390,10 @@ pub fn read(path: &Path) -> Result<Option<(String, Metadata)>, ConnectError> {
 /// file may be missing. `None` if a link on the path leads to something that does not exist.
 fn real_path(path: &Path) -> Option<PathBuf> {
     // A client's variable may name a relative path.
-    let path = &std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    // A link that leads nowhere exists, too.
-    let existing = path.ancestors().find(|part| part.symlink_metadata().is_ok()).unwrap_or(path);
-    let real = existing.canonicalize().ok()?;
-    // Joined with nothing, a path would end with a separator and name a folder.
-    match path.strip_prefix(existing) {
-        Ok(missing) if !missing.as_os_str().is_empty() => Some(real.join(missing)),
-        _ => Some(real),
-    }
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let real = files::real_path(&path);
+    // A link that leads nowhere is left as it is.
+    (!real.ancestors().any(Path::is_symlink)).then_some(real)
 }
 
 /// The text and metadata of a file, which a path leads to; `None` if there is no file.

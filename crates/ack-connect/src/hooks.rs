@@ -67,38 +67,29 @@ impl Client {
     }
 
     fn hook_entry(self, hook: Hook, command: &str) -> Value {
-        match self {
-            Self::Cursor => json!({ "command": command }),
+        let counts_milliseconds = matches!(self, Self::Gemini | Self::Qwen);
+        let handler = match self {
+            Self::Cursor => return json!({ "command": command }),
             Self::Copilot => {
-                json!({ "type": "command", "bash": command, "timeoutSec": HOOK_SECONDS })
+                return json!({ "type": "command", "bash": command, "timeoutSec": HOOK_SECONDS });
             }
-            // These clients count in milliseconds.
-            Self::Gemini | Self::Qwen => {
-                let handler = json!({
-                    "type": "command", "name": NAME, "command": command,
-                    "timeout": HOOK_SECONDS * 1_000,
-                });
-                match hook {
-                    Hook::TOOL_FAILURE => {
-                        json!({ "matcher": GEMINI_SHELL_TOOL, "hooks": [handler] })
-                    }
-                    _ => json!({ "hooks": [handler] }),
-                }
-            }
-            _ => {
-                let mut handler =
-                    json!({ "type": "command", "command": command, "timeout": HOOK_SECONDS });
-                // Codex shows it when it asks for trust.
-                if let (Self::Codex, Some(members)) = (self, handler.as_object_mut()) {
-                    let message = format!("{NAME}: {}", hook.adds);
-                    members.insert("statusMessage".to_owned(), message.into());
-                }
-                match hook {
-                    Hook::PRE_TOOL_USE => json!({ "matcher": EDITING_TOOLS, "hooks": [handler] }),
-                    Hook::TOOL_FAILURE => json!({ "matcher": SHELL_TOOL, "hooks": [handler] }),
-                    _ => json!({ "hooks": [handler] }),
-                }
-            }
-        }
+            _ if counts_milliseconds => json!({
+                "type": "command", "name": NAME, "command": command,
+                "timeout": HOOK_SECONDS * 1_000,
+            }),
+            // Codex shows the message when it asks for trust.
+            Self::Codex => json!({
+                "type": "command", "command": command, "timeout": HOOK_SECONDS,
+                "statusMessage": format!("{NAME}: {}", hook.adds),
+            }),
+            _ => json!({ "type": "command", "command": command, "timeout": HOOK_SECONDS }),
+        };
+        let matcher = match hook {
+            Hook::TOOL_FAILURE if counts_milliseconds => GEMINI_SHELL_TOOL,
+            Hook::TOOL_FAILURE => SHELL_TOOL,
+            Hook::PRE_TOOL_USE => EDITING_TOOLS,
+            _ => return json!({ "hooks": [handler] }),
+        };
+        json!({ "matcher": matcher, "hooks": [handler] })
     }
 }

@@ -91,7 +91,8 @@ pub fn status(client: Client, places: &ClientPlaces) -> Option<Status> {
     let hook_file = hook_file.filter(|path| *path != server.path);
     let hook_file = hook_file.map(|path| (path, FileFormat::Json));
     let files = [(server.path.clone(), server.format)].into_iter().chain(hook_file);
-    let problems = files.filter_map(|(path, format)| problem(&path, format).map(|it| (path, it)));
+    let problems =
+        files.filter_map(|(path, format)| try_read(&path, format).err().map(|it| (path, it)));
     let parsed = read(&server.path, server.format).unwrap_or_default();
     let entry = server.parts.iter().find_map(|part| file::entry(&parsed, part));
     Some(Status {
@@ -148,19 +149,17 @@ fn droid_hook(settings_file: &Path, settings: &Value) -> HookState {
     }
 }
 
-/// Why a file cannot be used; `None` if it can, or does not exist.
-fn problem(path: &Path, format: FileFormat) -> Option<String> {
-    let text = match files::read_text(path, MAX_FILE_BYTES) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
-        Err(error) => return Some(format!("it cannot be read: {error}")),
-    };
-    file::settings(format, without_mark(&text).1).err()
+/// The settings in a file; `None` if there is no file. An error says why it cannot be used.
+fn try_read(path: &Path, format: FileFormat) -> Result<Option<Value>, String> {
+    match files::read_text(path, MAX_FILE_BYTES) {
+        Ok(text) => file::settings(format, without_mark(&text).1).map(Some),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(format!("it cannot be read: {error}")),
+    }
 }
 
 pub fn read(path: &Path, format: FileFormat) -> Option<Value> {
-    let text = files::read_text(path, MAX_FILE_BYTES).ok()?;
-    file::settings(format, without_mark(&text).1).ok()
+    try_read(path, format).ok()?
 }
 
 fn start(entry: &Value) -> Start {

@@ -15,23 +15,19 @@ use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
 use lancedb::Table;
 use lancedb::database::CreateTableMode;
 use lancedb::table::OptimizeAction;
 use serde::Serialize;
 
-use self::contents::{BatchTerms, Contents, StoredRow, lexicon_key, open_contents};
+use self::contents::{Contents, StoredRow, add_used_terms, lexicon_key, open_contents};
 use self::feed::Versions;
-use super::columns;
-use super::extent::Extent;
+use super::columns::{self, Extent, Format};
 use super::indexes::{compact, drop_word_indexes, update_indexes, will_search_on_disk};
 use super::listing;
-use super::rows;
 use super::{
-    PUBLISHED, TABLE, TableError, absolute, check_files, connect, next_batch, open, select_rows,
-    tag_file, wait,
+    PUBLISHED, TABLE, TableError, absolute, check_files, connect, next_batch, open, rows,
+    select_rows, tag_file, terms, wait,
 };
 use ack_api::Hint;
 use ack_api::memory::Status;
@@ -106,14 +102,8 @@ pub struct Report {
     pub version: Option<u64>,
 }
 
-/// With numbers of rows: all that will be added, or those that were just added.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
-    Begin(usize),
-    Added(usize),
-    /// All rows are added; indexes are being created.
-    Indexing,
-}
+/// Gets how many rows are added, and how many will be. Once all are, indexes are created.
+pub type Progress<'a> = &'a mut dyn FnMut(usize, usize);
 
 /// What a build has to change in the table.
 struct Plan {
@@ -151,32 +141,28 @@ impl BuildError {
 pub fn build(
     target: &Target<'_>,
     options: Options,
-    progress: &mut dyn FnMut(Progress),
+    progress: Progress<'_>,
 ) -> Result<Report, BuildError> {
     let encoder = Encoder::embedded().ok_or(BuildError::DamagedEncoder)?;
     let folder = &target.folder;
     check_files(folder)?;
-    let Wanted { rows: wanted, listing } = Wanted::read(target)?;
+    let (wanted, listing) = read_store(target)?;
     let _lock = if options.dry_run { None } else { Some(lock(folder)?) };
     let network = resolve(options.encoder, folder, wanted.len());
-    let encoders = Encoders { encoder, network };
+    let format = Format { extent: target.extent, encoder, network };
     if options.dry_run {
-        let is_there = folder.join(format!("{TABLE}.lance")).is_dir();
-        let found = (is_there && !options.rebuild)
-            .then(|| wait(open_contents(folder, encoders, target.extent)));
-        let (known, rebuild_reason) = match found {
-            Some(Ok((_, contents))) => (contents.rows, None),
-            Some(Err(error)) => (Vec::new(), Some(error.to_string())),
-            None => (Vec::new(), None),
+        let (known, rebuild_reason) = match open_known(folder, format, options.rebuild) {
+            Ok(known) => (known.map(|(_, contents)| contents.rows).unwrap_or_default(), None),
+            Err(error) => (Vec::new(), Some(error.to_string())),
         };
         let plan = Plan::new(&wanted, &known, target.is_searched(wanted.len()));
-        return Ok(plan.report(target, encoders, rebuild_reason));
+        return Ok(plan.report(target, format, rebuild_reason));
     }
-    let report = match write(target, encoders, options.rebuild, &wanted, progress) {
+    let report = match write(target, format, options.rebuild, &wanted, progress) {
         // A table that cannot be extended is rebuilt next to the published version, which readers
         // keep until the new one is complete.
         Err(BuildError::Table(error)) if error.is_table_fault() && !options.rebuild => {
-            let mut report = write(target, encoders, true, &wanted, progress)?;
+            let mut report = write(target, format, true, &wanted, progress)?;
             report.rebuild_reason = Some(error.to_string());
             report
         }
@@ -188,41 +174,23 @@ pub fn build(
     Ok(report)
 }
 
-/// What a store has.
-struct Wanted {
-    /// The rows that belong in the table.
-    rows: Vec<(RowKey, u64, Status)>,
-    /// The listing for readers of a table next to its store, with its key.
-    listing: Option<(u64, Listing)>,
-}
+/// The rows of a store that belong in the table, each with its fingerprint.
+type Wanted = Vec<(RowKey, u64, Status)>;
 
-impl Wanted {
-    fn read(target: &Target<'_>) -> Result<Self, StoreError> {
-        let store = target.store;
-        // A reader recognises the state of the store by its files. If one was written just now, the
-        // next change could leave the same time.
-        if !store.file_state()?.is_settled() {
-            std::thread::sleep(CLOCK_TICK);
-        }
-        store.full_scan(READ_TIMEOUT, |snapshot| {
-            let is_settled = snapshot.file_state.is_settled();
-            let key = listing::key(store, &snapshot.file_state);
-            let has_listing = is_settled && target.extent == Extent::Derived;
-            let listing = has_listing.then(|| Listing::read(snapshot)).transpose()?;
-            Ok(Self {
-                rows: snapshot.fingerprints()?,
-                listing: listing.map(|listing| (key, listing)),
-            })
-        })
+/// What a store has, with the listing for readers of a table next to its store, and its key.
+fn read_store(target: &Target<'_>) -> Result<(Wanted, Option<(u64, Listing)>), StoreError> {
+    let store = target.store;
+    // A reader recognises the state of the store by its files. If one was written just now, the
+    // next change could leave the same time.
+    if !store.file_state()?.is_settled() {
+        std::thread::sleep(CLOCK_TICK);
     }
-}
-
-/// What makes the vectors of a table.
-#[derive(Clone, Copy)]
-struct Encoders {
-    encoder: &'static Encoder,
-    /// Reads every memory of the table, if there is one.
-    network: Option<&'static Contextual>,
+    store.full_scan(READ_TIMEOUT, |snapshot| {
+        let has_listing = snapshot.file_state.is_settled() && target.extent == Extent::Derived;
+        let listing = has_listing.then(|| Listing::read(snapshot)).transpose()?;
+        let key = listing::key(store, &snapshot.file_state);
+        Ok((snapshot.fingerprints()?, listing.map(|listing| (key, listing))))
+    })
 }
 
 /// The network of a table that will have this many rows: what was asked for, or what it was begun
@@ -246,36 +214,38 @@ fn resolve(asked: EncoderChoice, folder: &Path, rows: usize) -> Option<&'static 
 
 fn write(
     target: &Target<'_>,
-    encoders: Encoders,
+    format: Format,
     rebuild: bool,
     wanted: &[(RowKey, u64, Status)],
-    progress: &mut dyn FnMut(Progress),
+    progress: Progress<'_>,
 ) -> Result<Report, BuildError> {
-    let mut writer = Writer::open(target, encoders, rebuild)?;
+    let mut writer = Writer::open(&target.folder, format, rebuild)?;
     let is_searched = target.is_searched(wanted.len());
     let mut plan = Plan::new(wanted, &writer.contents.rows, is_searched);
     if writer.contents.has_mostly_old_records(&plan) {
-        writer = Writer::open(target, encoders, true)?;
+        writer = Writer::open(&target.folder, format, true)?;
         writer.rebuild_reason =
             Some("most of the records in it were replaced or removed".to_owned());
         plan = Plan::new(wanted, &[], is_searched);
     }
-    let mut report = plan.report(target, encoders, writer.rebuild_reason.take());
-    progress(Progress::Begin(plan.add.len()));
-    if target.extent == Extent::Derived && !plan.remove.is_empty() {
+    let mut report = plan.report(target, format, writer.rebuild_reason.take());
+    let is_derived = target.extent == Extent::Derived;
+    if is_derived && !plan.remove.is_empty() {
         // They would keep the words of removed rows. `publish` makes them again, even if this run
         // is killed before.
         wait(drop_word_indexes(&writer.table))?;
     }
+    // The lexicons go first: if this run is killed before they are written again, the next one
+    // finds rows without one, and writes these rows again.
+    let batches = writer.contents.outdated_lexicons(&plan.remove, is_derived);
+    writer.remove(&batches.iter().copied().map(lexicon_key).collect::<Vec<_>>())?;
     writer.remove(&plan.remove)?;
-    writer.remove(&writer.contents.unused_lexicons(&plan.remove))?;
-    if target.extent == Extent::Derived {
-        writer.shrink_lexicons(&writer.contents.outdated_lexicons(&plan.remove))?;
+    if is_derived {
+        writer.write_lexicons(&batches)?;
     }
     feed::append(&writer, &plan.add, progress, |keys| {
         target.store.snapshot(|snapshot| snapshot.rows(keys))
     })?;
-    progress(Progress::Indexing);
     report.version = Some(writer.publish(target)?);
     Ok(report)
 }
@@ -307,12 +277,12 @@ impl Plan {
     fn report(
         &self,
         target: &Target<'_>,
-        encoders: Encoders,
+        format: Format,
         rebuild_reason: Option<String>,
     ) -> Report {
         Report {
             scope: target.scope.to_owned(),
-            contextual: encoders.network.is_some(),
+            contextual: format.network.is_some(),
             added: self.add.len(),
             removed: self.remove.len(),
             kept: self.kept,
@@ -331,11 +301,21 @@ fn lock(folder: &Path) -> Result<File, TableError> {
     files::try_lock(&path).map_err(TableError::io("lock", &path))?.ok_or(TableError::Busy)
 }
 
+/// Opens an existing table and reads what it contains. `None` if there is none, or if it will be
+/// built again anyway.
+fn open_known(
+    folder: &Path,
+    format: Format,
+    rebuild: bool,
+) -> Result<Option<(Table, Contents)>, TableError> {
+    let is_there = folder.join(format!("{TABLE}.lance")).is_dir();
+    (is_there && !rebuild).then(|| wait(open_contents(folder, format))).transpose()
+}
+
 /// The table of a build, at its latest version.
 struct Writer {
     table: Table,
-    encoders: Encoders,
-    extent: Extent,
+    format: Format,
     contents: Contents,
     /// Why it is being rebuilt.
     rebuild_reason: Option<String>,
@@ -344,24 +324,17 @@ struct Writer {
 impl Writer {
     /// Opens the table. Creates it if there is none, if it was made with another encoder, or if it
     /// cannot be read.
-    fn open(target: &Target<'_>, encoders: Encoders, rebuild: bool) -> Result<Self, TableError> {
-        let (folder, extent) = (&target.folder, target.extent);
+    fn open(folder: &Path, format: Format, rebuild: bool) -> Result<Self, TableError> {
         let place = folder.join(format!("{TABLE}.lance"));
-        let rebuild_reason = if !place.is_dir() {
-            None
-        } else if rebuild {
-            Some("`--rebuild`".to_owned())
-        } else {
-            match wait(open_contents(folder, encoders, extent)) {
-                Ok((table, contents)) => {
-                    return Ok(Self { table, encoders, extent, contents, rebuild_reason: None });
-                }
-                Err(error) => Some(error.to_string()),
+        let rebuild_reason = match open_known(folder, format, rebuild) {
+            Ok(Some((table, contents))) => {
+                return Ok(Self { table, format, contents, rebuild_reason: None });
             }
+            Ok(None) => place.is_dir().then(|| "`--rebuild`".to_owned()),
+            Err(error) => Some(error.to_string()),
         };
-        let schema = columns::schema(encoders.encoder, extent, encoders.network.is_some());
-        let table = create(folder, &schema, &place)?;
-        Ok(Self { table, encoders, extent, contents: Contents::default(), rebuild_reason })
+        let table = create(folder, format, &place)?;
+        Ok(Self { table, format, contents: Contents::default(), rebuild_reason })
     }
 
     fn remove(&self, keys: &[RowKey]) -> Result<(), TableError> {
@@ -382,32 +355,25 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes the lexicons of batches again without the terms that no row needs. If this run is
-    /// killed in between, the next one finds these lexicons, or rows without one.
-    fn shrink_lexicons(&self, batches: &[u64]) -> Result<(), TableError> {
+    /// Writes the lexicons of batches again, with the terms that the rows of the table need.
+    fn write_lexicons(&self, batches: &[u32]) -> Result<(), TableError> {
         for batches in batches.chunks(MAX_KEYS_PER_CONDITION) {
-            let numbers: Vec<String> = batches.iter().map(u64::to_string).collect();
+            let numbers: Vec<String> = batches.iter().map(u32::to_string).collect();
             let condition = format!("batch IN ({})", numbers.join(", "));
-            let (schema, terms) = wait(async {
-                let schema = self.table.schema().await;
-                let schema = schema.map_err(TableError::lance_error("read the schema"))?;
+            let used = wait(async {
+                let mut used: HashMap<u32, Vec<bool>> = HashMap::new();
                 let columns = ["source", "detail"];
                 let mut rows = select_rows(&self.table, &columns, Some(&condition)).await?;
-                let mut terms = BatchTerms::default();
                 while let Some(batch) = next_batch(&mut rows).await? {
-                    rows::details(&batch, |_, detail| terms.add(&detail))?;
+                    rows::details(&batch, |_, detail| add_used_terms(&detail, &mut used))?;
                 }
-                Ok((schema, terms))
+                Ok(used)
             })?;
-            let (mut keys, mut shrunk) = (Vec::new(), Vec::new());
-            for (batch, lexicon) in terms.shrunk() {
-                keys.extend(lexicon_key(batch));
-                shrunk.push(columns::lexicon(&schema, batch, lexicon)?);
-            }
-            self.remove(&keys)?;
-            let mut version = Versions::new(&self.table, shrunk.len());
-            for lexicon in shrunk {
-                version.add(lexicon)?;
+            let mut version = Versions::new(&self.table, used.len());
+            for (batch, used) in used {
+                let whole = self.contents.lexicons.get(&batch).ok_or(TableError::Damaged)?;
+                let lexicon = terms::shrink_lexicon(whole, &used).ok_or(TableError::Damaged)?;
+                version.add(self.format.lexicon(batch, lexicon)?)?;
             }
             version.finish()?;
         }
@@ -423,7 +389,7 @@ impl Writer {
                 .count_rows(None)
                 .await
                 .map_err(TableError::lance_error("count the rows"))?;
-            compact(&self.table, rows, self.extent).await?;
+            compact(&self.table, rows, target.extent).await?;
             update_indexes(&self.table, rows, target.resident, target.extent).await?;
             let version =
                 self.table.version().await.map_err(TableError::lance_error("read the version"))?;
@@ -452,7 +418,7 @@ impl Writer {
     /// to a store nothing older than this build stays, because it may have the text of memories
     /// that the store no longer has. A reader of the earlier version opens the new one.
     async fn prune(&self) -> Result<(), TableError> {
-        let is_derived = self.extent == Extent::Derived;
+        let is_derived = self.format.extent == Extent::Derived;
         let retention = if is_derived { 0 } else { RETENTION_HOURS };
         let prune = OptimizeAction::Prune {
             older_than: Some(chrono::Duration::hours(retention)),
@@ -468,14 +434,15 @@ impl Writer {
 
 /// Creates an empty table. An existing one keeps its published version until the new one is
 /// published, unless it cannot even be opened.
-fn create(folder: &Path, schema: &SchemaRef, table_path: &Path) -> Result<Table, TableError> {
+fn create(folder: &Path, format: Format, table_path: &Path) -> Result<Table, TableError> {
     if table_path.is_dir() && wait(async { open(folder).await.map(|_| ()) }).is_err() {
         std::fs::remove_dir_all(table_path).map_err(TableError::io("remove", table_path))?;
     }
+    let empty = format.empty()?;
     wait(async {
         connect(&absolute(folder)?.to_string_lossy())
             .await?
-            .create_table(TABLE, RecordBatch::new_empty(SchemaRef::clone(schema)))
+            .create_table(TABLE, empty)
             .mode(CreateTableMode::Overwrite)
             .execute()
             .await

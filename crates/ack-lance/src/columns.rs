@@ -17,23 +17,23 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BinaryArray, FixedSizeListArray, Float32Array, LargeBinaryArray, LargeBinaryBuilder,
-    ListBuilder, PrimitiveArray, RecordBatch, StringArray, StringBuilder, UInt64Array,
+    Array, ArrayRef, BinaryArray, FixedSizeListArray, Float32Array, LargeBinaryArray,
+    LargeBinaryBuilder, ListBuilder, PrimitiveArray, RecordBatch, StringArray, StringBuilder,
+    UInt64Array,
 };
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{
-    ArrowPrimitiveType, DataType, Field, Int64Type, Schema, SchemaRef, UInt8Type, UInt32Type,
-    UInt64Type,
+    ArrowPrimitiveType, DataType, Field, Int64Type, Schema, UInt8Type, UInt32Type, UInt64Type,
 };
 use arrow::error::ArrowError;
 
 use super::TableError;
-use super::extent::{Extent, META_EXTENT};
 use super::record_blocks::BlockWriter;
 use super::rows;
 use super::terms::{self, EncodedTerms, LEXICON_SOURCE};
 use ack_api::memory::Memory;
 use ack_api::source::StoredMemory;
+use ack_contextual::Contextual;
 use ack_search::analyzer::AnalyzedDoc;
 use ack_search::dictionary::Dictionary;
 use ack_search::encoder::Encoder;
@@ -50,9 +50,43 @@ pub const META_ENCODER: &str = "ack-memory.encoder";
 const META_NETWORK: &str = "ack-memory.network";
 /// The value of [`META_NETWORK`] for the small transformer inside the binary.
 const CONTEXTUAL: &str = "contextual";
+/// Key of a table's purpose; absent for [`Extent::Derived`].
+const META_EXTENT: &str = "ack-memory.extent";
 
 /// The last column: a checksum of those that readers keep in memory.
 pub const CHECK: &str = "check";
+
+/// The purpose of a table, and so which columns it fills.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// It is next to its store.
+    Derived,
+    /// It replaces its store, so it has whole records.
+    Records {
+        /// Whether it is so large that readers search it on disk. Otherwise they load it into
+        /// memory, and the columns that only a search on disk needs are empty.
+        on_disk: bool,
+    },
+}
+
+impl Extent {
+    const fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Derived => None,
+            Self::Records { on_disk: false } => Some("records"),
+            Self::Records { on_disk: true } => Some("records, searched on disk"),
+        }
+    }
+}
+
+/// What the columns of a table depend on.
+#[derive(Clone, Copy)]
+pub struct Format {
+    pub extent: Extent,
+    pub encoder: &'static Encoder,
+    /// Reads every memory of the table, if there is one.
+    pub network: Option<&'static Contextual>,
+}
 
 const COLUMNS: &str = "source row fingerprint id status project alias session session_id type tags \
     files created updated superseded_by length model check";
@@ -61,57 +95,6 @@ const COLUMNS: &str = "source row fingerprint id status project alias session se
 /// `detail`.
 pub fn names(others: &[&'static str]) -> Vec<&'static str> {
     COLUMNS.split(' ').chain(others.iter().copied()).collect()
-}
-
-pub fn schema(encoder: &Encoder, extent: Extent, is_contextual: bool) -> SchemaRef {
-    let dimension = i32::try_from(encoder.dimension).unwrap_or(i32::MAX);
-    let text = |name: &str, null: bool| Field::new(name, DataType::Utf8, null);
-    let list = |name: &str| {
-        Field::new(name, DataType::List(Arc::new(Field::new("item", DataType::Utf8, true))), true)
-    };
-    let item = Arc::new(Field::new("item", DataType::Float32, true));
-    let mut fields = vec![
-        Field::new("source", DataType::UInt8, false),
-        Field::new("row", DataType::Int64, false),
-        Field::new("fingerprint", DataType::UInt64, false),
-        text("id", false),
-        text("status", false),
-        text("project", true),
-        text("alias", true),
-        text("session", true),
-        text("session_id", true),
-        text("type", true),
-        list("tags"),
-        list("files"),
-        Field::new("created", DataType::Int64, true),
-        Field::new("updated", DataType::Int64, true),
-        text("superseded_by", true),
-        Field::new("length", DataType::UInt32, false),
-        text("text", false),
-        text("words", false),
-        Field::new("batch", DataType::UInt64, false),
-        uncompressed(Field::new("detail", DataType::Binary, false)),
-        Field::new("vector", DataType::FixedSizeList(item, dimension), true),
-        text("model", true),
-    ];
-    let mut metadata = metadata(encoder);
-    if let Some(name) = extent.name() {
-        metadata.insert(META_EXTENT.to_owned(), name.to_owned());
-    }
-    if is_contextual {
-        metadata.insert(META_NETWORK.to_owned(), CONTEXTUAL.to_owned());
-    }
-    if extent.has_records() {
-        fields.push(uncompressed(Field::new("record", DataType::LargeBinary, true)));
-    }
-    fields.push(Field::new(CHECK, DataType::UInt64, false));
-    Arc::new(Schema::new_with_metadata(fields, metadata))
-}
-
-/// A column that LanceDB does not compress, because that would slow every reader and save almost
-/// nothing.
-fn uncompressed(field: Field) -> Field {
-    field.with_metadata([("lance-encoding:compression".to_owned(), "none".to_owned())].into())
 }
 
 /// What every reader checks: the fields in `template` are those that are encoded, in order.
@@ -156,25 +139,91 @@ pub struct NewRow<'a> {
     pub model: Option<&'a str>,
 }
 
-/// A batch of the table: the lexicon of the rows, then the rows.
-pub fn batch(
-    schema: &SchemaRef,
-    extent: Extent,
-    number: u64,
-    rows: &[NewRow<'_>],
-) -> Result<RecordBatch, TableError> {
-    let terms = terms::encode_terms(u32::try_from(number).unwrap_or(u32::MAX), rows);
-    batch_of_terms(schema, extent, (number, terms), rows)
-}
+impl Format {
+    /// Checks that a table is of this format.
+    pub fn check(self, found: &HashMap<String, String>) -> Result<(), TableError> {
+        check(found, self.encoder)?;
+        if self.network.is_some() != is_contextual(found) {
+            let found = if is_contextual(found) { "contextual" } else { "static" };
+            return Err(TableError::OtherEncoder { found });
+        }
+        let found = found.get(META_EXTENT).map(String::as_str);
+        if found == self.extent.name() {
+            return Ok(());
+        }
+        let describe = |name: Option<&str>| format!("extent {}", name.unwrap_or("derived"));
+        Err(TableError::Mismatch {
+            found: ack_api::text::line(&describe(found), 60),
+            needed: describe(self.extent.name()),
+        })
+    }
 
-/// The lexicon of a batch again, without its rows.
-pub fn lexicon(
-    schema: &SchemaRef,
-    number: u64,
-    detail: Vec<u8>,
-) -> Result<RecordBatch, TableError> {
-    let terms = EncodedTerms { lexicon: detail, rows: Vec::new(), words: Vec::new() };
-    batch_of_terms(schema, Extent::Derived, (number, terms), &[])
+    /// A batch of the table: the lexicon of the rows, then the rows.
+    pub fn batch(self, number: u32, rows: &[NewRow<'_>]) -> Result<RecordBatch, TableError> {
+        self.batch_of_terms(number, terms::encode_terms(number, rows), rows)
+    }
+
+    /// The lexicon of a batch again, without its rows.
+    pub fn lexicon(self, number: u32, lexicon: Vec<u8>) -> Result<RecordBatch, TableError> {
+        self.batch_of_terms(number, EncodedTerms { lexicon, ..EncodedTerms::default() }, &[])
+    }
+
+    /// A table without rows.
+    pub fn empty(self) -> Result<RecordBatch, TableError> {
+        Ok(RecordBatch::new_empty(self.lexicon(0, Vec::new())?.schema()))
+    }
+
+    fn batch_of_terms(
+        self,
+        number: u32,
+        terms: EncodedTerms,
+        rows: &[NewRow<'_>],
+    ) -> Result<RecordBatch, TableError> {
+        let has_records = self.extent != Extent::Derived;
+        let on_disk = self.extent != Extent::Records { on_disk: false };
+        let records = if has_records { u32::try_from(rows.len()).unwrap_or(u32::MAX) } else { 0 };
+        let row_texts = rows.iter().map(|row| on_disk.then(|| text(&row.stored.memory)));
+        let words = terms.words.into_iter().map(|words| on_disk.then_some(words));
+        let details = BinaryArray::from_iter_values([terms.lexicon].into_iter().chain(terms.rows));
+        let models: StringArray =
+            [None].into_iter().chain(rows.iter().map(|it| it.model)).collect();
+        let mut columns = vec![
+            numbers::<UInt8Type>("source", LEXICON_SOURCE, rows, |row| row.stored.key.source),
+            numbers::<Int64Type>("row", number.into(), rows, |row| row.stored.key.rowid),
+            numbers::<UInt64Type>("fingerprint", 0, rows, |row| row.stored.fingerprint),
+            texts("id", false, rows, |memory| Some(&memory.id)),
+            texts("status", false, rows, |memory| Some(memory.status.as_str())),
+            texts("project", true, rows, |memory| memory.project.as_deref()),
+            texts("alias", true, rows, |memory| memory.project_alias.as_deref()),
+            texts("session", true, rows, |memory| memory.session.as_deref()),
+            texts("session_id", true, rows, |memory| memory.session_id.as_deref()),
+            texts("type", true, rows, |memory| memory.kind.as_deref()),
+            lists("tags", rows, |memory| &memory.concepts),
+            lists("files", rows, |memory| &memory.files),
+            moments("created", rows, |memory| memory.created_at),
+            moments("updated", rows, |memory| memory.updated_at),
+            texts("superseded_by", true, rows, |memory| memory.superseded_by.as_deref()),
+            numbers::<UInt32Type>("length", records, rows, |row| row.analyzed.length),
+            column("text", false, searched_texts(row_texts)),
+            column("words", false, searched_texts(words)),
+            numbers::<UInt64Type>("batch", number.into(), rows, |_| number.into()),
+            uncompressed(column("detail", false, details)),
+            column("vector", true, vectors(self.encoder.dimension, on_disk, rows)?),
+            column("model", true, models),
+        ];
+        if has_records {
+            let records = records_of(rows).map_err(ArrowError::from)?;
+            columns.push(uncompressed(column("record", true, records)));
+        }
+        let mut metadata = metadata(self.encoder);
+        if let Some(name) = self.extent.name() {
+            metadata.insert(META_EXTENT.to_owned(), name.to_owned());
+        }
+        if self.network.is_some() {
+            metadata.insert(META_NETWORK.to_owned(), CONTEXTUAL.to_owned());
+        }
+        with_checksums(columns, metadata)
+    }
 }
 
 impl From<ArrowError> for TableError {
@@ -183,109 +232,89 @@ impl From<ArrowError> for TableError {
     }
 }
 
-fn batch_of_terms(
-    schema: &SchemaRef,
-    extent: Extent,
-    (number, terms): (u64, EncodedTerms),
-    rows: &[NewRow<'_>],
-) -> Result<RecordBatch, TableError> {
-    let on_disk = extent.is_searched_on_disk();
-    let batch_row = i64::try_from(number).unwrap_or(i64::MAX);
-    let records_in_batch =
-        if extent.has_records() { u32::try_from(rows.len()).unwrap_or(u32::MAX) } else { 0 };
-    let count = rows.len() + 1;
-    let mut values: Vec<ArrayRef> = vec![
-        numbers::<UInt8Type>(Some(LEXICON_SOURCE), rows, |row| Some(row.stored.key.source)),
-        numbers::<Int64Type>(Some(batch_row), rows, |row| Some(row.stored.key.rowid)),
-        numbers::<UInt64Type>(Some(0), rows, |row| Some(row.stored.fingerprint)),
-        texts(rows, |row| Some(&row.stored.memory.id)),
-        texts(rows, |row| Some(row.stored.memory.status.as_str())),
-        texts(rows, |row| row.stored.memory.project.as_deref()),
-        texts(rows, |row| row.stored.memory.project_alias.as_deref()),
-        texts(rows, |row| row.stored.memory.session.as_deref()),
-        texts(rows, |row| row.stored.memory.session_id.as_deref()),
-        texts(rows, |row| row.stored.memory.kind.as_deref()),
-        lists(rows, |row| &row.stored.memory.concepts),
-        lists(rows, |row| &row.stored.memory.files),
-        numbers::<Int64Type>(None, rows, |row| milliseconds(row.stored.memory.created_at)),
-        numbers::<Int64Type>(None, rows, |row| milliseconds(row.stored.memory.updated_at)),
-        texts(rows, |row| row.stored.memory.superseded_by.as_deref()),
-        numbers::<UInt32Type>(Some(records_in_batch), rows, |row| Some(row.analyzed.length)),
-        searched_texts(rows.iter().map(|row| on_disk.then(|| text(&row.stored.memory)))),
-        searched_texts(terms.words.into_iter().map(|words| on_disk.then_some(words))),
-        Arc::new(UInt64Array::from_value(number, count)),
-        Arc::new(BinaryArray::from_iter_values(std::iter::once(terms.lexicon).chain(terms.rows))),
-        Arc::new(vectors(schema, on_disk, rows)?),
-        Arc::new(StringArray::from_iter(
-            std::iter::once(None).chain(rows.iter().map(|row| row.model)),
-        )),
-    ];
-    if extent.has_records() {
-        values.push(Arc::new(records(rows).map_err(ArrowError::from)?));
-    }
-    with_checksums(schema, values)
+type Column = (Field, ArrayRef);
+
+fn column(name: &str, is_nullable: bool, values: impl Array + 'static) -> Column {
+    (Field::new(name, values.data_type().clone(), is_nullable), Arc::new(values))
+}
+
+/// A column that LanceDB does not compress, because that would slow every reader and save almost
+/// nothing.
+fn uncompressed((field, values): Column) -> Column {
+    let compression = ("lance-encoding:compression".to_owned(), "none".to_owned());
+    (field.with_metadata([compression].into()), values)
 }
 
 /// A column of numbers: the value of the lexicon, then those of the rows.
 fn numbers<T: ArrowPrimitiveType>(
-    lexicon: Option<T::Native>,
+    name: &str,
+    lexicon: T::Native,
     rows: &[NewRow<'_>],
-    value: impl Fn(&NewRow<'_>) -> Option<T::Native>,
-) -> ArrayRef {
-    Arc::new(std::iter::once(lexicon).chain(rows.iter().map(value)).collect::<PrimitiveArray<T>>())
+    value: impl Fn(&NewRow<'_>) -> T::Native,
+) -> Column {
+    let values = [lexicon].into_iter().chain(rows.iter().map(value));
+    column(name, false, PrimitiveArray::<T>::from_iter_values(values))
+}
+
+/// A column of moments in milliseconds since 1970. The lexicon has none.
+fn moments(
+    name: &str,
+    rows: &[NewRow<'_>],
+    value: impl Fn(&Memory) -> Option<jiff::Timestamp>,
+) -> Column {
+    let moments = rows.iter().map(|row| Some(value(&row.stored.memory)?.as_millisecond()));
+    column(name, true, [None].into_iter().chain(moments).collect::<PrimitiveArray<Int64Type>>())
 }
 
 /// A column of texts. The lexicon has an empty one.
 fn texts(
+    name: &str,
+    is_nullable: bool,
     rows: &[NewRow<'_>],
-    value: for<'r, 'm> fn(&'r NewRow<'m>) -> Option<&'r str>,
-) -> ArrayRef {
-    Arc::new(std::iter::once(Some("")).chain(rows.iter().map(value)).collect::<StringArray>())
+    value: fn(&Memory) -> Option<&str>,
+) -> Column {
+    let texts = rows.iter().map(|row| value(&row.stored.memory));
+    column(name, is_nullable, [Some("")].into_iter().chain(texts).collect::<StringArray>())
 }
 
 /// A column of lists of texts. The lexicon has an empty one.
-fn lists(rows: &[NewRow<'_>], value: for<'r, 'm> fn(&'r NewRow<'m>) -> &'r [String]) -> ArrayRef {
+fn lists(name: &str, rows: &[NewRow<'_>], value: fn(&Memory) -> &[String]) -> Column {
     let mut lists = ListBuilder::new(StringBuilder::new());
     lists.append(true);
     for row in rows {
-        for text in value(row) {
+        for text in value(&row.stored.memory) {
             lists.values().append_value(text);
         }
         lists.append(true);
     }
-    Arc::new(lists.finish())
+    column(name, true, lists.finish())
 }
 
-/// A column of texts that only a table which is searched on disk needs.
-fn searched_texts(texts: impl Iterator<Item = Option<String>>) -> ArrayRef {
-    let texts = std::iter::once(None).chain(texts).map(Option::unwrap_or_default);
-    Arc::new(StringArray::from_iter_values::<String, _>(texts))
+/// The texts of a column that only a table which is searched on disk needs.
+fn searched_texts(texts: impl Iterator<Item = Option<String>>) -> StringArray {
+    let texts = [None].into_iter().chain(texts).map(Option::unwrap_or_default);
+    StringArray::from_iter_values::<String, _>(texts)
 }
 
 /// The column `vector`. The lexicon has none, and in a table that is loaded into memory the rows
 /// have it in their detail.
 fn vectors(
-    schema: &SchemaRef,
+    dimension: usize,
     on_disk: bool,
     rows: &[NewRow<'_>],
 ) -> Result<FixedSizeListArray, ArrowError> {
-    let dimension = match schema.field_with_name("vector")?.data_type() {
-        DataType::FixedSizeList(_, dimension) => *dimension,
-        _ => 0,
-    };
-    let length = usize::try_from(dimension).unwrap_or_default();
-    let mut components: Vec<f32> = vec![0.0; length];
+    let mut components: Vec<f32> = vec![0.0; dimension];
     let mut known = vec![false];
     for row in rows {
         let vector = row.analyzed.vector.as_deref();
-        let vector = vector.filter(|vector| on_disk && vector.len() == length);
+        let vector = vector.filter(|vector| on_disk && vector.len() == dimension);
         known.push(vector.is_some());
         components.extend_from_slice(vector.unwrap_or_default());
-        components.resize(known.len() * length, 0.0);
+        components.resize(known.len() * dimension, 0.0);
     }
     FixedSizeListArray::try_new(
         Arc::new(Field::new("item", DataType::Float32, true)),
-        dimension,
+        i32::try_from(dimension).unwrap_or(i32::MAX),
         Arc::new(Float32Array::from(components)),
         Some(NullBuffer::from(known)),
     )
@@ -293,11 +322,11 @@ fn vectors(
 
 /// A batch of these columns and their checksums.
 fn with_checksums(
-    schema: &SchemaRef,
-    mut values: Vec<ArrayRef>,
+    columns: Vec<Column>,
+    metadata: HashMap<String, String>,
 ) -> Result<RecordBatch, TableError> {
-    let unchecked: Vec<_> = schema.fields().iter().take(values.len()).cloned().collect();
-    let unchecked = RecordBatch::try_new(Arc::new(Schema::new(unchecked)), values.clone())?;
+    let (mut fields, mut values): (Vec<Field>, Vec<ArrayRef>) = columns.into_iter().unzip();
+    let unchecked = RecordBatch::try_new(Arc::new(Schema::new(fields.clone())), values.clone())?;
     let mut checksums = vec![0; unchecked.num_rows()];
     rows::entries(&unchecked, |position, entry| {
         if let Some(checksum) = checksums.get_mut(position) {
@@ -305,16 +334,15 @@ fn with_checksums(
         }
         Ok(())
     })?;
-    values.push(Arc::new(UInt64Array::from(checksums)));
-    Ok(RecordBatch::try_new(Arc::clone(schema), values)?)
-}
-
-fn milliseconds(moment: Option<jiff::Timestamp>) -> Option<i64> {
-    moment.map(jiff::Timestamp::as_millisecond)
+    let (field, checksums) = column(CHECK, false, UInt64Array::from(checksums));
+    fields.push(field);
+    values.push(checksums);
+    let schema = Schema::new_with_metadata(fields, metadata);
+    Ok(RecordBatch::try_new(Arc::new(schema), values)?)
 }
 
 /// The column `record` of a batch: all of its records are in the row of the lexicon.
-fn records(rows: &[NewRow<'_>]) -> std::io::Result<LargeBinaryArray> {
+fn records_of(rows: &[NewRow<'_>]) -> std::io::Result<LargeBinaryArray> {
     let mut blocks = BlockWriter::default();
     for row in rows {
         blocks.push(row.stored.key, &row.stored.memory.to_json())?;

@@ -9,7 +9,7 @@ use lancedb::index::vector::IvfRqIndexBuilder;
 use lancedb::table::{CompactionOptions, OptimizeAction};
 
 use super::TableError;
-use super::extent::Extent;
+use super::columns::Extent;
 
 /// The smallest table that gets indexes. A larger one gets them once it is searched on disk, or
 /// soon will be. Nothing reads them while the whole table is in memory, and creating them takes as
@@ -34,25 +34,23 @@ const SPARE_FRAGMENTS: usize = 32;
 /// Merges small fragments if there are many. Next to a store, also writes those again that have
 /// removed rows, whose text would otherwise stay in the file.
 pub async fn compact(table: &Table, rows: usize, extent: Extent) -> Result<(), TableError> {
-    if needs_compaction(table, rows, extent).await? {
-        let mut options = CompactionOptions::default();
-        if extent == Extent::Derived {
-            options.materialize_deletions_threshold = 0.0;
-        }
+    let Some(dataset) = table.dataset() else {
+        return Ok(());
+    };
+    let dataset = dataset.get().await.map_err(TableError::lance_error("look at the fragments"))?;
+    let fragments = dataset.fragments();
+    let mut options = CompactionOptions::default();
+    let mut is_needed = fragments.len() > rows / ROWS_PER_FRAGMENT + SPARE_FRAGMENTS;
+    if extent == Extent::Derived {
+        options.materialize_deletions_threshold = 0.0;
+        is_needed |= fragments.iter().any(|it| it.deletion_file.is_some());
+    }
+    drop(dataset);
+    if is_needed {
         let compact = OptimizeAction::Compact { options, remap_options: None };
         table.optimize(compact).await.map_err(TableError::lance_error("put fragments together"))?;
     }
     Ok(())
-}
-
-async fn needs_compaction(table: &Table, rows: usize, extent: Extent) -> Result<bool, TableError> {
-    let Some(dataset) = table.dataset() else {
-        return Ok(false);
-    };
-    let dataset = dataset.get().await.map_err(TableError::lance_error("look at the fragments"))?;
-    let fragments = dataset.fragments();
-    Ok(fragments.len() > rows / ROWS_PER_FRAGMENT + SPARE_FRAGMENTS
-        || extent == Extent::Derived && fragments.iter().any(|it| it.deletion_file.is_some()))
 }
 
 /// Drops the indexes that contain words of the memories: all but the one on vectors.

@@ -20,7 +20,6 @@ pub use lancedb;
 pub mod build;
 mod columns;
 mod direct;
-pub mod extent;
 pub mod indexes;
 pub mod listing;
 pub mod load;
@@ -30,6 +29,7 @@ mod rows;
 mod search;
 mod terms;
 
+pub use self::columns::Extent;
 use ack_api::Hint;
 use ack_store::table_version::{PUBLISHED, TABLE, TableVersion, tag_file};
 use std::future::Future;

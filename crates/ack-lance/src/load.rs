@@ -5,7 +5,6 @@ use std::sync::mpsc::{Receiver, sync_channel};
 
 use arrow::array::{RecordBatch, StringArray, UInt8Array, UInt64Array};
 use lance::Dataset;
-use rustc_hash::FxHashMap;
 
 use super::columns::{self, META_ENCODER};
 use super::rows::{Detail, column, details, memories};
@@ -41,15 +40,14 @@ pub fn load(
         columns::check(&dataset.schema().metadata, encoder)?;
         let rows =
             dataset.count_rows(None).await.map_err(TableError::lance_error("count the rows"))?;
-        let mut searcher = None;
-        if rows > resident {
-            dataset = dataset_with(folder, session()).await?;
+        if rows <= resident {
+            let lexicons = lexicons(&dataset).await?;
+            return Ok((dataset, rows, None, lexicons));
         }
+        dataset = dataset_with(folder, session()).await?;
         let lexicons = lexicons(&dataset).await?;
-        if rows > resident {
-            let table = open_published(folder).await?;
-            searcher = Searcher::open(dataset.clone(), table, &lexicons).await?;
-        }
+        let table = open_published(folder).await?;
+        let searcher = Searcher::open(dataset.clone(), table, &lexicons).await?;
         Ok((dataset, rows, searcher, lexicons))
     })?;
     let mut index = Index::default();
@@ -66,7 +64,7 @@ pub fn load(
     } else {
         docs.reserve(rows);
         let size = (rows, encoder.dimension);
-        let fill = |batches| LoadedContents::new(contents, size, &lexicons)?.read(batches);
+        let fill = |batches| read_contents(contents, size, &lexicons, batches);
         read.read_all(&dataset, docs, fill)?;
     }
     let searched = searcher.is_some();
@@ -161,56 +159,44 @@ impl LoadCounts {
     }
 }
 
-/// The terms and vectors of an index that is being loaded.
-struct LoadedContents<'a> {
-    index: &'a mut Contents,
-    /// The index's numbers for the terms of each batch.
-    lexicons: FxHashMap<u32, Box<[u32]>>,
-}
-
-impl<'a> LoadedContents<'a> {
-    fn new(
-        index: &'a mut Contents,
-        (rows, dimension): (usize, usize),
-        lexicons: &RecordBatch,
-    ) -> Result<Self, TableError> {
-        index.reserve(rows, dimension);
-        // The counts in the lexicons are trusted only up to a limit: a damaged one must not exhaust
-        // memory.
-        let mut room = rows.saturating_mul(MAX_TERMS_PER_MEMORY);
-        let lexicons = read_lexicons(lexicons, |term, [served, staging]| {
-            let number = index.intern_term(term);
-            let postings = served.saturating_add(staging) as usize;
-            if postings <= room.min(rows) {
-                index.reserve_postings(number, postings);
-                room -= postings;
-            }
-            number
-        })?;
-        Ok(Self { index, lexicons })
-    }
-
-    /// Adds the terms and the vector of every memory.
-    fn read(&mut self, batches: Receiver<NumberedBatch>) -> Result<(), TableError> {
-        let mut numbered: Vec<(u32, u32)> = Vec::new();
-        for (batch, docs) in batches {
-            details(&batch, |row, detail| {
-                let Detail::Memory(batch, code, held) = detail else {
-                    return Ok(());
-                };
-                let lexicon = self.lexicons.get(&batch).ok_or(TableError::Damaged)?;
-                numbered.clear();
-                for term in terms::read_terms(held) {
-                    let (position, weight) = term.ok_or(TableError::Damaged)?;
-                    let number = lexicon.get(position as usize);
-                    numbered.push((*number.ok_or(TableError::Damaged)?, weight));
-                }
-                if let Some(doc) = docs.get(row).copied().flatten() {
-                    self.index.add(doc, code.as_ref(), numbered.iter().copied());
-                }
-                Ok(())
-            })?;
+/// Adds the terms and the vector of every memory.
+fn read_contents(
+    index: &mut Contents,
+    (rows, dimension): (usize, usize),
+    lexicons: &RecordBatch,
+    batches: Receiver<NumberedBatch>,
+) -> Result<(), TableError> {
+    index.reserve(rows, dimension);
+    // The counts in the lexicons are trusted only up to a limit: a damaged one must not exhaust
+    // memory.
+    let mut room = rows.saturating_mul(MAX_TERMS_PER_MEMORY);
+    let lexicons = read_lexicons(lexicons, |term, [served, staging]| {
+        let number = index.intern_term(term);
+        let postings = served.saturating_add(staging) as usize;
+        if postings <= room.min(rows) {
+            index.reserve_postings(number, postings);
+            room -= postings;
         }
-        Ok(())
+        number
+    })?;
+    let mut numbered: Vec<(u32, u32)> = Vec::new();
+    for (batch, docs) in batches {
+        details(&batch, |row, detail| {
+            let Detail::Memory(batch, code, held) = detail else {
+                return Ok(());
+            };
+            let lexicon = lexicons.get(&batch).ok_or(TableError::Damaged)?;
+            numbered.clear();
+            for term in terms::read_terms(held) {
+                let (position, weight) = term.ok_or(TableError::Damaged)?;
+                let number = lexicon.get(position as usize);
+                numbered.push((*number.ok_or(TableError::Damaged)?, weight));
+            }
+            if let Some(doc) = docs.get(row).copied().flatten() {
+                index.add(doc, code.as_ref(), numbered.iter().copied());
+            }
+            Ok(())
+        })?;
     }
+    Ok(())
 }

@@ -8,7 +8,6 @@
 use arrow::array::{Array, BinaryArray, Float32Array, RecordBatch, UInt64Array};
 use futures::future::try_join_all;
 use lance::Dataset;
-use lancedb::arrow::SendableRecordBatchStream;
 use lancedb::index::scalar::{FtsQuery, FullTextSearchQuery, MatchQuery};
 use lancedb::query::{ExecutableQuery, QueryBase, Select};
 use lancedb::{DistanceType, Table};
@@ -243,15 +242,9 @@ async fn search_text(
         return Ok(Vec::new());
     }
     let words = MatchQuery::new(words).with_column(Some("words".to_owned()));
-    let query = table
-        .query()
-        .full_text_search(FullTextSearchQuery::new_query(FtsQuery::Match(words)))
-        .select(Select::columns(&["_score"]))
-        .with_row_id()
-        .limit(limit);
-    let query = with_condition(query, condition);
-    let batches = query.execute().await.map_err(TableError::lance_error("search the words"))?;
-    collect_rows(batches, "_score", |score| -score).await
+    let words = FullTextSearchQuery::new_query(FtsQuery::Match(words));
+    let query = table.query().full_text_search(words);
+    run(query, limit, condition, ("_score", -1.0), "search the words").await
 }
 
 /// The memories that the vector index finds nearest.
@@ -260,33 +253,36 @@ async fn search_vectors(
     (vector, limit, condition): (Vec<f32>, usize, Option<String>),
     indexed: bool,
 ) -> Result<ScoredRows, TableError> {
+    const ACTION: &str = "search the vectors";
     let query = table
         .query()
         .nearest_to(vector)
         .and_then(|query| query.maximum_nprobes(None))
-        .map_err(TableError::lance_error("search the vectors"))?
+        .map_err(TableError::lance_error(ACTION))?
         .column("vector")
-        .distance_type(DistanceType::Cosine)
-        .select(Select::columns(&["_distance"]))
-        .with_row_id()
-        .limit(limit);
-    let query = with_condition(query, condition);
+        .distance_type(DistanceType::Cosine);
     let query = if indexed { query } else { query.bypass_vector_index() };
-    let batches = query.execute().await.map_err(TableError::lance_error("search the vectors"))?;
-    collect_rows(batches, "_distance", |distance| distance).await
+    run(query, limit, condition, ("_distance", 1.0), ACTION).await
 }
 
-/// The rows of a result, in the order of a column.
-async fn collect_rows(
-    mut batches: SendableRecordBatchStream,
-    column: &'static str,
-    order: impl Fn(f32) -> f32 + Send,
+/// The rows that a query finds, ordered by a column times a sign.
+async fn run(
+    query: impl QueryBase + ExecutableQuery,
+    limit: usize,
+    condition: Option<String>,
+    (column, sign): (&'static str, f32),
+    action: &'static str,
 ) -> Result<ScoredRows, TableError> {
+    let mut query = query.select(Select::columns(&[column])).with_row_id().limit(limit);
+    if let Some(condition) = condition {
+        query = query.only_if(condition);
+    }
+    let mut batches = query.execute().await.map_err(TableError::lance_error(action))?;
     let mut found = Vec::new();
     while let Some(batch) = next_batch(&mut batches).await? {
         let numbers = rows::column::<UInt64Array>(&batch, "_rowid")?.values().iter();
         let values = rows::column::<Float32Array>(&batch, column)?.values().iter();
-        found.extend(values.map(|value| order(*value)).zip(numbers.copied()));
+        found.extend(values.map(|value| sign * value).zip(numbers.copied()));
     }
     found.sort_by(|a, b| a.0.total_cmp(&b.0));
     Ok(found)
@@ -330,13 +326,6 @@ impl Lexicon {
         })?;
         terms.shrink();
         Ok(Self { terms, document_frequencies, batches })
-    }
-}
-
-fn with_condition<Q: QueryBase>(query: Q, condition: Option<String>) -> Q {
-    match condition {
-        Some(condition) => query.only_if(condition),
-        None => query,
     }
 }
 

@@ -39,6 +39,7 @@ pub const LEXICON_SOURCE: u8 = u8::MAX;
 const NO_TERM: u32 = u32::MAX;
 
 /// The terms of a batch as they are written.
+#[derive(Default)]
 pub struct EncodedTerms {
     pub lexicon: Vec<u8>,
     pub rows: Vec<Vec<u8>>,
@@ -129,9 +130,9 @@ impl NewLexicon {
     }
 }
 
-/// The detail of a lexicon without the terms for whose positions `is_used` does not hold. `None` as
+/// The detail of a lexicon with the terms whose positions are `used`, without the others. `None` as
 /// in [`read_terms`].
-pub fn shrink_lexicon(detail: &[u8], is_used: impl Fn(usize) -> bool) -> Option<Vec<u8>> {
+pub fn shrink_lexicon(detail: &[u8], used: &[bool]) -> Option<Vec<u8>> {
     let (batch, terms, holders) = decode_lexicon(detail)?;
     let mut shrunk = NewLexicon::default();
     let terms = terms.split(' ').zip(read_holders(holders)).enumerate();
@@ -139,7 +140,7 @@ pub fn shrink_lexicon(detail: &[u8], is_used: impl Fn(usize) -> bool) -> Option<
         if position > 0 {
             shrunk.terms.push(' ');
         }
-        if is_used(position) {
+        if used.get(position).copied().unwrap_or(false) {
             shrunk.terms.push_str(term);
             shrunk.holders.push(holders?);
         } else {
@@ -304,12 +305,12 @@ mod tests {
             (batch, terms.to_owned(), holders)
         };
         let whole = lexicon.encode(7);
-        let shrunk = shrink_lexicon(&whole, |position| position > 0).unwrap();
+        let shrunk = shrink_lexicon(&whole, &[false, true, true]).unwrap();
         let expected = vec![[0, 0], [300, 2], [0, 5]];
         assert_eq!(decoded(&shrunk), (7, " pool anchor".to_owned(), expected));
-        assert_eq!(shrink_lexicon(&shrunk, |position| position > 0), Some(shrunk));
-        let empty = shrink_lexicon(&whole, |_| false).unwrap();
+        assert_eq!(shrink_lexicon(&shrunk, &[false, true, true]), Some(shrunk));
+        let empty = shrink_lexicon(&whole, &[]).unwrap();
         assert_eq!(decoded(&empty).1, "  ");
-        assert_eq!(shrink_lexicon(&whole, |_| true), Some(whole));
+        assert_eq!(shrink_lexicon(&whole, &[true; 3]), Some(whole));
     }
 }

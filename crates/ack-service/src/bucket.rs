@@ -64,10 +64,6 @@ mod without {
             match *self {}
         }
 
-        pub fn set_resident(&self, _: usize) {
-            match *self {}
-        }
-
         pub fn begin(self: &Arc<Self>) {
             match **self {}
         }

@@ -109,7 +109,6 @@ impl Service {
                 && scope.problem.is_none()
                 && is_searched
             {
-                remote.set_resident(self.indexes.resident());
                 remote.begin();
             }
         }
@@ -133,9 +132,6 @@ impl Service {
         let selection = select(&self.config, &self.registry, named, folder, reads_stores)?;
         let bound = self.config.index_bytes.saturating_sub(self.outlines_bytes());
         self.indexes.evict_to_fit(bound, &selection.scopes);
-        for remote in selection.scopes.iter().filter_map(|it| it.remote.as_ref()) {
-            remote.set_resident(self.indexes.resident());
-        }
         Ok(selection)
     }
 }

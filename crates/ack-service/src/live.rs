@@ -301,18 +301,11 @@ type LoadedTable = Result<(Index, TableInfo), TableState>;
 
 #[cfg(feature = "table")]
 fn load_table(scope: &Scope, encoder: &Encoder, resident: usize) -> LoadedTable {
-    let folder = scope.lance_folder();
-    #[cfg(feature = "bucket")]
-    let early = scope.remote.as_ref().and_then(|it| it.take_preloaded(&folder));
-    #[cfg(not(feature = "bucket"))]
-    let early = None;
-    let loaded = match early {
-        Some(Ok(loaded)) => Ok(loaded),
-        _ => ack_lance::load::load(&folder, encoder, resident),
-    };
-    loaded.map_err(|error| TableState::Unusable {
-        reason: text::line(&error.to_string(), 300),
-        may_be_damaged: error.may_be_damage(),
+    ack_lance::load::load(&scope.lance_folder(), encoder, resident).map_err(|error| {
+        TableState::Unusable {
+            reason: text::line(&error.to_string(), 300),
+            may_be_damaged: error.may_be_damage(),
+        }
     })
 }
 

@@ -154,7 +154,7 @@ impl Notes {
         same_request: Duration,
         read: impl FnOnce(Origin<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let path = &reference::real_path(path);
+        let path = &ack_sys::files::real_path(path);
         let mut loaded = self.loaded.lock();
         if self.refused.lock().is_some_and(|at| at.elapsed() < REFUSAL_TIME) {
             return Err(too_many_files(path));

@@ -112,6 +112,15 @@ pub fn try_lock(path: &Path) -> Result<Option<File>> {
     }
 }
 
+/// The path with every symbolic link resolved, as far as it exists.
+pub fn real_path(path: &Path) -> PathBuf {
+    match (path.canonicalize(), path.parent(), path.file_name()) {
+        (Ok(real), ..) => real,
+        (Err(_), Some(parent), Some(name)) => real_path(parent).join(name),
+        _ => path.to_owned(),
+    }
+}
+
 /// Replaces a leading `~` with the home folder.
 pub fn expand_home(path: &Path, home: Option<&Path>) -> PathBuf {
     match (path.strip_prefix("~"), home) {

@@ -113,7 +113,7 @@ impl Changes {
         let mut candidates: Vec<Candidate<'_>> =
             entries.filter_map(|entry| Candidate::of(entry, &index)).collect();
         let tracked = candidates.len();
-        let history = History::read(repository, &index, part(2));
+        let (staged, branch) = committed_work(repository, &index, part(2));
         let folders = folders(&candidates, top, part(4));
         let paths = folders.iter().map(|folder| folder.path);
         let new = untracked::find(&index, repository, home, paths, part(5));
@@ -123,18 +123,16 @@ impl Changes {
         // Some files are compared even if the time is up by now.
         let (mut changed, compared) = compare(&candidates, top, end.max(part(3)));
         verify(&mut changed, top, index.object_hash(), part(5));
-        changed.extend(new.into_iter().map(|file| ChangedFile::new(file.path, Some(file.written))));
-        let staged_unknown = history.staged.as_ref().err().copied();
+        changed
+            .extend(new.into_iter().map(|(path, written)| ChangedFile::new(path, Some(written))));
+        let staged_unknown = staged.as_ref().err().copied();
+        let staged = staged.into_iter().flatten();
         changed.extend(
-            history
-                .staged
-                .into_iter()
-                .flatten()
-                .map(|file| ChangedFile::new(file.path, file.entry.and_then(recorded_mtime))),
+            staged.map(|(path, entry)| ChangedFile::new(path, entry.and_then(recorded_mtime))),
         );
         changed.sort_by(ChangedFile::most_urgent_first);
-        let branch_unknown = history.branch.as_ref().err().copied();
-        let branch = history.branch.into_iter().flatten().map(|path| {
+        let branch_unknown = branch.as_ref().err().copied();
+        let branch = branch.into_iter().flatten().map(|path| {
             let entry = index.entry_by_path(path.as_str().into());
             ChangedFile::new(path, entry.and_then(recorded_mtime))
         });
@@ -150,24 +148,22 @@ impl Changes {
     }
 }
 
-/// What git's objects say about the current work.
-struct History<'a> {
-    staged: Result<Vec<StagedFile<'a>>, Unknown>,
-    branch: Result<Vec<String>, Unknown>,
-}
-
-impl<'a> History<'a> {
-    fn read(repository: &Repository, index: &'a State, end: Instant) -> Self {
-        let opened = Objects::open(repository, end);
-        let (head, mut objects) = match opened.and_then(|objects| Ok((objects.head()?, objects))) {
-            Ok(opened) => opened,
-            Err(unknown) => return Self { staged: Err(unknown), branch: Err(unknown) },
-        };
-        let staged = history::staged_files(&mut objects, index, head);
-        let name = repository.branch.as_deref();
-        let branch = head.map(|head| history::branch_files(&mut objects, head, name));
-        Self { staged, branch: branch.unwrap_or_else(|| Ok(Vec::new())) }
-    }
+/// What git's objects say about the current work: the staged files, each with its entry, and the
+/// files of the branch's commits.
+fn committed_work<'a>(
+    repository: &Repository,
+    index: &'a State,
+    end: Instant,
+) -> (Result<Vec<StagedFile<'a>>, Unknown>, Result<Vec<String>, Unknown>) {
+    let opened = Objects::open(repository, end);
+    let (head, mut objects) = match opened.and_then(|objects| Ok((objects.head()?, objects))) {
+        Ok(opened) => opened,
+        Err(unknown) => return (Err(unknown), Err(unknown)),
+    };
+    let staged = history::staged_files(&mut objects, index, head);
+    let name = repository.branch.as_deref();
+    let branch = head.map(|head| history::branch_files(&mut objects, head, name));
+    (staged, branch.unwrap_or_else(|| Ok(Vec::new())))
 }
 
 fn recorded_mtime(entry: &Entry) -> Option<SystemTime> {

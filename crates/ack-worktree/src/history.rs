@@ -209,12 +209,8 @@ fn add_changes(
     Ok(())
 }
 
-/// A file whose index entry differs from the last commit.
-pub struct StagedFile<'a> {
-    pub path: String,
-    /// Its entry in the index; `None` if it was removed.
-    pub entry: Option<&'a Entry>,
-}
+/// A file whose index entry differs from the last commit, with that entry; `None` if it was removed.
+pub type StagedFile<'a> = (String, Option<&'a Entry>);
 
 /// The files whose index entries differ from the last commit: new, changed, deleted and renamed
 /// ones. The index's tree cache tells which folders equal that commit.
@@ -261,7 +257,7 @@ fn compare_index<'a>(
             let folder = format!("{folder}{name}/");
             compare_index(objects, tree, below, run, &folder, found)?;
         } else if item.is_none_or(|item| item.is_folder || item.id != entry.id) {
-            found.push(StagedFile { path: (*path).to_owned(), entry: Some(entry) });
+            found.push(((*path).to_owned(), Some(*entry)));
         }
     }
     for (name, item) in items {
@@ -272,7 +268,7 @@ fn compare_index<'a>(
         } else {
             deleted.push(path);
         }
-        found.extend(deleted.into_iter().map(|path| StagedFile { path, entry: None }));
+        found.extend(deleted.into_iter().map(|path| (path, None)));
     }
     Ok(())
 }

@@ -50,22 +50,16 @@ const MARKER_FILES: [&str; 3] = ["CACHEDIR.TAG", "pyvenv.cfg", ".git"];
 /// Suffixes of backups, logs and temporary files.
 const JUNK_SUFFIXES: [&str; 8] = ["~", ".bak", ".log", ".orig", ".pyc", ".rej", ".swp", ".tmp"];
 
-#[derive(Debug)]
-pub struct UntrackedFile {
-    /// Its path from the top of the working tree.
-    pub path: String,
-    pub written: SystemTime,
-}
-
 /// Finds new files in the given folders, which hold tracked files, and in new folders below them,
-/// until the time is up. The newest files come first.
+/// until the time is up. The newest files come first. Each has its path from the top of the working
+/// tree, and when it was written.
 pub fn find<'a>(
     index: &State,
     repository: &Repository,
     home: Option<&Path>,
     folders: impl Iterator<Item = &'a str>,
     end: Instant,
-) -> Vec<UntrackedFile> {
+) -> Vec<(String, SystemTime)> {
     let log = std::fs::metadata(repository.git_dir.join("logs/HEAD"));
     let last_commit = log.and_then(|metadata| metadata.modified()).ok();
     let mut search = UntrackedSearch {
@@ -96,7 +90,7 @@ pub fn find<'a>(
         }
     }
     let mut found = search.found;
-    found.sort_by(|a, b| b.written.cmp(&a.written).then_with(|| a.path.cmp(&b.path)));
+    found.sort_by(|(a, written_a), (b, written_b)| written_b.cmp(written_a).then_with(|| a.cmp(b)));
     found.truncate(MAX_FILES);
     found
 }
@@ -108,7 +102,7 @@ struct UntrackedSearch<'a> {
     oldest: Option<SystemTime>,
     end: Instant,
     entries: usize,
-    found: Vec<UntrackedFile>,
+    found: Vec<(String, SystemTime)>,
 }
 
 impl UntrackedSearch<'_> {
@@ -157,7 +151,7 @@ impl UntrackedSearch<'_> {
         if let Ok(written) = written
             && self.oldest.is_none_or(|oldest| written >= oldest)
         {
-            self.found.push(UntrackedFile { path, written });
+            self.found.push((path, written));
         }
     }
 }

@@ -7,7 +7,9 @@ use ack_api::remote::{RemoteSettings, check_endpoint, duration};
 use ack_api::text;
 use ack_bucket::BucketError;
 use ack_bucket::address::Address;
-use ack_bucket::publish::{Item, PrunePlan, RollbackChanges, Step, UploadCost, VersionSummary};
+use ack_bucket::publish::{
+    BuiltVersion, Item, PrunePlan, RollbackChanges, Step, UploadCost, VersionSummary,
+};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
@@ -97,14 +99,14 @@ impl BucketRequest<'_> {
         let made = || self.publication.make(&planned, &mut |step| show(&bar, step));
         let built = if nothing { None } else { Some(made()?) };
         bar.finish_and_clear();
-        let cost = built.as_ref().map(|(_, cost)| *cost);
+        let cost = built.as_ref().map(BuiltVersion::cost);
         if !self.json {
             write_plain(&plan_text(&planned, cost))?;
         }
         let question = format!("Publish version {}?", planned.next_number());
         let writes = !nothing && !self.args.dry_run && confirms(self.args, self.json, &question);
         let mut head = None;
-        if let Some((built, _)) = built.filter(|_| writes) {
+        if let Some(built) = built.filter(|_| writes) {
             let result = self.publication.publish(&planned, built, &mut |step| show(&bar, step));
             bar.finish_and_clear();
             head = Some(result?);

@@ -11,7 +11,6 @@ use serde::Serialize;
 use super::plan::restore_marks;
 use super::{Publisher, random_name};
 use crate::BucketError;
-use crate::cache;
 use crate::fetch;
 use crate::format::{FORMAT, Head, Version};
 use crate::mirror;
@@ -141,7 +140,7 @@ impl Publisher {
     fn contents(&self, version: &Version) -> Result<HashMap<String, u64>, BucketError> {
         let _lock = self.lock()?;
         fetch::fetch(&self.client, &self.cache, version, &mut |_| {})?;
-        let folder = self.cache.temporary_folder(cache::WORK_PREFIX)?;
+        let folder = self.cache.temporary_folder()?;
         fetch::link_files(&self.cache, version, folder.path())?;
         Ok(records::fingerprints(&mirror::table_folder(folder.path()))?)
     }

@@ -9,8 +9,7 @@ use ack_bucket::BucketError;
 use ack_bucket::address::Address;
 use ack_bucket::format::Head;
 use ack_bucket::publish::{
-    Base, BuiltVersion, DesiredState, Item, Origin, Plan, PublicationTerms, Publisher, Step,
-    UploadCost,
+    Base, BuiltVersion, DesiredState, Item, Plan, PublicationTerms, Publisher, Step,
 };
 use ack_store::READ_TIMEOUT;
 use serde::Serialize;
@@ -103,10 +102,11 @@ impl Publication {
             None
         };
         // Withdrawing changes nothing else, so any scope may do it.
-        let origin = wanted
-            .as_ref()
-            .map(|_| Origin { scope: &self.scope.name, replaces: self.options.replace.as_deref() });
-        let base = self.publisher.fetch_base(origin, step)?;
+        let is_any = wanted.is_none();
+        let may_replace = |scope: &str| {
+            is_any || scope == self.scope.name || Some(scope) == self.options.replace.as_deref()
+        };
+        let base = self.publisher.fetch_base(may_replace, step)?;
         let plan = match wanted {
             Some(wanted) => base.plan(wanted, &self.options.restore)?,
             None => {
@@ -131,12 +131,12 @@ impl Publication {
         Ok(DesiredState { records, links })
     }
 
-    /// Builds the version locally, and returns the cost of uploading it.
+    /// Builds the version locally.
     pub fn make(
         &self,
         planned: &BucketPlan,
         step: &mut dyn FnMut(Step),
-    ) -> Result<(BuiltVersion, UploadCost), BucketPublishError> {
+    ) -> Result<BuiltVersion, BucketPublishError> {
         let published = planned.base.scope();
         let terms = PublicationTerms {
             scope: match published {
@@ -147,9 +147,7 @@ impl Publication {
             resident: self.options.resident,
             rebuild: self.options.rebuild,
         };
-        let built = self.publisher.build(&planned.base, &planned.plan, &terms, step)?;
-        let cost = built.cost();
-        Ok((built, cost))
+        Ok(self.publisher.build(&planned.base, &planned.plan, &terms, step)?)
     }
 
     /// Uploads the version and makes it visible to readers. If someone else published meanwhile,
@@ -189,7 +187,7 @@ impl Publication {
                     BucketError::NothingPublished { address: self.address.to_string() }.into()
                 });
             }
-            let (built, _) = self.make(&again, step)?;
+            let built = self.make(&again, step)?;
             result = self.publisher.publish(&again.base, built, step);
         }
         Ok(result?)

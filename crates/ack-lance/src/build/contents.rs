@@ -6,9 +6,8 @@ use std::path::Path;
 use arrow::array::{Array, StringArray, UInt32Array, UInt64Array};
 use lancedb::Table;
 
-use super::{Encoders, Plan};
-use crate::columns;
-use crate::extent::{self, Extent};
+use super::Plan;
+use crate::columns::{self, Format};
 use crate::rows::{self, Detail};
 use crate::terms::{self, LEXICON_SOURCE};
 use crate::{TableError, next_batch, open, select_rows};
@@ -28,23 +27,21 @@ pub(super) struct StoredRow {
     /// `None` if its vector is not the wanted one, or its terms cannot be read.
     pub fingerprint: Option<u64>,
     pub status: Status,
-    pub batch: u64,
+    batch: u32,
 }
 
 #[derive(Default)]
 pub(super) struct Contents {
     pub rows: Vec<StoredRow>,
-    /// The batches whose lexicons exist.
-    lexicons: HashSet<u64>,
-    /// Those whose lexicons have terms that no row needs, because a build was killed.
-    outdated: HashSet<u64>,
+    /// The lexicons, by the numbers of their batches.
+    pub lexicons: HashMap<u32, Vec<u8>>,
     /// How many records are kept with the lexicons, also those that were replaced or removed.
     records: usize,
 }
 
 impl Contents {
-    pub fn next_batch(&self) -> u64 {
-        let batches = self.lexicons.iter().copied().chain(self.rows.iter().map(|row| row.batch));
+    pub fn next_batch(&self) -> u32 {
+        let batches = self.lexicons.keys().copied().chain(self.rows.iter().map(|row| row.batch));
         batches.max().map_or(0, |last| last + 1)
     }
 
@@ -55,49 +52,39 @@ impl Contents {
         kept > OLD_RECORDS_FACTOR * (plan.kept + plan.add.len()) + MAX_TOLERATED_OLD_RECORDS
     }
 
-    /// The lexicons that no row needs once the given rows are removed.
-    pub fn unused_lexicons(&self, remove: &[RowKey]) -> Vec<RowKey> {
+    /// The batches whose lexicons have terms that no row needs once the given rows are removed, or,
+    /// unless `any_term` counts, nothing but such terms.
+    pub fn outdated_lexicons(&self, remove: &[RowKey], any_term: bool) -> Vec<u32> {
         let removed: HashSet<&RowKey> = remove.iter().collect();
-        let remaining = self.rows.iter().filter(|row| !removed.contains(&row.key));
-        let used: HashSet<u64> = remaining.map(|row| row.batch).collect();
-        self.lexicons.difference(&used).filter_map(|batch| lexicon_key(*batch)).collect()
-    }
-
-    /// The batches whose lexicons have terms that no row needs once the given rows are removed.
-    pub fn outdated_lexicons(&self, remove: &[RowKey]) -> Vec<u64> {
-        let removed: HashSet<&RowKey> = remove.iter().collect();
-        let gone = self.rows.iter().filter(|row| removed.contains(&row.key));
-        let mut batches: HashSet<u64> = gone.map(|row| row.batch).collect();
-        batches.extend(&self.outdated);
+        let (gone, left): (Vec<&StoredRow>, Vec<&StoredRow>) =
+            self.rows.iter().partition(|row| removed.contains(&row.key));
+        let used: HashSet<u32> = left.iter().map(|row| row.batch).collect();
+        let mut batches: HashSet<u32> = self.lexicons.keys().copied().collect();
+        batches.retain(|batch| !used.contains(batch));
+        if any_term {
+            batches.extend(gone.iter().map(|row| row.batch));
+        }
         batches.into_iter().collect()
     }
 }
 
-pub(super) fn lexicon_key(batch: u64) -> Option<RowKey> {
-    Some(RowKey { source: LEXICON_SOURCE, rowid: i64::try_from(batch).ok()? })
+pub(super) fn lexicon_key(batch: u32) -> RowKey {
+    RowKey { source: LEXICON_SOURCE, rowid: batch.into() }
 }
 
 /// Opens an existing table, and reads what it contains.
 pub(super) async fn open_contents(
     folder: &Path,
-    encoders: Encoders,
-    extent: Extent,
+    format: Format,
 ) -> Result<(Table, Contents), TableError> {
     let table = open(folder).await?;
     let schema = table.schema().await.map_err(TableError::lance_error("read the schema"))?;
-    columns::check(schema.metadata(), encoders.encoder)?;
-    let found = columns::is_contextual(schema.metadata());
-    if encoders.network.is_some() != found {
-        let found = if found { "contextual" } else { "static" };
-        return Err(TableError::OtherEncoder { found });
-    }
-    extent::check(schema.metadata(), extent)?;
+    format.check(schema.metadata())?;
     // All columns that any reader uses: if one of them cannot be read, the table is rebuilt now.
     let columns = columns::names(&["detail", "batch", "vector"]);
     let mut batches = select_rows(&table, &columns, None).await?;
-    let network = encoders.network.map(|_| Contextual::weights_hash());
+    let network = format.network.map(|_| Contextual::weights_hash());
     let mut contents = Contents::default();
-    let mut terms = BatchTerms::default();
     while let Some(batch) = next_batch(&mut batches).await? {
         let models = rows::column::<StringArray>(&batch, "model")?;
         let numbers = rows::column::<UInt64Array>(&batch, "batch")?.values();
@@ -109,66 +96,43 @@ pub(super) async fn open_contents(
                 key: entry.key,
                 fingerprint: (model == network).then_some(entry.fingerprint),
                 status: entry.status,
-                batch: numbers.get(row).copied().unwrap_or_default(),
+                batch: numbers.get(row).map_or(0, |number| u32::try_from(*number).unwrap_or(0)),
             });
         })?;
         rows::details(&batch, |row, detail| {
-            if let Detail::Lexicon(batch, ..) = detail {
-                contents.lexicons.insert(u64::from(batch));
+            if let Detail::Lexicon(batch, whole) = detail {
+                contents.lexicons.insert(batch, whole.to_vec());
                 contents.records += lengths.get(row).map_or(0, |length| *length as usize);
             }
-            terms.add(&detail)
+            Ok(())
         })?;
     }
     let Contents { rows, lexicons, .. } = &mut contents;
-    for row in rows.iter_mut().filter(|row| !lexicons.contains(&row.batch)) {
+    for row in rows.iter_mut().filter(|row| !lexicons.contains_key(&row.batch)) {
         row.fingerprint = None;
-    }
-    if extent == Extent::Derived {
-        contents.outdated = terms.shrunk().map(|(batch, _)| batch).collect();
     }
     Ok((table, contents))
 }
 
-/// Which terms the lexicons of batches have, and which of them rows need.
-#[derive(Default)]
-pub(super) struct BatchTerms {
-    lexicons: HashMap<u32, Vec<u8>>,
-    used: HashMap<u32, Vec<bool>>,
-}
-
-impl BatchTerms {
-    pub fn add(&mut self, detail: &Detail<'_>) -> Result<(), TableError> {
-        match detail {
-            Detail::Lexicon(batch, whole) => {
-                self.lexicons.insert(*batch, whole.to_vec());
-            }
-            Detail::Memory(batch, _, terms) => {
-                let used = self.used.entry(*batch).or_default();
-                for term in terms::read_terms(terms) {
-                    let (position, _) = term.ok_or(TableError::Damaged)?;
-                    let position = position as usize;
-                    if used.len() <= position {
-                        used.resize(position + 1, false);
-                    }
-                    if let Some(used) = used.get_mut(position) {
-                        *used = true;
-                    }
-                }
-            }
+/// Adds the terms of a memory to those that the memories of its batch need, by their positions in
+/// the lexicon.
+pub(super) fn add_used_terms(
+    detail: &Detail<'_>,
+    used: &mut HashMap<u32, Vec<bool>>,
+) -> Result<(), TableError> {
+    let Detail::Memory(batch, _, terms) = detail else {
+        return Ok(());
+    };
+    let used = used.entry(*batch).or_default();
+    for term in terms::read_terms(terms) {
+        let (position, _) = term.ok_or(TableError::Damaged)?;
+        let position = position as usize;
+        used.resize(used.len().max(position + 1), false);
+        if let Some(used) = used.get_mut(position) {
+            *used = true;
         }
-        Ok(())
     }
-
-    /// The lexicons that have terms which no row needs, without these terms.
-    pub fn shrunk(&self) -> impl Iterator<Item = (u64, Vec<u8>)> {
-        self.lexicons.iter().filter_map(|(batch, lexicon)| {
-            let used = self.used.get(batch)?;
-            let is_used = |position| used.get(position).copied().unwrap_or(false);
-            let shrunk = terms::shrink_lexicon(lexicon, is_used)?;
-            (shrunk != *lexicon).then_some((u64::from(*batch), shrunk))
-        })
-    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ use lancedb::table::AddResult;
 use tokio::sync::mpsc::{Sender, channel};
 use tokio::task::JoinHandle;
 
-use super::{BuildError, Encoders, Progress, Writer};
-use crate::columns::{self, NewRow};
+use super::{BuildError, Progress, Writer};
+use crate::columns::{self, Format, NewRow};
 use crate::indexes::ROWS_PER_FRAGMENT;
 use crate::{TableError, spawn, wait};
 use ack_api::memory::{Memory, Status};
@@ -35,28 +35,29 @@ const ROWS_PER_CONTEXTUAL_BATCH: usize = 256;
 pub fn append(
     writer: &Writer,
     keys: &[RowKey],
-    progress: &mut dyn FnMut(Progress),
+    progress: Progress<'_>,
     read: impl Fn(&[RowKey]) -> Result<Vec<StoredMemory>, StoreError> + Sync,
 ) -> Result<(), BuildError> {
-    let is_contextual = writer.encoders.network.is_some();
-    let (preparers, rows_per_batch, batches_per_version) = if is_contextual {
+    let (preparers, rows_per_batch, batches_per_version) = if writer.format.network.is_some() {
         (1, ROWS_PER_CONTEXTUAL_BATCH, 1)
     } else {
         (analyzer_threads(), rows_per_batch(keys.len()), BATCHES_PER_VERSION)
     };
-    let make_preparer = |_| Preparer { writer, analyzer: Analyzer::default() };
-    let mut preparers: Vec<Preparer<'_>> = (0..preparers).map(make_preparer).collect();
+    let format = writer.format;
+    let mut preparers: Vec<Analyzer> = (0..preparers).map(|_| Analyzer::default()).collect();
     let mut versions = Versions::new(&writer.table, batches_per_version);
     let mut number = writer.contents.next_batch();
+    let (mut added, all) = (0, keys.len());
+    progress(added, all);
     for keys in keys.chunks(rows_per_batch * preparers.len()) {
         let parts = keys.chunks(rows_per_batch);
         let batches = (number..).zip(parts.clone());
-        number += parts.len() as u64;
+        number += u32::try_from(parts.len()).unwrap_or(u32::MAX);
         let prepared: Vec<_> = std::thread::scope(|scope| {
             let mut running = Vec::new();
-            for (preparer, (number, keys)) in preparers.iter_mut().zip(batches) {
+            for (analyzer, (number, keys)) in preparers.iter_mut().zip(batches) {
                 let read = &read;
-                running.push(scope.spawn(move || preparer.prepare(number, &read(keys)?)));
+                running.push(scope.spawn(move || prepare(format, analyzer, number, &read(keys)?)));
             }
             let joined = running.into_iter().map(|thread| thread.join());
             joined.map(|it| it.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
@@ -72,7 +73,8 @@ pub fn append(
                 }
             }
         }
-        progress(Progress::Added(keys.len()));
+        added += keys.len();
+        progress(added, all);
     }
     versions.finish()?;
     Ok(())
@@ -143,47 +145,32 @@ impl Version {
     }
 }
 
-/// Makes batches, independently of each other.
-struct Preparer<'a> {
-    writer: &'a Writer,
-    analyzer: Analyzer,
-}
-
-impl Preparer<'_> {
-    /// Makes the batch with this number; `None` if none of its rows is served.
-    fn prepare(
-        &mut self,
-        number: u64,
-        rows: &[StoredMemory],
-    ) -> Result<Option<RecordBatch>, BuildError> {
-        let rows: Vec<&StoredMemory> = rows
-            .iter()
-            .filter(|row| row.memory.status != Status::Rejected && !row.memory.id.is_empty())
-            .collect();
-        if rows.is_empty() {
-            return Ok(None);
-        }
-        let memories: Vec<&Memory> = rows.iter().map(|row| &row.memory).collect();
-        let Encoders { encoder, network } = self.writer.encoders;
-        let analyzed = memories.iter().map(|memory| self.analyzer.analyze(memory, Some(encoder)));
-        let mut docs: Vec<AnalyzedDoc> = analyzed.collect();
-        if let Some(network) = network {
-            read_in_context(encoder, network, &memories, &mut docs)?;
-        }
-        let new_rows: Vec<NewRow<'_>> = rows
-            .iter()
-            .zip(&docs)
-            .map(|(stored, analyzed)| NewRow {
-                stored,
-                analyzed,
-                lexicon: &self.analyzer.lexicon,
-                model: network.map(|_| Contextual::weights_hash()),
-            })
-            .collect();
-        let extent = self.writer.extent;
-        let schema = columns::schema(encoder, extent, network.is_some());
-        Ok(Some(columns::batch(&schema, extent, number, &new_rows)?))
+/// Makes the batch with this number; `None` if none of its rows is served.
+fn prepare(
+    format: Format,
+    analyzer: &mut Analyzer,
+    number: u32,
+    rows: &[StoredMemory],
+) -> Result<Option<RecordBatch>, BuildError> {
+    let is_served =
+        |row: &&StoredMemory| row.memory.status != Status::Rejected && !row.memory.id.is_empty();
+    let rows: Vec<&StoredMemory> = rows.iter().filter(is_served).collect();
+    if rows.is_empty() {
+        return Ok(None);
     }
+    let memories: Vec<&Memory> = rows.iter().map(|row| &row.memory).collect();
+    let analyzed = memories.iter().map(|memory| analyzer.analyze(memory, Some(format.encoder)));
+    let mut docs: Vec<AnalyzedDoc> = analyzed.collect();
+    if let Some(network) = format.network {
+        read_in_context(format.encoder, network, &memories, &mut docs)?;
+    }
+    let new_rows = rows.iter().zip(&docs).map(|(stored, analyzed)| NewRow {
+        stored,
+        analyzed,
+        lexicon: &analyzer.lexicon,
+        model: format.network.map(|_| Contextual::weights_hash()),
+    });
+    Ok(Some(format.batch(number, &new_rows.collect::<Vec<_>>())?))
 }
 
 /// Adds the vectors of the small transformer to the static ones.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use ack_api::memory::fold_name;
 use ack_api::text;
+use ack_sys::files::real_path;
 use ack_worktree::repository::Repository;
 
 /// The folders that mark the top of a working tree, besides git's: Jujutsu, Mercurial, Sapling.
@@ -135,14 +136,4 @@ pub fn last_part(path: &str) -> &str {
 
 fn name_of(folder: &Path) -> Option<String> {
     Some(folder.file_name()?.to_string_lossy().into_owned())
-}
-
-/// The real path of a folder, as far as it exists.
-fn real_path(folder: &Path) -> PathBuf {
-    for above in folder.ancestors() {
-        if let (Ok(real), Ok(rest)) = (above.canonicalize(), folder.strip_prefix(above)) {
-            return if rest.as_os_str().is_empty() { real } else { real.join(rest) };
-        }
-    }
-    folder.to_owned()
 }

@@ -6,7 +6,7 @@
 //! reference cannot be read, every file waits for review.
 
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use ack_worktree::committed::{self, CommittedFolder, ObjectName, Tips};
@@ -236,16 +236,5 @@ fn committed_row(relative: &OsStr, id: ObjectName) -> NoteRow {
         is_from_git: true,
         is_committed: true,
         committed_as: None,
-    }
-}
-
-/// The folder with every symbolic link resolved, even if it does not exist.
-pub fn real_path(path: &Path) -> PathBuf {
-    if let Ok(real) = path.canonicalize() {
-        return real;
-    }
-    match (path.parent(), path.file_name()) {
-        (Some(parent), Some(name)) => real_path(parent).join(name),
-        _ => path.to_owned(),
     }
 }
