@@ -94,14 +94,20 @@ pub fn without_code(line: &str) -> Cow<'_, str> {
     if !line.contains('`') {
         return Cow::Borrowed(line);
     }
-    let mut plain = String::new();
+    Cow::Owned(replaced(line, code_spans(line).into_iter().map(|span| (span, ""))))
+}
+
+/// A text with some of its parts replaced, which are in order.
+pub fn replaced<'t>(text: &str, parts: impl Iterator<Item = (Range<usize>, &'t str)>) -> String {
+    let mut new = String::with_capacity(text.len());
     let mut at = 0;
-    for span in code_spans(line) {
-        plain.push_str(line.get(at..span.start).unwrap_or_default());
-        at = span.end;
+    for (range, part) in parts {
+        new.push_str(text.get(at..range.start).unwrap_or_default());
+        new.push_str(part);
+        at = range.end;
     }
-    plain.push_str(line.get(at..).unwrap_or_default());
-    Cow::Owned(plain)
+    new.push_str(text.get(at..).unwrap_or_default());
+    new
 }
 
 /// A text without its comments. Text in code is not one, nor is one that is never closed. One that

@@ -39,9 +39,10 @@ impl LoadedNotes {
         }
         for (relative, row) in self.rows.files() {
             let name = display_path(relative);
-            let problem = row.problem.as_ref().filter(|_| row.is_from_git);
+            let problem = row.problem.as_ref().filter(|_| row.text.is_from_git);
             of_files.extend(problem.map(|it| format!("`{name}`, as it is committed: {it}")));
-            let doubt = row.doubt.as_ref().filter(|_| row.is_committed);
+            let doubt = row.single.as_ref().and_then(|note| note.doubt.as_ref());
+            let doubt = doubt.filter(|_| row.text.is_committed);
             of_files.extend(doubt.map(|doubt| format!("`{name}` {doubt}")));
         }
         of_files.sort();
@@ -86,7 +87,7 @@ impl LoadedNotes {
     }
 
     pub(super) fn broken_lines(&self) -> Vec<String> {
-        let committed = self.rows.files().filter(|(_, row)| row.is_committed);
+        let committed = self.rows.files().filter(|(_, row)| row.text.is_committed);
         committed
             .filter(|(relative, _)| self.has_lines(Path::new(relative)))
             .filter_map(|(relative, row)| {
