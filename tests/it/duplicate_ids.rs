@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use ack_api::memory::{Status, Unreviewed};
 use ack_memory::Service;
 use ack_memory::internal::{BriefRequest, FilesRequest};
-use ack_store::{READ_TIMEOUT, Store};
+use ack_store::Store;
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 
@@ -267,8 +267,7 @@ fn only_the_served_row_names_its_successor() {
     let replaced = |sql: &str| {
         open(&root).sql(sql);
         let store = Store::new(path.clone(), Unreviewed::Staging);
-        let queue = store
-            .full_scan(READ_TIMEOUT, |snapshot| snapshot.queue(jiff::civil::date(2026, 11, 22)));
+        let queue = store.snapshot(|snapshot| snapshot.queue(jiff::civil::date(2026, 11, 22)));
         queue.unwrap().replaced
     };
     let both = ("other-1".to_owned(), "twin".to_owned());

@@ -23,7 +23,7 @@ use ack_api::memory::{
 };
 use ack_api::{Diagnostic, ErrorCode, Hint};
 use ack_store::read::CuratedMemory;
-use ack_store::{READ_TIMEOUT, StoreError};
+use ack_store::{Access, READ_TIMEOUT, StoreError};
 use jiff::civil::Date;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde::Serialize;
@@ -233,7 +233,7 @@ fn approved(
     only_promoted: bool,
     today: Date,
 ) -> Result<Approved, PublishError> {
-    let all = scope.store.full_scan(READ_TIMEOUT, |snapshot| {
+    let all = scope.store.read(Access::FullScan, READ_TIMEOUT, |snapshot| {
         let mut all = Vec::new();
         snapshot.visit_curated(&|_| true, &mut |curated| all.push(curated))?;
         Ok((snapshot.layout.has_status(), all))

@@ -40,7 +40,7 @@ use ack_contextual::{Contextual, EncodeError};
 use ack_search::encoder::Encoder;
 use ack_search::inverted::sync::Listing;
 use ack_store::open::CLOCK_TICK;
-use ack_store::{READ_TIMEOUT, Store, StoreError};
+use ack_store::{Access, READ_TIMEOUT, Store, StoreError};
 use ack_sys::files;
 
 /// How many rows one condition may name.
@@ -204,7 +204,7 @@ impl Wanted {
         if !store.file_state()?.is_settled() {
             std::thread::sleep(CLOCK_TICK);
         }
-        store.full_scan(READ_TIMEOUT, |snapshot| {
+        store.read(Access::FullScan, READ_TIMEOUT, |snapshot| {
             let is_settled = snapshot.file_state.is_settled();
             let key = listing::key(store, &snapshot.file_state);
             let has_listing = is_settled && target.extent == Extent::Derived;

@@ -19,7 +19,7 @@ use ack_search::remote::TableInfo;
 use ack_store::open::FileState;
 use ack_store::projects::RecordedProjects;
 use ack_store::table_version::TableVersion;
-use ack_store::{READ_TIMEOUT, Snapshot, StoreError};
+use ack_store::{Access, READ_TIMEOUT, Snapshot, StoreError};
 use ack_sys::heap;
 use parking_lot::{ArcRwLockReadGuard, Mutex, RawRwLock, RwLock};
 
@@ -232,7 +232,7 @@ impl LiveIndex {
                 indexed.table = table.clone();
                 indexed.table_version = table_version.clone();
             }
-            let (stamp, changes) = scope.store.quick_scan(timeout, |snapshot| {
+            let (stamp, changes) = scope.store.read(Access::QuickScan, timeout, |snapshot| {
                 let listing = Listing::read(snapshot)?;
                 Ok((snapshot.file_state.clone(), indexed.index.changes_since(listing, snapshot)?))
             })?;
@@ -248,7 +248,7 @@ impl LiveIndex {
         free_index(slot);
         let build =
             |snapshot: &Snapshot<'_>| Ok((snapshot.file_state.clone(), Index::build(snapshot)?));
-        let (stamp, index) = scope.store.full_scan(READ_TIMEOUT, build)?;
+        let (stamp, index) = scope.store.read(Access::FullScan, READ_TIMEOUT, build)?;
         store_index(slot, (stamp, index), table_version, table);
         Ok(())
     }
@@ -262,7 +262,7 @@ impl LiveIndex {
         timeout: Duration,
     ) -> Result<Result<(FileState, Index, TableState), TableState>, StoreError> {
         let mut read = None;
-        let (stamp, changes) = scope.store.quick_scan(timeout, |snapshot| {
+        let (stamp, changes) = scope.store.read(Access::QuickScan, timeout, |snapshot| {
             let (table, listing) = match read.take() {
                 Some(table) => (table, list(scope, snapshot)?),
                 None => std::thread::scope(|threads| {

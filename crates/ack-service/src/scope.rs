@@ -19,10 +19,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ack_api::memory::{ProjectRows, fold_name};
-use ack_store::Store;
 use ack_store::open::FileState;
 use ack_store::projects::RecordedProjects;
 use ack_store::table_version::TableVersion;
+use ack_store::{Access, Store};
 use ack_sys::watch::FolderWatch;
 use parking_lot::Mutex;
 
@@ -122,7 +122,7 @@ impl Scope {
         }
         let began = Instant::now();
         let projects =
-            self.store.snapshot_with_timeout(PROJECTS_LOCK_TIMEOUT, |snapshot| snapshot.projects());
+            self.store.read(Access::Rows, PROJECTS_LOCK_TIMEOUT, |snapshot| snapshot.projects());
         let least = if projects.is_ok() { Duration::ZERO } else { FAST_READ * 10 };
         let took = began.elapsed().max(least);
         let stamp = projects.is_ok().then_some(stamp);

@@ -21,10 +21,10 @@ use crate::decisions::signers::Signers;
 use crate::decisions::{DecisionLog, Decisions};
 use crate::flags::Flags;
 use crate::folder::{Notes, NotesReport, SAME_REQUEST_WINDOW};
-use crate::known::{AlteredIds, Known};
 use crate::layout::{self, Layout, Profile};
 use crate::open::FileState;
 use crate::parallel_scan::data_version;
+use crate::snapshot::Known;
 use crate::{NamedBy, Snapshot, StoreError, StoreProblem, profiles};
 
 /// How long a read retries while the store changes.
@@ -50,8 +50,6 @@ pub struct Store {
     notes: Notes,
     layout: Mutex<Option<(LayoutKey, Arc<Layout>)>>,
     known: Mutex<Known>,
-    /// See [`AlteredIds`]. Decisions, which `known` depends on too, do not change them.
-    pub(crate) altered_ids: Mutex<Option<(FileState, Arc<AlteredIds>)>>,
     /// Whether a value was too large to read whole: rows are then read with truncated values.
     truncate_values: AtomicBool,
 }
@@ -76,7 +74,6 @@ impl Store {
             notes: Notes::default(),
             layout: Mutex::default(),
             known: Mutex::default(),
-            altered_ids: Mutex::default(),
             truncate_values: AtomicBool::new(false),
         }
     }
@@ -199,68 +196,40 @@ impl Store {
         is_folder.then(|| self.notes.note_text(&self.path, id)).flatten()
     }
 
-    /// Reads one consistent state. If the database changes during a read without locks, `read` runs
-    /// again; only the result of an undisturbed run is returned.
+    /// Reads one consistent state, of which a few rows. If the database changes during a read without
+    /// locks, `read` runs again; only the result of an undisturbed run is returned.
     pub fn snapshot<T>(
         &self,
         read: impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.read_snapshot(READ_TIMEOUT, Access::Rows, read)
+        self.read(Access::Rows, READ_TIMEOUT, read)
     }
 
-    pub fn snapshot_with_timeout<T>(
+    /// The same, for a pass over every row if `access` says so, and for at most `timeout`.
+    pub fn read<T>(
         &self,
-        timeout: Duration,
-        read: impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        self.read_snapshot(timeout, Access::Rows, read)
-    }
-
-    /// Like [`Store::snapshot_with_timeout`], for a pass over every row that takes no longer than
-    /// reading the rows does. Large tables are read on two threads.
-    pub fn quick_scan<T>(
-        &self,
-        timeout: Duration,
-        read: impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        self.read_snapshot(timeout, Access::QuickScan, read)
-    }
-
-    /// The same for a pass that takes longer, because of what is done with each row.
-    pub fn full_scan<T>(
-        &self,
-        timeout: Duration,
-        read: impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        self.read_snapshot(timeout, Access::FullScan, read)
-    }
-
-    fn read_snapshot<T>(
-        &self,
-        timeout: Duration,
         access: Access,
+        timeout: Duration,
         mut read: impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let mut read = |origin: Origin<'_>| self.read_from(origin, &mut read);
-        let result = match self.read_source(timeout, access, &mut read) {
-            Err(error)
-                if is_too_large(&error) && !self.truncate_values.swap(true, Ordering::Relaxed) =>
-            {
-                self.read_source(timeout, access, &mut read)
-            }
-            result => result,
-        };
+        let mut result = self.read_source(access, timeout, &mut read);
+        if result.as_ref().is_err_and(is_too_large)
+            && !self.truncate_values.swap(true, Ordering::Relaxed)
+        {
+            result = self.read_source(access, timeout, &mut read);
+        }
         result.map_err(|error| error.of_store(&self.path, &self.named))
     }
 
     fn read_source<T>(
         &self,
-        timeout: Duration,
         access: Access,
+        timeout: Duration,
         read: &mut impl FnMut(Origin<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         if !self.notes.are_at(&self.path) {
-            return self.database.read(timeout, access, read);
+            return self.database.read(access, timeout, read);
         }
         self.notes.read(&self.path, SAME_REQUEST_WINDOW, |notes| {
             let connection = notes.connection;

@@ -8,8 +8,8 @@ use ack_api::memory::{Status, fold_name, nearest};
 use ack_api::number::verb;
 use ack_api::queue::{QueueCount, QueueNumbers};
 use ack_api::time::utc_day;
-use ack_store::READ_TIMEOUT;
 use ack_store::read::{CuratedMemory, QueueRows};
+use ack_store::{Access, READ_TIMEOUT};
 use jiff::Timestamp;
 
 use super::{Candidate, CurateError};
@@ -136,7 +136,7 @@ pub fn queue(scopes: &[Arc<Scope>], filter: &Filter, now: Timestamp) -> Result<Q
             duplicate_ids: twins,
             replaced: older,
             waiting_replaced,
-        } = scope.store.full_scan(READ_TIMEOUT, |snapshot| snapshot.queue(today))?;
+        } = scope.store.read(Access::FullScan, READ_TIMEOUT, |snapshot| snapshot.queue(today))?;
         numbers.count_replaced(waiting_replaced);
         for (newer, older) in older {
             replaced.entry((scope.name.clone(), newer)).or_default().push(older);
@@ -243,7 +243,7 @@ fn visit_memories(
 ) -> Result<(), CurateError> {
     for scope in scopes {
         // A disturbed snapshot is read again, so pass results on only after it is complete.
-        let read = scope.store.full_scan(READ_TIMEOUT, |snapshot| {
+        let read = scope.store.read(Access::FullScan, READ_TIMEOUT, |snapshot| {
             let mut read = Vec::new();
             snapshot.visit_curated(&|_| true, &mut |curated| read.push(curated))?;
             Ok(read)

@@ -12,7 +12,6 @@ use ack_bucket::publish::{
     Base, BuiltVersion, DesiredState, Item, Origin, Plan, PublicationTerms, Publisher, Step,
     UploadCost,
 };
-use ack_store::READ_TIMEOUT;
 use jiff::civil::Date;
 use serde::Serialize;
 
@@ -154,7 +153,7 @@ impl Publication {
         let links = self
             .scope
             .store
-            .snapshot_with_timeout(READ_TIMEOUT, |snapshot| snapshot.all_links())
+            .snapshot(|snapshot| snapshot.all_links())
             .map_err(PublishError::Store)?;
         Ok(DesiredState {
             records: memories.into_iter().map(Memory::without_marks).collect(),

@@ -23,6 +23,7 @@ use crate::stale::Staleness;
 use ack_api::memory::{Memory, ProjectRows, StatusFilter, fold_name};
 use ack_api::source::RowKey;
 use ack_api::{Contradiction, MemoryHit};
+use ack_store::Access;
 use ack_store::outline::{FindWords, Outline};
 
 const LOCK_TIMEOUT: Duration = Duration::from_millis(50);
@@ -58,7 +59,7 @@ impl Service {
         }
         let read =
             outlines::read_scopes(&mut selection, self.wait_policy, &mut notes, |scope, own| {
-                scope.store.quick_scan(LOCK_TIMEOUT, |snapshot| {
+                scope.store.read(Access::QuickScan, LOCK_TIMEOUT, |snapshot| {
                     let (scope, own) = (Arc::clone(scope), own.clone());
                     let has_status = snapshot.layout.has_status();
                     let outlines = snapshot.outlines_by_files(StatusFilter::Approved, &finder)?;
@@ -132,7 +133,7 @@ pub(super) fn record(
     key: RowKey,
     timeout: Duration,
 ) -> Option<(Memory, Vec<Contradiction>)> {
-    let found = scope.store.snapshot_with_timeout(timeout, |snapshot| {
+    let found = scope.store.read(Access::Rows, timeout, |snapshot| {
         let Some(memory) = snapshot.memory_in_force(key, StatusFilter::Approved)? else {
             return Ok(None);
         };

@@ -13,7 +13,6 @@ use ack_api::memory::{Memory, Status, StatusFilter};
 use ack_api::remote::WaitPolicy;
 use ack_api::uri::Address;
 use ack_api::{text, time};
-use ack_store::READ_TIMEOUT;
 use ack_store::outline::Outline;
 
 const MAX_LISTED: usize = 50;
@@ -60,9 +59,10 @@ impl Service {
             if wanted.is_empty() {
                 return HashMap::default();
             }
-            let found = read.scope.store.snapshot_with_timeout(READ_TIMEOUT, |snapshot| {
-                snapshot.memories(&wanted, StatusFilter::Approved)
-            });
+            let found = read
+                .scope
+                .store
+                .snapshot(|snapshot| snapshot.memories(&wanted, StatusFilter::Approved));
             found.unwrap_or_default()
         });
         let found: Vec<HashMap<String, Memory>> = found.collect();
