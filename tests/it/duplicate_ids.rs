@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use ack_api::memory::{Status, Unreviewed};
 use ack_memory::Service;
 use ack_memory::internal::{BriefRequest, FilesRequest};
-use ack_store::Store;
+use ack_store::{Store, StoreSettings};
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 
@@ -124,8 +124,14 @@ fn entry_points(
     });
     let brief = json!(brief.unwrap().context).to_string();
     entry_points.push(("the start of a session".into(), "approved", brief));
-    let store = Store::new(root.scope_folder("own").join("memory.db"), Unreviewed::Staging)
-        .with_decisions(root.scope_folder("own").join("decisions.jsonl"));
+    let store = Store::with(
+        root.scope_folder("own").join("memory.db"),
+        Unreviewed::Staging,
+        StoreSettings {
+            decisions: Some(root.scope_folder("own").join("decisions.jsonl")),
+            ..StoreSettings::default()
+        },
+    );
     store
         .snapshot(|snapshot| {
             let one = snapshot.curated("twin")?.unwrap();

@@ -47,4 +47,4 @@ pub mod vfs;
 pub use self::database::Access;
 pub use self::error::{NamedBy, StoreError, StoreProblem};
 pub use self::snapshot::Snapshot;
-pub use self::store::{READ_TIMEOUT, Store};
+pub use self::store::{READ_TIMEOUT, Store, StoreSettings};

@@ -76,7 +76,7 @@ impl Opening {
 /// One state of a database's files. If two are equal, no commit happened between them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FileState {
-    main: FileMetadata,
+    pub(crate) main: FileMetadata,
     /// Change counter and schema cookie of the database header (bytes 24-27 and 40-43).
     counters: [u8; 8],
     log: Option<FileMetadata>,
@@ -87,7 +87,7 @@ pub struct FileState {
     shared_memory: Vec<u8>,
     /// The journal to roll back. With it, the database file contains an unfinished change; without
     /// it, the same file is committed.
-    journal: Option<FileMetadata>,
+    pub(crate) journal: Option<FileMetadata>,
     /// The version of the decision log; 0 without one.
     decisions: u64,
 }
@@ -141,21 +141,6 @@ impl FileState {
     pub(crate) const fn with_decisions(mut self, version: u64) -> Self {
         self.decisions = version;
         self
-    }
-
-    /// Whether a journal would have to be rolled back.
-    pub const fn has_journal(&self) -> bool {
-        self.journal.is_some()
-    }
-
-    /// The identity of the database file. It differs if the file was replaced under the same name.
-    pub const fn identity(&self) -> u64 {
-        self.main.inode
-    }
-
-    /// The length of the database file in bytes.
-    pub const fn bytes(&self) -> u64 {
-        self.main.length
     }
 }
 

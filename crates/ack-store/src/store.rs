@@ -18,7 +18,7 @@ use rustc_hash::FxHashSet;
 use crate::database::{Access, Database, Origin};
 use crate::decisions::seal::seal_path;
 use crate::decisions::signers::Signers;
-use crate::decisions::{DecisionLog, Decisions};
+use crate::decisions::{DecisionLog, Decisions, SignersFile};
 use crate::flags::Flags;
 use crate::folder::{Notes, NotesReport, SAME_REQUEST_WINDOW};
 use crate::layout::{self, Layout, Profile};
@@ -35,14 +35,11 @@ const SQLITE_MAX_VALUE_BYTES: i32 = 1_000_000_000;
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
-    named: NamedBy,
     unreviewed: Unreviewed,
+    named: NamedBy,
     pub(crate) flags: Flags,
     pub(crate) overviews: Option<Overviews>,
     decisions: Option<DecisionLog>,
-    /// Whether a list of signers, which may be in another folder, determines which decisions count.
-    has_signers: bool,
-    /// The folder of the database and the log, if it is watched.
     watch: Option<Arc<FolderWatch>>,
     watched: Mutex<Option<(u64, FileState)>>,
     /// Each read determines which of the two the path names.
@@ -54,75 +51,51 @@ pub struct Store {
     truncate_values: AtomicBool,
 }
 
+/// What belongs to a store.
+#[derive(Debug, Default)]
+pub struct StoreSettings {
+    pub named: NamedBy,
+    pub overviews: Option<Overviews>,
+    /// The decision log, which may be missing.
+    pub decisions: Option<PathBuf>,
+    pub signers: Option<SignersFile>,
+    /// The reference whose files count as approved, for a folder in a git repository.
+    pub reference: Option<String>,
+    /// The folder of the database and the log, if it is watched. What is known about the files is
+    /// used again as long as nothing in it changes.
+    pub watch: Option<Arc<FolderWatch>>,
+}
+
 /// The database file, SQLite's schema cookie, and whether values are truncated.
 type LayoutKey = (u64, i64, bool);
 
 impl Store {
-    /// A store at `path`. Nothing is opened yet.
     pub fn new(path: PathBuf, unreviewed: Unreviewed) -> Self {
+        Self::with(path, unreviewed, StoreSettings::default())
+    }
+
+    /// A store at `path`. Nothing is opened yet.
+    pub fn with(path: PathBuf, unreviewed: Unreviewed, settings: StoreSettings) -> Self {
+        let StoreSettings { named, overviews, decisions, signers, reference, watch } = settings;
         Self {
             database: Database::new(path.clone()),
             path,
-            named: NamedBy::default(),
             unreviewed,
+            named,
             flags: Flags::default(),
-            overviews: None,
-            decisions: None,
-            has_signers: false,
-            watch: None,
+            overviews,
+            decisions: decisions.map(|log| DecisionLog::new(log, signers)),
+            watch,
             watched: Mutex::default(),
-            notes: Notes::default(),
+            notes: Notes::with_reference(reference),
             layout: Mutex::default(),
             known: Mutex::default(),
             truncate_values: AtomicBool::new(false),
         }
     }
 
-    #[must_use]
-    pub fn named_by(mut self, named: NamedBy) -> Self {
-        self.named = named;
-        self
-    }
-
-    #[must_use]
-    pub const fn with_overviews(mut self, overviews: Option<Overviews>) -> Self {
-        self.overviews = overviews;
-        self
-    }
-
-    /// Joins the store with a decision log, which may be missing.
-    #[must_use]
-    pub fn with_decisions(mut self, log: PathBuf) -> Self {
-        self.decisions = Some(DecisionLog::new(log));
-        self
-    }
-
-    /// Only decisions count that somebody signed whom a file lists, for the scope of this name.
-    #[must_use]
-    pub fn with_signers(mut self, file: PathBuf, scope: &str) -> Self {
-        self.has_signers = true;
-        let log = self.decisions.take();
-        self.decisions = log.map(|log| log.with_signers(file, scope.to_owned()));
-        self
-    }
-
     pub fn signers(&self) -> Result<Option<Arc<Signers>>, StoreError> {
         self.decisions.as_ref().map_or(Ok(None), DecisionLog::signers)
-    }
-
-    /// Sets the reference whose files count as approved, for a folder in a git repository.
-    #[must_use]
-    pub fn with_reference(mut self, reference: Option<String>) -> Self {
-        self.notes = Notes::with_reference(reference);
-        self
-    }
-
-    /// Reuses what is known about the files as long as nothing in their folder changes. The
-    /// database and the decision log must be in that folder.
-    #[must_use]
-    pub fn with_watch(mut self, watch: Arc<FolderWatch>) -> Self {
-        self.watch = Some(watch);
-        self
     }
 
     pub fn decisions(&self) -> Result<Arc<Decisions>, StoreError> {
@@ -163,7 +136,7 @@ impl Store {
             return Ok(state.clone());
         }
         *watched = None;
-        let version = self.decisions()?.version();
+        let version = self.decisions()?.version;
         let state = if self.notes.are_at(&self.path) {
             self.notes.read(&self.path, Duration::ZERO, |notes| Ok(notes.state.clone()))
         } else {
@@ -177,7 +150,7 @@ impl Store {
             && is_only_name(&self.path)
             && is_in_folder(log)
             && is_in_folder(&seal_path(log))
-            && !self.has_signers
+            && !self.decisions.as_ref().is_some_and(DecisionLog::has_signers)
         {
             let after = generation().filter(|after| before == Some(*after));
             *watched = after.map(|after| (after, state.clone()));
@@ -268,7 +241,7 @@ impl Store {
             store: self,
             connection,
             layout,
-            file_state: state.clone().with_decisions(decisions.version()),
+            file_state: state.clone().with_decisions(decisions.version),
             opening,
             decisions,
             against_approved: FxHashSet::default(),
@@ -290,7 +263,7 @@ impl Store {
         let mut cookie = connection.prepare_cached("PRAGMA schema_version")?;
         let cookie: i64 = cookie.query_row([], |row| row.get(0))?;
         let truncate = self.truncate_values.load(Ordering::Relaxed);
-        let key = (state.identity(), cookie, truncate);
+        let key = (state.main.inode, cookie, truncate);
         let mut cached = self.layout.lock();
         if let Some((_, layout)) = cached.as_ref().filter(|(known, _)| *known == key) {
             return Ok(Arc::clone(layout));

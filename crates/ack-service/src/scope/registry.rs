@@ -9,7 +9,8 @@ use ack_api::decision::DECISION_LOG;
 use ack_api::memory::{Visibility, fold_name};
 use ack_api::remote::RemoteSettings;
 use ack_api::{Skipped, text};
-use ack_store::{NamedBy, Store};
+use ack_store::decisions::SignersFile;
+use ack_store::{NamedBy, Store, StoreSettings};
 use ack_sys::files::{self, expand_home, is_only_name};
 use ack_sys::watch::FolderWatch;
 use parking_lot::Mutex;
@@ -288,10 +289,8 @@ impl ScopeFinder {
         };
         // A link may lead elsewhere later, which the folder it leads to does not show.
         let is_in_folder = path.parent() == Some(folder) && !folder.is_symlink();
-        let mut store = self.store(path, named, folder, &manifest);
-        if is_in_folder {
-            store = store.with_watch(Arc::clone(watch));
-        }
+        let watched = is_in_folder.then(|| Arc::clone(watch));
+        let store = self.store(path, named, folder, &manifest, watched);
         let is_unnamed = remote.is_none() && manifest.store.is_none();
         Scope {
             home: self.config.home.clone(),
@@ -333,7 +332,7 @@ impl ScopeFinder {
             watch: Arc::new(FolderWatch::new(folder.clone())),
             without_table: Mutex::default(),
             name,
-            store: self.store(path.to_owned(), NamedBy::Database, &folder, &manifest),
+            store: self.store(path.to_owned(), NamedBy::Database, &folder, &manifest, None),
             folder,
             other_database: None,
             manifest,
@@ -344,17 +343,27 @@ impl ScopeFinder {
     }
 
     /// Its decisions are to be signed if the manifest says so; that names the scope's folder.
-    fn store(&self, path: PathBuf, named: NamedBy, folder: &Path, manifest: &Manifest) -> Store {
-        let store = Store::new(path, manifest.unreviewed)
-            .named_by(named)
-            .with_overviews(manifest.overviews)
-            .with_reference(manifest.reference.clone())
-            .with_decisions(folder.join(DECISION_LOG));
-        let Some(signers) = &manifest.signers else {
-            return store;
+    fn store(
+        &self,
+        path: PathBuf,
+        named: NamedBy,
+        folder: &Path,
+        manifest: &Manifest,
+        watch: Option<Arc<FolderWatch>>,
+    ) -> Store {
+        let signers = manifest.signers.as_ref().map(|file| SignersFile {
+            path: folder.join(expand_home(file, self.config.home.as_deref())),
+            scope: folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        });
+        let settings = StoreSettings {
+            named,
+            overviews: manifest.overviews,
+            decisions: Some(folder.join(DECISION_LOG)),
+            signers,
+            reference: manifest.reference.clone(),
+            watch,
         };
-        let name = folder.file_name().unwrap_or_default().to_string_lossy();
-        store.with_signers(folder.join(expand_home(signers, self.config.home.as_deref())), &name)
+        Store::with(path, manifest.unreviewed, settings)
     }
 }
 

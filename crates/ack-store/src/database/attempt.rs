@@ -19,8 +19,6 @@ use crate::{StoreError, StoreProblem, idle_connections};
 
 /// How many disturbed reads without locks are allowed before a copy is made.
 const MAX_DISTURBED_READS: u32 = 3;
-/// After a longer disturbed read a copy is made: the same writer would disturb it again.
-const SLOW_READ: Duration = Duration::from_millis(250);
 /// The largest database with a log that is copied into memory before it is scanned: a reader of a log
 /// holds back checkpoints for as long as it reads, and the log of many readers may never be merged.
 /// A quick pass takes no longer than the copy, so it needs none.
@@ -86,16 +84,12 @@ impl Database {
             match opening {
                 Opening::AtRest if disturbances < MAX_DISTURBED_READS => {
                     drop(gate);
-                    let began = Instant::now();
                     if let Some(value) = self.in_place(&path, opening, &state, read)? {
                         self.note_unlocked_read(Some(&state));
                         *self.copy.lock() = None;
                         return Ok(value);
                     }
                     disturbances += 1;
-                    if began.elapsed() > SLOW_READ && state.bytes() <= MAX_EAGER_COPY_BYTES {
-                        disturbances = MAX_DISTURBED_READS;
-                    }
                     last_error = None;
                 }
                 Opening::Locked | Opening::LastCommit => {
@@ -174,19 +168,19 @@ impl Database {
         gate: MutexGuard<'_, ()>,
         read: &mut impl FnMut(Origin<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        if access == Access::FullScan && state.bytes() <= MAX_IMAGE_BYTES {
+        if access == Access::FullScan && state.main.length <= MAX_IMAGE_BYTES {
             let image = image_of(path)?;
             drop(gate);
             let result = read(Origin::of(&image, Opening::Live, state));
             drop(image);
-            if state.bytes() >= heap::MIN_RELEASE_BYTES as u64 {
+            if state.main.length >= heap::MIN_RELEASE_BYTES as u64 {
                 heap::release();
             }
             return result;
         }
         let connection = open::connect(path, Opening::Live)?;
         let mut origin = Origin::of(&connection, Opening::Live, state);
-        if access != Access::Rows && state.bytes() > MIN_PARALLEL_BYTES {
+        if access != Access::Rows && state.main.length > MIN_PARALLEL_BYTES {
             origin.second_connection = open::connect(path, Opening::Live).ok();
         }
         let result = read(origin);
@@ -256,7 +250,7 @@ impl Database {
         drop(lock_state);
         let value = if is_committed {
             self.in_place(path, opening, state, read)?
-        } else if state.has_journal() && state.bytes() <= MAX_EAGER_COPY_BYTES {
+        } else if state.journal.is_some() && state.main.length <= MAX_EAGER_COPY_BYTES {
             let gate = self.gate.lock();
             let copy = self.private_copy(path, state, Sidecars::LogOrJournal)?;
             drop(gate);
