@@ -340,7 +340,6 @@ impl LoadedNotes {
         problems.extend(missing.iter().chain(&unfit).cloned());
         self.missing = missing;
         self.unfit = unfit;
-        self.unfit.extend(self.broken_lines());
         Ok(problems)
     }
 }

@@ -72,6 +72,11 @@ impl LoadedNotes {
         let mut unserved = hidden.to_vec();
         if self.reference.is_some() {
             unserved.extend(self.unfit.iter().cloned());
+            for (relative, row) in self.rows.files().filter(|(_, row)| row.text.is_committed) {
+                let problem = row.problem.as_ref().filter(|_| self.has_lines(Path::new(relative)));
+                let name = display_path(relative);
+                unserved.extend(problem.map(|problem| format!("`{name}`: {problem}")));
+            }
         } else {
             unserved.extend(listing.cut.iter().cloned());
             for file in self.files.values() {
@@ -84,16 +89,6 @@ impl LoadedNotes {
         unserved.sort();
         unserved.dedup();
         unserved
-    }
-
-    pub(super) fn broken_lines(&self) -> Vec<String> {
-        let committed = self.rows.files().filter(|(_, row)| row.text.is_committed);
-        committed
-            .filter(|(relative, _)| self.has_lines(Path::new(relative)))
-            .filter_map(|(relative, row)| {
-                Some(format!("`{}`: {}", display_path(relative), row.problem.as_ref()?))
-            })
-            .collect()
     }
 
     fn has_lines(&self, relative: &Path) -> bool {

@@ -29,7 +29,8 @@ const REPLACEMENTS: [(&str, &str); 6] = [
 ];
 const MARKS: [char; 12] = [' ', '\t', ':', '*', '_', '-', '–', '—', '→', ',', '&', '"'];
 
-const MAX_LINK_BYTES: usize = 1_000;
+/// How much after such a phrase may be links.
+const MAX_LINKS_BYTES: usize = 4_000;
 
 /// The kind of a link and the name of its target, or `/` and the path of its file.
 type NamedLink = (String, String);
@@ -129,29 +130,24 @@ fn replacements(line: &str, note: &Path, is_about_note: bool) -> Vec<NamedLink> 
             continue;
         };
         // The text of a link may hold what looks like the end of a sentence: `[2. Use SQL](2.md)`.
-        let mut rest = line.get(end - said.len() + phrase.len()..).unwrap_or_default();
-        while found.len() < MAX_NOTES
-            && let Some((name, after)) = next_link(rest, note)
-        {
-            found.push(((*kind).to_owned(), name));
-            rest = after;
+        let rest = line.get(end - said.len() + phrase.len()..).unwrap_or_default();
+        let rest = rest.get(..rest.floor_char_boundary(MAX_LINKS_BYTES)).unwrap_or_default();
+        let mut read = 0;
+        for link in links_in(rest) {
+            let before = rest.get(read..link.range.start).unwrap_or_default();
+            if before.split(MARKS).any(|word| !["", "and"].contains(&word)) {
+                break;
+            }
+            let name = match link.target {
+                Some(Target::Note(name)) => Some(name),
+                Some(Target::File(file)) => resolve_note(&file, note),
+                None => None,
+            };
+            found.extend(name.map(|name| ((*kind).to_owned(), name)));
+            read = link.range.end;
         }
     }
     found
-}
-
-/// The link that a text begins with, after some marks, and the rest of the text.
-fn next_link<'t>(text: &'t str, note: &Path) -> Option<(String, &'t str)> {
-    let text = text.trim_start_matches(MARKS);
-    let text = text.strip_prefix("and ").unwrap_or(text);
-    let text = text.trim_start_matches(MARKS);
-    let near = text.get(..text.floor_char_boundary(MAX_LINK_BYTES))?;
-    let link = links_in(near).next().filter(|link| link.range.start == 0)?;
-    let name = match link.target? {
-        Target::Note(name) => name,
-        Target::File(file) => resolve_note(&file, note)?,
-    };
-    Some((name, text.get(link.range.end..)?))
 }
 
 /// The text of a statement `[category] text`.
