@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use ack_api::decision::{Decision, Verdict, ids_of_damaged_line};
 use ack_api::memory::{Status, Unreviewed};
-use ack_store::Store;
+use ack_store::{Store, StoreSettings};
 use proptest::prelude::*;
 
 use crate::support::write_file;
@@ -171,7 +171,7 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("decisions.jsonl");
         write_file(&log, &content);
-        let store = Store::new(folder.path().join("memory.db"), Unreviewed::Staging).with_decisions(log);
+        let store = Store::with(folder.path().join("memory.db"), Unreviewed::Staging, StoreSettings { decisions: Some(log), ..StoreSettings::default() });
         // Nobody knows what a line that names no memory rejected, so it closes the scope.
         let is_nameless = |(_, line): &(usize, String)| {
             ids_of_damaged_line(line).is_empty() || line.contains('\0')
@@ -200,10 +200,10 @@ proptest! {
             let counts = read.newest().any(|decision| decision.id == name);
             prop_assert!(!(is_uncertain && counts), "{} counts after a damaged line", name);
         }
-        let reported: Vec<usize> = read.damaged().iter().map(|damaged| damaged.line).collect();
+        let reported: Vec<usize> = read.damaged.iter().map(|damaged| damaged.line).collect();
         let expected: Vec<usize> = damaged.iter().map(|(number, _)| *number).take(MAX_REPORTED).collect();
         prop_assert_eq!(reported, expected);
-        for damaged in read.damaged() {
+        for damaged in &read.damaged {
             prop_assert!(damaged.reason.len() < 1_000 && !damaged.reason.contains(char::is_control));
         }
     }

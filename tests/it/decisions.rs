@@ -7,7 +7,7 @@ use std::path::Path;
 
 use ack_api::memory::Unreviewed;
 use ack_memory::Service;
-use ack_store::Store;
+use ack_store::{Store, StoreSettings};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
@@ -16,8 +16,14 @@ use crate::support::{Ask, Root, Sql, fingerprint, result_ids, run_sql, titled, u
 
 /// Appends a decision about a memory's present content.
 pub fn decide(folder: &Path, database: &str, id: &str, verdict: &str, rest: Value) {
-    let store = Store::new(folder.join(database), Unreviewed::Staging)
-        .with_decisions(folder.join("decisions.jsonl"));
+    let store = Store::with(
+        folder.join(database),
+        Unreviewed::Staging,
+        StoreSettings {
+            decisions: Some(folder.join("decisions.jsonl")),
+            ..StoreSettings::default()
+        },
+    );
     let curated = store.snapshot(|snapshot| snapshot.curated(id)).unwrap();
     let curated = curated.unwrap();
     let mut line = json!({

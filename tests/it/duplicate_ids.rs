@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use ack_api::memory::{Status, Unreviewed};
 use ack_memory::Service;
 use ack_memory::internal::BriefRequest;
-use ack_store::{READ_TIMEOUT, Store};
+use ack_store::{Access, READ_TIMEOUT, Store, StoreSettings};
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 
@@ -125,8 +125,14 @@ fn entry_points(
     });
     let brief = json!(brief.unwrap().context).to_string();
     entry_points.push(("the start of a session".into(), "approved", brief));
-    let store = Store::new(root.scope_folder("own").join("memory.db"), Unreviewed::Staging)
-        .with_decisions(root.scope_folder("own").join("decisions.jsonl"));
+    let store = Store::with(
+        root.scope_folder("own").join("memory.db"),
+        Unreviewed::Staging,
+        StoreSettings {
+            decisions: Some(root.scope_folder("own").join("decisions.jsonl")),
+            ..StoreSettings::default()
+        },
+    );
     store
         .snapshot(|snapshot| {
             let one = snapshot.curated("twin")?.unwrap();
@@ -264,7 +270,8 @@ fn only_the_served_row_names_its_successor() {
         open(&root).sql(sql);
         let store = Store::new(path.clone(), Unreviewed::Staging);
         let newer = HashSet::from(["other-1"]);
-        let older = store.full_scan(READ_TIMEOUT, |snapshot| snapshot.replaced_by(&newer));
+        let older =
+            store.read(Access::FullScan, READ_TIMEOUT, |snapshot| snapshot.replaced_by(&newer));
         let served = older.unwrap().into_iter().filter(|older| older.status.is_served());
         served.map(|older| older.id).collect::<Vec<_>>()
     };

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use ack_api::{Note, NoteKind, QueryRequest, QueryResponse};
 use ack_memory::Service;
+use ack_store::Access;
 use serde_json::json;
 
 use crate::store_support::{Other, everything, get, hits, ids, unique_word, words};
@@ -217,7 +218,7 @@ fn scanning_a_store_does_not_delay_a_checkpoint() {
     let mut rows = 0;
     scopes[0]
         .store
-        .full_scan(Duration::from_secs(4), |snapshot| {
+        .read(Access::FullScan, Duration::from_secs(4), |snapshot| {
             snapshot.scan(&mut |_| {
                 rows += 1;
                 // In the middle of the reading: another commit, and a log that is emptied.

@@ -13,7 +13,7 @@ use ack_lance::record_blocks::RecordBlock;
 use ack_lance::records;
 use ack_store::links::Link;
 use ack_store::table_version::tag_file;
-use ack_store::{READ_TIMEOUT, Store};
+use ack_store::{Access, READ_TIMEOUT, Store};
 use rusqlite::{Connection, OptionalExtension, Statement, params};
 
 use crate::BucketError;
@@ -94,7 +94,7 @@ pub fn update(
 }
 
 pub(crate) fn fingerprints(store: &Store) -> Result<HashMap<i64, u64>, BucketError> {
-    let rows = store.full_scan(READ_TIMEOUT, |snapshot| snapshot.fingerprints())?;
+    let rows = store.read(Access::FullScan, READ_TIMEOUT, |snapshot| snapshot.fingerprints())?;
     Ok(rows.into_iter().map(|(key, fingerprint, _status)| (key.rowid, fingerprint)).collect())
 }
 

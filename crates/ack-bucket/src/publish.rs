@@ -18,8 +18,8 @@ use ack_lance::build::{self, EncoderChoice, Target};
 use ack_lance::indexes::will_search_on_disk;
 use ack_lance::records;
 use ack_search::encoder::Encoder;
-use ack_store::READ_TIMEOUT;
 use ack_store::links::Link;
+use ack_store::{Access, READ_TIMEOUT};
 use object_store::{PutMode, UpdateVersion};
 use serde::Serialize;
 use tempfile::TempDir;
@@ -121,7 +121,7 @@ impl Publisher {
             self.cache.remember(&folder, &version, known)?;
         }
         let mut base = Base { known, ..Base::default() };
-        mirror::store(&folder).full_scan(READ_TIMEOUT, |snapshot| {
+        mirror::store(&folder).read(Access::FullScan, READ_TIMEOUT, |snapshot| {
             base.records.clear();
             snapshot.visit_curated(&|_| true, &mut |curated| {
                 let record = curated.memory.without_marks();

@@ -18,7 +18,7 @@ use ack_api::number::count;
 use ack_store::folder::instructions::{is_instructions, is_rule_folder};
 use ack_store::folder::{Dialect, is_markdown};
 use ack_store::layout::Profile;
-use ack_store::{Store, StoreError, StoreProblem};
+use ack_store::{Access, Store, StoreError, StoreProblem};
 use ack_sys::files;
 use serde::Serialize;
 
@@ -141,7 +141,7 @@ impl FoundStore {
             return Some(found);
         }
         let store = Store::new(path.to_owned(), Unreviewed::Staging);
-        let read = store.snapshot_with_timeout(READ_TIMEOUT, |snapshot| {
+        let read = store.read(Access::Rows, READ_TIMEOUT, |snapshot| {
             let layout = &snapshot.layout;
             Ok((layout.profile, layout.has_status(), snapshot.counts()?))
         });

@@ -4,7 +4,7 @@ use ack_api::Warning;
 use ack_api::memory::Status;
 use ack_api::number::count;
 use ack_store::read::CuratedMemory;
-use ack_store::{READ_TIMEOUT, Store, StoreError};
+use ack_store::{Access, READ_TIMEOUT, Store, StoreError};
 
 /// The reasons, each with how it is said of one memory and of several.
 const REASONS: [(Warning, &str, &str); 3] = [
@@ -36,7 +36,7 @@ impl HeldBack {
 
     /// What the default of a store does not approve.
     pub fn of_store(store: &Store) -> Result<Self, StoreError> {
-        store.full_scan(READ_TIMEOUT, |snapshot| {
+        store.read(Access::FullScan, READ_TIMEOUT, |snapshot| {
             let mut held_back = Self::default();
             snapshot.visit_curated(&|status| status == Status::Staging, &mut |curated| {
                 held_back.add(&curated, &curated.warnings());

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use ack_api::memory::{Memory, Status, Unreviewed, Visibility, fold_name};
 use ack_api::{Diagnostic, ErrorCode, Hint};
 use ack_store::read::CuratedMemory;
-use ack_store::{READ_TIMEOUT, StoreError};
+use ack_store::{Access, READ_TIMEOUT, StoreError};
 use jiff::civil::Date;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde::Serialize;
@@ -228,7 +228,7 @@ impl Approved {
         replaced: Superseded,
         options: PublishOptions,
     ) -> Result<Self, PublishError> {
-        let (has_status, all) = scope.store.full_scan(READ_TIMEOUT, |snapshot| {
+        let (has_status, all) = scope.store.read(Access::FullScan, READ_TIMEOUT, |snapshot| {
             let mut all = Vec::new();
             snapshot.visit_curated(&|_| true, &mut |curated| all.push(curated))?;
             Ok((snapshot.layout.has_status(), all))

@@ -7,7 +7,7 @@ use ack_api::memory::Memory;
 use ack_compare::groups::{ALIKE, alike};
 use ack_service::Service;
 use ack_service::scope::Scope;
-use ack_store::READ_TIMEOUT;
+use ack_store::{Access, READ_TIMEOUT};
 
 use super::Desk;
 use super::queue::{ItemState, QueueItem};
@@ -43,7 +43,8 @@ fn contradicted(service: &Service, waiting: &[Arc<Candidate>]) -> HashMap<usize,
     }
     let mut found = HashMap::new();
     for (scope, numbers, memories) in by_scope.into_values() {
-        let counts = scope.store.quick_scan(READ_TIMEOUT, |snapshot| snapshot.counts_by_id());
+        let counts =
+            scope.store.read(Access::QuickScan, READ_TIMEOUT, |snapshot| snapshot.counts_by_id());
         if counts.is_ok_and(|counts| counts.approved + counts.promoted > 0) {
             let others = service.contradicted_by(&memories, &scope.name).unwrap_or_default();
             let others = numbers.into_iter().zip(others);

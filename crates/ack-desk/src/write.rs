@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use ack_api::decision::{Decision, Edit, Verdict};
 use ack_api::memory::Status;
-use ack_store::READ_TIMEOUT;
 use ack_store::read::CuratedMemory;
 
 use super::Desk;
@@ -225,7 +224,7 @@ impl Desk {
 /// Memories as they are now, without those that their store no longer has.
 fn present<'a>(scope: &Arc<Scope>, ids: impl Iterator<Item = &'a str>) -> Vec<Candidate> {
     let ids: Vec<&str> = ids.collect();
-    let read = scope.store.snapshot_with_timeout(READ_TIMEOUT, |snapshot| {
+    let read = scope.store.snapshot(|snapshot| {
         ids.iter().map(|id| snapshot.curated(id)).collect::<Result<Vec<_>, _>>()
     });
     let found = read.unwrap_or_default().into_iter().flatten();

@@ -36,7 +36,7 @@ use ack_contextual::{Contextual, EncodeError};
 use ack_search::encoder::Encoder;
 use ack_search::inverted::sync::Listing;
 use ack_store::open::CLOCK_TICK;
-use ack_store::{READ_TIMEOUT, Store, StoreError};
+use ack_store::{Access, READ_TIMEOUT, Store, StoreError};
 use ack_sys::files;
 
 /// How many rows one condition may name.
@@ -185,7 +185,7 @@ fn read_store(target: &Target<'_>) -> Result<(Wanted, Option<(u64, Listing)>), S
     if !store.file_state()?.is_settled() {
         std::thread::sleep(CLOCK_TICK);
     }
-    store.full_scan(READ_TIMEOUT, |snapshot| {
+    store.read(Access::FullScan, READ_TIMEOUT, |snapshot| {
         let has_listing = snapshot.file_state.is_settled() && target.extent == Extent::Derived;
         let listing = has_listing.then(|| Listing::read(snapshot)).transpose()?;
         let key = listing::key(store, &snapshot.file_state);

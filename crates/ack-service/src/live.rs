@@ -17,7 +17,7 @@ use ack_search::inverted::sync::Listing;
 use ack_search::remote::TableInfo;
 use ack_store::open::FileState;
 use ack_store::table_version::TableVersion;
-use ack_store::{READ_TIMEOUT, Snapshot, StoreError};
+use ack_store::{Access, READ_TIMEOUT, Snapshot, StoreError};
 use ack_sys::heap;
 use parking_lot::{ArcRwLockReadGuard, Mutex, RawRwLock, RwLock};
 
@@ -225,7 +225,7 @@ impl LiveIndex {
                 indexed.table = table.clone();
                 indexed.table_version = table_version.clone();
             }
-            let (stamp, changes) = scope.store.quick_scan(timeout, |snapshot| {
+            let (stamp, changes) = scope.store.read(Access::QuickScan, timeout, |snapshot| {
                 let listing = Listing::read(snapshot)?;
                 Ok((snapshot.file_state.clone(), indexed.index.changes(listing, snapshot)?))
             })?;
@@ -241,7 +241,7 @@ impl LiveIndex {
         free_index(slot);
         let build =
             |snapshot: &Snapshot<'_>| Ok((snapshot.file_state.clone(), Index::build(snapshot)?));
-        let (stamp, index) = scope.store.full_scan(READ_TIMEOUT, build)?;
+        let (stamp, index) = scope.store.read(Access::FullScan, READ_TIMEOUT, build)?;
         store_index(slot, (stamp, index), table_version, table);
         Ok(())
     }
@@ -255,7 +255,7 @@ impl LiveIndex {
         timeout: Duration,
     ) -> Result<(Option<(FileState, Index)>, TableState), StoreError> {
         let mut read = None;
-        let (stamp, changes) = scope.store.quick_scan(timeout, |snapshot| {
+        let (stamp, changes) = scope.store.read(Access::QuickScan, timeout, |snapshot| {
             let (table, listing) = match read.take() {
                 Some(table) => (table, list(scope, snapshot)?),
                 None => std::thread::scope(|threads| {

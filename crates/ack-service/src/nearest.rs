@@ -15,7 +15,7 @@ use ack_api::RelationKind;
 use ack_api::memory::{Memory, StatusFilter};
 use ack_compare::{Profile, Relation, relate};
 use ack_search::analysis::{self, TextRole};
-use ack_store::{READ_TIMEOUT, StoreError};
+use ack_store::{Access, READ_TIMEOUT, StoreError};
 use rayon::iter::{
     IndexedParallelIterator, IntoParallelIterator, IntoParallelRefIterator, ParallelExtend,
     ParallelIterator,
@@ -164,7 +164,7 @@ fn is_large(scope: &Scope) -> bool {
 /// The nearest without an index: the rows with the rarest words are read in full and compared.
 fn scan(scope: &Scope, memory: &Memory, more: &[Memory]) -> Result<Vec<NearMemory>, StoreError> {
     let words = words(memory);
-    let found = scope.store.quick_scan(READ_TIMEOUT, |snapshot| {
+    let found = scope.store.read(Access::QuickScan, READ_TIMEOUT, |snapshot| {
         let rows = snapshot.word_matches(StatusFilter::Approved, &words)?;
         let weights = Weights::new(rows.iter().map(|row| row.words), &words);
         let best = weights.best(rows.iter(), |row| row.words, MAX_PROPOSED).into_iter();

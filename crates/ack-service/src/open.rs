@@ -13,7 +13,7 @@ use ack_api::{Contradiction, Diagnostic, Hint, Note, NoteKind, cancel, text, tim
 use ack_search::inverted::Index;
 use ack_search::inverted::docs::Doc;
 use ack_search::postings::DocId;
-use ack_store::{READ_TIMEOUT, StoreError};
+use ack_store::{Access, READ_TIMEOUT, StoreError};
 use parking_lot::Mutex;
 
 use super::engine::Service;
@@ -78,7 +78,7 @@ impl Records {
         if wanted.is_empty() {
             return;
         }
-        let read = scope.store.snapshot_with_timeout(timeout, |snapshot| {
+        let read = scope.store.read(Access::Rows, timeout, |snapshot| {
             let records = snapshot.memories(wanted, filter)?.into_iter().map(|(id, memory)| {
                 let contradictions = snapshot.contradictions(&id, filter)?;
                 Ok(((number, id), Record { memory, contradictions }))

@@ -19,10 +19,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ack_api::memory::{ProjectRows, fold_name};
-use ack_store::Store;
 use ack_store::open::FileState;
 use ack_store::projects::RecordedProjects;
 use ack_store::table_version::TableVersion;
+use ack_store::{Access, Store};
 use parking_lot::Mutex;
 
 pub use self::error::ScopeError;
@@ -111,7 +111,7 @@ impl Scope {
         }
         let began = Instant::now();
         let projects =
-            self.store.snapshot_with_timeout(PROJECTS_LOCK_TIMEOUT, |snapshot| snapshot.projects());
+            self.store.read(Access::Rows, PROJECTS_LOCK_TIMEOUT, |snapshot| snapshot.projects());
         let took = began.elapsed();
         let duration = match &projects {
             Ok(_) if took < FAST_READ => Duration::ZERO,

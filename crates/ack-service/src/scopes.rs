@@ -386,7 +386,7 @@ fn shared_ids(scope: &Scope) -> String {
 fn damage(scope: &Scope, audience: Audience) -> Vec<Message> {
     let mut found = scope.store.notes_report().problems.clone();
     let decisions = scope.store.decisions().unwrap_or_default();
-    let lines = decisions.damaged();
+    let lines = &decisions.damaged;
     if let Audience::Agent { .. } = audience {
         let notes = found.len() as u64;
         found.clear();
@@ -416,7 +416,7 @@ fn damage(scope: &Scope, audience: Audience) -> Vec<Message> {
     if let Some(DamagedLine { line, .. }) = lines.get(MAX_DAMAGED_LINES) {
         found.push(format!("{DECISION_LOG} has more lines like these, from line {line} on"));
     }
-    let signers = decisions.signer_problems().iter();
+    let signers = decisions.signer_problems.iter();
     found.extend(signers.map(|problem| format!("`signers`, {problem}; it allows nobody")));
     found.extend(unsigned(&decisions));
     found.into_iter().map(Message::new).collect()

@@ -9,6 +9,7 @@ use crate::scope::Scope;
 use crate::scope::resolve::{Current, current, is_visible};
 use ack_api::memory::{StatusFilter, Visibility};
 use ack_api::text;
+use ack_store::Access;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use parking_lot::Mutex;
@@ -145,9 +146,8 @@ fn waiting(scopes: &[Arc<Scope>], today: Date) -> Option<u64> {
         if std::fs::metadata(scope.store.path()).ok()?.len() > MAX_STORE_BYTES {
             return None;
         }
-        let counts = scope
-            .store
-            .snapshot_with_timeout(LOCK_TIMEOUT, |snapshot| snapshot.review_counts(today));
+        let counts =
+            scope.store.read(Access::Rows, LOCK_TIMEOUT, |snapshot| snapshot.review_counts(today));
         waiting += counts.ok().filter(|counts| !counts.has_approved && !counts.is_partial)?.waiting;
     }
     (waiting > 0).then_some(waiting)

@@ -15,7 +15,8 @@ use parking_lot::Mutex;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use super::open::{Opening, Sidecars, connect, recover, sidecar_path};
+use super::database::Origin;
+use super::open::{FileState, Opening, Sidecars, connect, recover, sidecar_path};
 use crate::{StoreError, StoreProblem};
 use ack_sys::files;
 
@@ -126,13 +127,17 @@ impl PrivateCopy {
         LIVE_COPIES.load(Ordering::Relaxed) <= MAX_KEPT_COPIES
     }
 
-    pub fn read<T>(&self, read: impl FnOnce(&Connection) -> T) -> rusqlite::Result<T> {
+    pub(crate) fn read<T>(
+        &self,
+        state: &FileState,
+        read: &mut impl FnMut(Origin<'_>) -> std::result::Result<T, StoreError>,
+    ) -> std::result::Result<T, StoreError> {
         let connection = self.0.lock();
         // The last reader left its transaction open.
         if !connection.is_autocommit() {
             connection.execute_batch("ROLLBACK")?;
         }
-        Ok(read(&connection))
+        read(Origin::of(&connection, Opening::Copied, state))
     }
 }
 

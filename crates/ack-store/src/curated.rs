@@ -1,20 +1,36 @@
-//! Memories with the data for a decision about them, and the review queue.
+//! Memories with the data for a decision about them, the review queue, and how much waits in it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ack_api::memory::{Memory, Status, StatusFilter};
+use ack_api::queue::{Flow, pace_start};
 use ack_api::{Counts, Warning, text};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use crate::decisions::{Digests, digests};
+use crate::layout::Field;
 use crate::read::{slot, strongest};
-use crate::record::StoredRow;
+use crate::record::{MemoryTable, StoredRow};
 use crate::replaced::Standing;
 use crate::rows_by_id::RowsById;
 use crate::{Snapshot, StoreError};
+
+/// How many rows are examined to find an approved one.
+const MAX_ROWS: usize = 20_000;
+
+const DATES: [Field; 5] =
+    [Field::Status, Field::ReviewedAt, Field::CreatedEpoch, Field::Created, Field::Date];
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReviewCounts {
+    /// Whether a memory may be served. Rows after it were not examined.
+    pub has_approved: bool,
+    pub waiting: u64,
+    pub is_partial: bool,
+}
 
 #[derive(Debug, Clone)]
 pub struct CuratedMemory {
@@ -254,6 +270,52 @@ impl Snapshot<'_> {
             (id, files)
         });
         Ok(named.collect())
+    }
+
+    /// Looks for an approved memory and counts those that wait for review until it finds one. It
+    /// reads only the status, of a bounded number of rows. Those that are snoozed `today` do not
+    /// wait.
+    pub fn review_counts(&self, today: Date) -> Result<ReviewCounts, StoreError> {
+        let mut counts = ReviewCounts::default();
+        let mut rest = MAX_ROWS;
+        for table in self.tables() {
+            let sql = table.query(&[Field::Status], &format!(" LIMIT {}", rest + 1));
+            let is_decided = table.find(self.connection, &sql, [], |row| {
+                if rest == 0 {
+                    counts.is_partial = true;
+                    return Ok(Some(()));
+                }
+                rest -= 1;
+                let status = row.joined.status;
+                counts.has_approved = StatusFilter::Approved.allows(status);
+                let is_snoozed = row.joined.put_off_until().is_some_and(|until| today < until);
+                counts.waiting += u64::from(status == Status::Staging && !is_snoozed);
+                Ok(counts.has_approved.then_some(()))
+            })?;
+            if is_decided.is_some() {
+                break;
+            }
+        }
+        Ok(counts)
+    }
+
+    /// What entered the review queue and left it in the days before `now`.
+    pub fn flow(&self, now: Timestamp) -> Result<Flow, StoreError> {
+        let began = pace_start(now);
+        let known = self.with_known(|it| it.flow);
+        if let Some((_, flow)) = known.filter(|(since, _)| *since == began) {
+            return Ok(flow);
+        }
+        let mut flow = Flow::default();
+        for table in self.tables().map(MemoryTable::quick) {
+            table.find(self.connection, &table.query(&DATES, ""), [], |row| {
+                let dated = row.review_dates()?;
+                flow.count(dated.status, dated.created, dated.reviewed, began);
+                Ok(None::<()>)
+            })?;
+        }
+        self.with_known(|it| it.flow = Some((began, flow)));
+        Ok(flow)
     }
 
     fn strongest_rows<T>(

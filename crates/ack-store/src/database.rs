@@ -1,7 +1,6 @@
 //! A database as a source of records: how changes are detected, and how it is read meanwhile.
 
 mod attempt;
-mod locked;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,21 +11,23 @@ use ack_sys::disk;
 use parking_lot::Mutex;
 use rusqlite::Connection;
 
-use self::locked::LockState;
+use self::attempt::LockState;
 use crate::copies::PrivateCopy;
 use crate::layout::Profile;
 use crate::open::{self, FileState, Opening};
 use crate::quick_state::QuickState;
 use crate::{StoreError, idle_connections};
 
-/// The largest database that is copied after one slow read, or because of a lock.
+/// The largest database that is copied because of a lock.
 const MAX_EAGER_COPY_BYTES: u64 = 256 << 20;
 
+/// How much of a store is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Access {
+pub enum Access {
     Rows,
-    /// A quick pass over all rows.
+    /// Every row, in no more time than it takes to read them. Large tables are read on two threads.
     QuickScan,
+    /// Every row, in more time, because of what is done with each.
     FullScan,
 }
 

@@ -26,7 +26,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use self::contents::Contents;
 pub use self::contents::Exclusion;
-pub use self::log_file::{DecisionLog, MAX_LOG_BYTES};
+pub use self::log_file::{DecisionLog, MAX_LOG_BYTES, SignersFile};
 use self::seal::Seal;
 use self::signers::{Signers, signature_line};
 use crate::flags::Flags;
@@ -66,13 +66,14 @@ pub struct Decisions {
     /// The memories that a newer one replaces, by the newer one.
     replaced: HashMap<String, Vec<String>>,
     contents: Contents,
-    damaged: Vec<DamagedLine>,
+    /// Lines that are not decisions. At most a hundred are kept.
+    pub damaged: Vec<DamagedLine>,
     foreign: HashSet<usize>,
     /// How many lack the signature of a listed signer; `None` if none is required.
     unsigned: Option<usize>,
-    signer_problems: Vec<String>,
+    pub signer_problems: Vec<String>,
     /// A hash of the log; 0 without one.
-    version: u64,
+    pub(crate) version: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -114,7 +115,7 @@ impl Decisions {
         seal: Option<&Seal>,
         signers: Option<&Signers>,
     ) -> Result<Self, LogProblem> {
-        let signed = signers.map(|signers| signers.signed_lines(content));
+        let signed = signers.map(|signers| (signers, signers.signed_lines(content)));
         let mut decisions = Self {
             version: version_of(content, signers),
             unsigned: signers.map(|_| 0),
@@ -134,7 +135,9 @@ impl Decisions {
             }
             let is_named = match Decision::parse(&String::from_utf8_lossy(line)) {
                 Ok(decision) => {
-                    let is_signed = signed.as_ref().is_none_or(|it| it.cover(line, &decision));
+                    let is_signed = signed
+                        .as_ref()
+                        .is_none_or(|(signers, lines)| signers.cover(lines, line, &decision));
                     if is_signed {
                         decisions.add(number, decision);
                     } else {
@@ -255,20 +258,11 @@ impl Decisions {
         self.unsigned.unwrap_or_default()
     }
 
-    pub fn signer_problems(&self) -> &[String] {
-        &self.signer_problems
-    }
-
     /// The ids of all memories in the log, in order, including those with unreadable lines.
     pub fn ids(&self) -> Vec<&str> {
         let mut ids: Vec<&str> = self.by_id.keys().map(String::as_str).collect();
         ids.sort_unstable();
         ids
-    }
-
-    /// Lines that are not decisions. At most a hundred are kept.
-    pub fn damaged(&self) -> &[DamagedLine] {
-        &self.damaged
     }
 
     pub fn about(&self, id: &str) -> &[Decision] {
@@ -298,10 +292,6 @@ impl Decisions {
     pub fn is_foreign(&self, id: &str, position: usize) -> bool {
         let number = self.by_id.get(id).and_then(|decided| decided.numbers.get(position));
         number.is_some_and(|number| self.foreign.contains(number))
-    }
-
-    pub const fn version(&self) -> u64 {
-        self.version
     }
 }
 

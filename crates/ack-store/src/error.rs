@@ -30,39 +30,57 @@ pub struct StoreError {
     named: NamedBy,
 }
 
-#[derive(Debug)]
+/// What is wrong, mostly as the end of a sentence that begins with the path.
+#[derive(Debug, thiserror::Error)]
 pub enum StoreProblem {
+    #[error("is missing")]
     Missing,
+    #[error("is empty: no database was ever written there")]
     Empty,
+    #[error("holds no Markdown notes and no store that is known")]
     NoNotes,
-    /// The folder is not one of notes: it has more in it than this.
+    #[error("holds more than {0} files and folders, so it is not read as a folder of notes")]
     TooManyFiles(usize),
-    /// The folder contains rules that hosts load themselves.
+    #[error("holds instructions for agents, which hosts load themselves")]
     Instructions,
+    #[error("is not an SQLite database")]
     NotADatabase,
-    /// The file is neither a graph of server-memory nor a database.
+    #[error("is neither server-memory's JSON lines nor an SQLite database")]
     NotAGraph,
-    /// The file holds memories in the form that `import` reads.
+    #[error("is a file to import, not a store")]
     ImportLines,
-    /// None of these tables of the database is one that this program knows.
+    #[error(
+        "holds no memories: none of its tables ({}) is known; a table `memories` needs an id and a \
+         title",
+        list(.0)
+    )]
     Foreign(Vec<String>),
-    /// Another program holds a lock for longer than a request may wait.
+    /// For longer than a request may wait.
+    #[error("is locked by another program")]
     Locked,
-    Corrupt(Box<rusqlite::Error>),
-    /// It changed during every one of so many attempts to read it.
+    #[error("is damaged: {0}")]
+    Corrupt(#[source] Box<rusqlite::Error>),
+    #[error("changed during each of {0} attempts to read it")]
     Unsteady(u32),
     /// A file name that SQLite uses belongs to something that is not a file.
-    NotAFile(io::Error),
+    #[error("{0}")]
+    NotAFile(#[source] io::Error),
     /// The store must be read from a private copy in this folder, and the copy failed.
-    NoCopy(PathBuf, io::Error),
-    Io(io::Error),
+    #[error("{1}")]
+    NoCopy(PathBuf, #[source] io::Error),
+    #[error("{0}")]
+    Io(#[source] io::Error),
     /// The decisions about its memories cannot be read, so no status is certain.
-    Decisions(io::Error),
+    #[error("{0}")]
+    Decisions(#[source] io::Error),
     /// The decisions about its memories may lack a rejection, so no approval is certain.
-    LostDecisions(LogProblem),
+    #[error("{0}")]
+    LostDecisions(#[source] LogProblem),
     /// It is unknown who may decide, so no decision counts.
-    Signers(io::Error),
-    Sqlite(Box<rusqlite::Error>),
+    #[error("{0}")]
+    Signers(#[source] io::Error),
+    #[error("{0}")]
+    Sqlite(#[source] Box<rusqlite::Error>),
 }
 
 impl StoreProblem {
@@ -74,72 +92,32 @@ impl StoreProblem {
 impl fmt::Display for StoreError {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         use StoreProblem as Problem;
-        let path = self.path.display();
-        match &self.problem {
+        let Self { path, problem, .. } = self;
+        let path = path.display();
+        match problem {
             Problem::Missing => write!(to, "Memory database not found: `{path}`"),
-            Problem::Empty => write!(to, "`{path}` is empty: no database was ever written there"),
-            Problem::NoNotes => {
-                write!(to, "`{path}` holds no Markdown notes and no store that is known")
+            Problem::NoCopy(folder, _) => {
+                let folder = folder.display();
+                write!(to, "cannot make a private copy of `{path}` in `{folder}`: {problem}")
             }
-            Problem::TooManyFiles(max) => write!(
-                to,
-                "`{path}` holds more than {max} files and folders, so it is not read as a folder \
-                 of notes"
-            ),
-            Problem::Instructions => {
-                write!(to, "`{path}` holds instructions for agents, which hosts load themselves")
+            Problem::NotAFile(_) | Problem::Io(_) | Problem::Sqlite(_) => {
+                write!(to, "cannot read `{path}`: {problem}")
             }
-            Problem::NotADatabase => write!(to, "`{path}` is not an SQLite database"),
-            Problem::NotAGraph => {
-                write!(to, "`{path}` is neither server-memory's JSON lines nor an SQLite database")
+            Problem::Decisions(_) => {
+                write!(to, "cannot read the decisions in `{path}`: {problem}")
             }
-            Problem::ImportLines => write!(to, "`{path}` is a file to import, not a store"),
-            Problem::Foreign(tables) => write!(
-                to,
-                "`{path}` holds no memories: none of its tables ({}) is known; a table `memories` \
-                 needs an id and a title",
-                list(tables)
-            ),
-            Problem::Locked => write!(to, "`{path}` is locked by another program"),
-            Problem::Corrupt(source) => write!(to, "`{path}` is damaged: {source}"),
-            Problem::Unsteady(attempts) => {
-                write!(to, "`{path}` changed during each of {attempts} attempts to read it")
-            }
-            Problem::NoCopy(folder, source) => write!(
-                to,
-                "cannot make a private copy of `{path}` in `{}`: {source}",
-                folder.display()
-            ),
-            Problem::NotAFile(source) | Problem::Io(source) => {
-                write!(to, "cannot read `{path}`: {source}")
-            }
-            Problem::Sqlite(source) => write!(to, "cannot read `{path}`: {source}"),
-            Problem::Decisions(source) => {
-                write!(to, "cannot read the decisions in `{path}`: {source}")
-            }
-            Problem::LostDecisions(problem) => {
+            Problem::LostDecisions(_) => {
                 write!(to, "the decisions in `{path}` cannot be relied on: {problem}")
             }
-            Problem::Signers(source) => {
-                write!(to, "cannot read the signers in `{path}`: {source}")
-            }
+            Problem::Signers(_) => write!(to, "cannot read the signers in `{path}`: {problem}"),
+            _ => write!(to, "`{path}` {problem}"),
         }
     }
 }
 
 impl std::error::Error for StoreError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        use StoreProblem as Problem;
-        match &self.problem {
-            Problem::Corrupt(source) | Problem::Sqlite(source) => Some(&**source),
-            Problem::NotAFile(source)
-            | Problem::NoCopy(_, source)
-            | Problem::Io(source)
-            | Problem::Decisions(source)
-            | Problem::Signers(source) => Some(source),
-            Problem::LostDecisions(problem) => Some(problem),
-            _ => None,
-        }
+        self.problem.source()
     }
 }
 
@@ -196,94 +174,84 @@ impl StoreError {
         const RESTORE: &str = "restore the file from a backup";
         const CHECK_DB: &str = "check the path that `--db` or `ACK_MEM_DB` names";
         const TABLES: &str = "`schemas/scope.sql` describes the tables that this program reads";
-        let advice = match (&self.problem, &self.named) {
-            (Problem::Missing, By::Path) => "name an existing database or folder of notes",
-            (Problem::Missing | Problem::NotADatabase, By::Database) => CHECK_DB,
-            (Problem::Missing, By::Scope(scope)) => {
-                return vec![
-                    import_into(scope, "imports memories"),
-                    set_store(scope, "names an existing store instead"),
-                ];
-            }
+        let advice = |text: &'static str| vec![Hint::advice(text)];
+        match (&self.problem, &self.named) {
+            (Problem::Missing, By::Path) => advice("name an existing database or folder of notes"),
+            (Problem::Missing | Problem::NotADatabase, By::Database) => advice(CHECK_DB),
+            (Problem::Missing, By::Scope(scope)) => vec![
+                import_into(scope, "imports memories"),
+                set_store(scope, "names an existing store instead"),
+            ],
             (Problem::Missing, By::Manifest(scope)) => {
-                let command = format!("scopes remove {}", quoted(scope));
-                return vec![
+                let remove = format!("scopes remove {}", quoted(scope));
+                vec![
                     set_store(scope, "names its new place, if it moved"),
-                    Hint::command(command, "removes the scope, if it is gone"),
-                ];
+                    Hint::command(remove, "removes the scope, if it is gone"),
+                ]
             }
             (Problem::Empty, By::Scope(scope)) => {
-                return vec![import_into(
-                    scope,
-                    "imports memories, once the empty file is removed",
-                )];
+                vec![import_into(scope, "imports memories, once the empty file is removed")]
             }
             (Problem::Empty, By::Database) => {
-                return vec![Hint::advice(format!("{WAIT}, or {CHECK_DB}"))];
+                vec![Hint::advice(format!("{WAIT}, or {CHECK_DB}"))]
             }
-            (Problem::Empty, _) => WAIT,
-            (Problem::NotADatabase, By::Path) => "name a database, or a folder of notes",
-            (Problem::NotADatabase, By::Scope(_)) => RESTORE,
+            (Problem::Empty, _) => advice(WAIT),
+            (Problem::NotADatabase, By::Path) => advice("name a database, or a folder of notes"),
+            (Problem::NotADatabase, By::Scope(_)) => advice(RESTORE),
             (Problem::NotADatabase, By::Manifest(scope)) => {
-                return vec![Hint::advice(RESTORE), set_store(scope, "names another store")];
+                vec![Hint::advice(RESTORE), set_store(scope, "names another store")]
             }
-            (Problem::Foreign(_), By::Path | By::Scope(_)) => TABLES,
+            (Problem::Foreign(_), By::Path | By::Scope(_)) => advice(TABLES),
             (Problem::Foreign(_), By::Database) => {
-                return vec![Hint::advice(CHECK_DB), Hint::advice(TABLES)];
+                vec![Hint::advice(CHECK_DB), Hint::advice(TABLES)]
             }
             (Problem::Foreign(_), By::Manifest(scope)) => {
-                return vec![Hint::advice(TABLES), set_store(scope, "names another store")];
+                vec![Hint::advice(TABLES), set_store(scope, "names another store")]
             }
             (Problem::TooManyFiles(_), By::Manifest(scope)) => {
-                return vec![set_store(scope, "names the folder of the notes alone")];
+                vec![set_store(scope, "names the folder of the notes alone")]
             }
-            (Problem::TooManyFiles(_), _) => "name the folder of the notes alone",
-            (Problem::NoNotes, _) => "name a database, or a folder with `.md` files",
-            (Problem::Instructions, _) => "name a folder of notes instead",
-            (Problem::NotAGraph, _) => {
+            (Problem::TooManyFiles(_), _) => advice("name the folder of the notes alone"),
+            (Problem::NoNotes, _) => advice("name a database, or a folder with `.md` files"),
+            (Problem::Instructions, _) => advice("name a folder of notes instead"),
+            (Problem::NotAGraph, _) => advice(
                 "check the scope's `store` path; restore the file from a backup if it should be \
-                 server-memory's file"
+                 server-memory's file",
+            ),
+            (Problem::ImportLines, _) => vec![
+                Hint::command("import FILE --scope NAME", "imports it"),
+                Hint::advice("or name the folder that it is in"),
+            ],
+            (Problem::Locked, _) => {
+                advice("try again after the other program has finished writing")
             }
-            (Problem::ImportLines, _) => {
-                return vec![
-                    Hint::command("import FILE --scope NAME", "imports it"),
-                    Hint::advice("or name the folder that it is in"),
-                ];
-            }
-            (Problem::Locked, _) => "try again after the other program has finished writing",
-            (Problem::Corrupt(_), _) => {
-                "restore it from a backup, or save what can be read with `sqlite3 FILE .recover`"
-            }
-            (Problem::Unsteady(_), _) => "try again; another program keeps changing it",
-            (Problem::NotAFile(_), _) => "move it elsewhere: SQLite needs this file name",
-            (Problem::NoCopy(..), _) => {
-                "free some space there, or set `TMPDIR` to a writable folder with enough space"
-            }
-            (Problem::Io(source), _) => {
-                return io_hint(source).map_or_else(unreadable, |hint| vec![hint]);
-            }
+            (Problem::Corrupt(_), _) => advice(
+                "restore it from a backup, or save what can be read with `sqlite3 FILE .recover`",
+            ),
+            (Problem::Unsteady(_), _) => advice("try again; another program keeps changing it"),
+            (Problem::NotAFile(_), _) => advice("move it elsewhere: SQLite needs this file name"),
+            (Problem::NoCopy(..), _) => advice(
+                "free some space there, or set `TMPDIR` to a writable folder with enough space",
+            ),
+            (Problem::Io(source), _) => io_hint(source).map_or_else(unreadable, |hint| vec![hint]),
             (Problem::Decisions(source), _) => {
                 let advice = "until it can be read, this scope serves nothing; make it a regular, \
                               readable file of JSON lines, or restore it";
-                return vec![io_hint(source).unwrap_or(Hint::advice(advice))];
+                vec![io_hint(source).unwrap_or(Hint::advice(advice))]
             }
             (Problem::Signers(source), _) => {
                 let advice = "make `signers` in scope.toml name a file in the format of \
                               allowed_signers, see ssh-keygen(1)";
-                return vec![io_hint(source).unwrap_or(Hint::advice(advice))];
+                vec![io_hint(source).unwrap_or(Hint::advice(advice))]
             }
-            (Problem::LostDecisions(_), _) => {
-                return vec![
-                    Hint::advice(
-                        "until then this scope serves nothing: restore the file from a copy or \
-                         from git",
-                    ),
-                    Hint::command("review --accept-log", "accepts it as it is"),
-                ];
-            }
-            (Problem::Sqlite(source), _) => return sqlite_hints(source).unwrap_or_else(unreadable),
-        };
-        vec![Hint::advice(advice)]
+            (Problem::LostDecisions(_), _) => vec![
+                Hint::advice(
+                    "until then this scope serves nothing: restore the file from a copy or from git",
+                ),
+                Hint::command("review --accept-log", "accepts it as it is"),
+            ],
+            (Problem::Sqlite(source), _) => sqlite_hints(source).unwrap_or_else(unreadable),
+        }
     }
 
     /// What to do next, in the words of an agent that has the four tools.

@@ -45,7 +45,7 @@ use self::listing::{FileEntry, Listing};
 pub use self::listing::{is_markdown, is_skipped};
 use self::note::Note;
 use self::reference::Reference;
-use self::rows::{Content, FileNotes, NoteRow, Rows, display_path};
+use self::rows::{Content, FileNotes, RowKey, RowText, Rows, display_path};
 use crate::database::Origin;
 use crate::open::{FileState, Opening};
 use crate::{StoreError, StoreProblem};
@@ -118,10 +118,6 @@ impl LastListing {
     }
 }
 
-fn too_many_files(path: &Path) -> StoreError {
-    StoreProblem::TooManyFiles(listing::MAX_ENTRIES).at(path)
-}
-
 fn identity(path: &Path) -> Option<(u64, u64)> {
     let metadata = std::fs::metadata(path).ok()?;
     metadata.is_dir().then(|| (metadata.dev(), metadata.ino()))
@@ -157,7 +153,7 @@ impl Notes {
         let path = &ack_sys::files::real_path(path);
         let mut loaded = self.loaded.lock();
         if self.refused.lock().is_some_and(|at| at.elapsed() < REFUSAL_TIME) {
-            return Err(too_many_files(path));
+            return Err(StoreProblem::TooManyFiles(listing::MAX_ENTRIES).at(path));
         }
         let dialect = Dialect::of(path);
         // If an update fails halfway, everything is read again next time.
@@ -304,11 +300,7 @@ impl LoadedNotes {
             // Another branch is checked out.
             return is_committed.then(Listing::default).ok_or(StoreProblem::Missing.at(path));
         }
-        let listing =
-            listing::list(path, dialect).map_err(|source| StoreProblem::Io(source).at(path))?;
-        if listing.is_too_large {
-            return Err(too_many_files(path));
-        }
+        let listing = listing::list(path, dialect)?;
         let holds_notes = |file: &FileEntry| {
             !note::is_json_lines(&file.relative)
                 || files::starts_with_memory(&path.join(&file.relative))
@@ -335,11 +327,11 @@ impl LoadedNotes {
             missing: Vec::new(),
             unfit: Vec::new(),
         };
-        let notes = |row: &NoteRow| match row.content {
-            Content::Object(id) if row.is_from_git => committed.read(&row.key.relative, id),
+        let notes = |key: &RowKey, text: RowText| match text.content {
+            Content::Object(id) if text.is_from_git => committed.read(&key.relative, id),
             _ => {
-                let notes = fresh.remove(&row.key.relative)?;
-                let file = self.files.get(&row.key.relative)?;
+                let notes = fresh.remove(&key.relative)?;
+                let file = self.files.get(&key.relative)?;
                 Some(FileNotes { notes, problem: file.partial_problem.clone() })
             }
         };
@@ -348,7 +340,6 @@ impl LoadedNotes {
         problems.extend(missing.iter().chain(&unfit).cloned());
         self.missing = missing;
         self.unfit = unfit;
-        self.unfit.extend(self.broken_lines());
         Ok(problems)
     }
 }

@@ -22,10 +22,9 @@ pub const KINDS: [&str; 4] = [CONTRADICTS, "derived_from", "related", SUPERSEDES
 
 const MAX_LINKS: usize = 100;
 const MAX_LINKS_PER_MEMORY: usize = 1_000;
-const MAX_OTHER_KINDS: usize = 50;
 const MAX_MISSING: usize = 5;
-/// How many links of a kind are checked for one between allowed memories.
-const MAX_LINKS_PER_KIND: usize = 50;
+/// How many links of other kinds are checked for those between allowed memories.
+const MAX_OTHER_LINKS: usize = 2_500;
 
 #[derive(Debug, Clone)]
 pub struct LinkQuery<'a> {
@@ -203,27 +202,20 @@ impl Snapshot<'_> {
     /// The kinds of links beyond [`KINDS`] that exist between allowed memories.
     pub fn other_kinds(&self, filter: StatusFilter) -> Result<BTreeSet<String>, StoreError> {
         let Some(source) = &self.layout.links else { return Ok(BTreeSet::new()) };
-        let kind = &source.columns[2];
-        let sql = format!(
-            "SELECT DISTINCT lower(trim({kind})) FROM {} WHERE {} <> '' LIMIT {MAX_OTHER_KINDS}",
-            source.table,
-            exact(kind)
-        );
-        let of_kind = format!(" WHERE lower(trim({kind})) = ?1 LIMIT {MAX_LINKS_PER_KIND}");
+        let kind = format!("lower(trim({}))", source.columns[2]);
+        let clauses = format!(" WHERE {kind} NOT IN ('', ?1, ?2, ?3, ?4) LIMIT {MAX_OTHER_LINKS}");
         let mut titles = Titles::new();
-        let mut allowed_kinds = BTreeSet::new();
-        let kinds = self.read_rows(&sql, [], |row| text_of(row, 0))?.into_iter().flatten();
-        for kind in kinds.filter(|kind| !KINDS.contains(&kind.as_str())) {
-            for link in self.read_links(&of_kind, [&kind])? {
-                if self.title(&link.from, filter, &mut titles)?.is_some()
-                    && self.title(&link.to, filter, &mut titles)?.is_some()
-                {
-                    allowed_kinds.insert(text::line(&kind, 60));
-                    break;
-                }
+        let mut kinds = BTreeSet::new();
+        for link in self.read_links(&clauses, KINDS)? {
+            let kind = text::line(&link.kind.to_lowercase(), 60);
+            if !kinds.contains(&kind)
+                && self.title(&link.from, filter, &mut titles)?.is_some()
+                && self.title(&link.to, filter, &mut titles)?.is_some()
+            {
+                kinds.insert(kind);
             }
         }
-        Ok(allowed_kinds)
+        Ok(kinds)
     }
 
     fn title(

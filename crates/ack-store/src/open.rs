@@ -13,13 +13,14 @@
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use nix::libc;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
+use super::quick_state::FileMetadata;
 use super::vfs;
 use crate::{StoreError, StoreProblem};
 use ack_sys::files;
@@ -75,7 +76,7 @@ impl Opening {
 /// One state of a database's files. If two are equal, no commit happened between them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FileState {
-    main: FileMetadata,
+    pub(crate) main: FileMetadata,
     /// Change counter and schema cookie of the database header (bytes 24-27 and 40-43).
     counters: [u8; 8],
     log: Option<FileMetadata>,
@@ -86,16 +87,16 @@ pub struct FileState {
     shared_memory: Vec<u8>,
     /// The journal to roll back. With it, the database file contains an unfinished change; without
     /// it, the same file is committed.
-    journal: Option<FileMetadata>,
+    pub(crate) journal: Option<FileMetadata>,
     /// The version of the decision log; 0 without one.
     decisions: u64,
 }
 
 impl FileState {
     /// The state of notes in files.
-    pub(crate) const fn of_notes(version: u64, bytes: u64) -> Self {
+    pub(crate) fn of_notes(version: u64, bytes: u64) -> Self {
         Self {
-            main: FileMetadata { length: bytes, modified: None, identity: version },
+            main: FileMetadata { length: bytes, inode: version, ..FileMetadata::default() },
             counters: [0; 8],
             log: None,
             log_header: Vec::new(),
@@ -107,7 +108,7 @@ impl FileState {
 
     /// Whether the database file itself is unchanged.
     pub fn same_database(&self, other: &Self) -> bool {
-        (self.main, self.counters) == (other.main, other.counters)
+        (&self.main, self.counters) == (&other.main, other.counters)
     }
 
     /// Whether a copy that was started at `self` and finished at `after` contains one consistent
@@ -118,7 +119,7 @@ impl FileState {
             return true;
         }
         let same_log = !self.log_header.is_empty() && self.log_header == after.log_header;
-        self.main.is_settled()
+        self.main.is_older_than(CLOCK_TICK, SystemTime::now())
             && same_log
             && self.same_database(after)
             && self.journal == after.journal
@@ -126,7 +127,8 @@ impl FileState {
 
     /// Whether another commit would change it, however soon it came.
     pub fn is_settled(&self) -> bool {
-        self.main.is_settled() && self.log.is_none_or(|log| log.is_settled())
+        let now = SystemTime::now();
+        self.log.iter().chain([&self.main]).all(|file| file.is_older_than(CLOCK_TICK, now))
     }
 
     /// The same state together with a version of the decision log.
@@ -134,41 +136,6 @@ impl FileState {
     pub(crate) const fn with_decisions(mut self, version: u64) -> Self {
         self.decisions = version;
         self
-    }
-
-    /// Whether a journal would have to be rolled back.
-    pub const fn has_journal(&self) -> bool {
-        self.journal.is_some()
-    }
-
-    /// The identity of the database file. It differs if the file was replaced under the same name.
-    pub const fn identity(&self) -> u64 {
-        self.main.identity
-    }
-
-    /// The length of the database file in bytes.
-    pub const fn bytes(&self) -> u64 {
-        self.main.length
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct FileMetadata {
-    length: u64,
-    modified: Option<std::time::SystemTime>,
-    identity: u64,
-}
-
-impl FileMetadata {
-    fn of(metadata: &fs::Metadata) -> Self {
-        let identity = std::os::unix::fs::MetadataExt::ino(metadata);
-        Self { length: metadata.len(), modified: metadata.modified().ok(), identity }
-    }
-
-    /// Whether the file would get another time if it were written now.
-    fn is_settled(self) -> bool {
-        let is_old = |time: std::time::SystemTime| time.elapsed().is_ok_and(|age| age > CLOCK_TICK);
-        self.modified.is_none_or(is_old)
     }
 }
 
@@ -296,7 +263,7 @@ fn inspect_sidecars(path: &Path, main: &DatabaseFile) -> Result<(FileState, Open
         None => Vec::new(),
     };
     let state = FileState {
-        main: main.metadata,
+        main: main.metadata.clone(),
         counters: counters(header),
         log_header: log_head(&log_path, 32),
         shared_memory: log_head(&shared_path, 96),
@@ -318,23 +285,17 @@ fn counters(header: &[u8]) -> [u8; 8] {
     counters
 }
 
-/// Opens a connection in the given way. It cannot write, either to the database or through
-/// functions that the schema calls.
+/// Opens a connection to a live database, or to one at rest. It cannot write, either to the
+/// database or through functions that the schema calls.
 pub fn connect(path: &Path, opening: Opening) -> rusqlite::Result<Connection> {
     let parameters = match opening {
-        Opening::AtRest | Opening::LastCommit | Opening::Copied | Opening::Parsed => {
-            "mode=ro&immutable=1"
-        }
         Opening::Live => "mode=ro&readonly_shm=1",
-        Opening::Locked => {
-            return Err(sqlite_failure(rusqlite::ffi::SQLITE_BUSY, "a writer holds the lock"));
-        }
+        _ => "mode=ro&immutable=1",
     };
     if !vfs::register() {
-        return Err(sqlite_failure(
-            rusqlite::ffi::SQLITE_CANTOPEN,
-            "the read-only file layer could not be registered",
-        ));
+        let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CANTOPEN);
+        let why = "the read-only file layer could not be registered".to_owned();
+        return Err(rusqlite::Error::SqliteFailure(code, Some(why)));
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_URI
@@ -372,10 +333,6 @@ pub fn recover(copy: &Path) -> rusqlite::Result<()> {
         .execute_batch("PRAGMA locking_mode = exclusive; PRAGMA synchronous = off; PRAGMA schema_version; PRAGMA journal_mode = delete")
 }
 
-fn sqlite_failure(code: i32, message: &str) -> rusqlite::Error {
-    rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), Some(message.to_owned()))
-}
-
 /// The path of a file that SQLite keeps next to a database.
 pub fn sidecar_path(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
@@ -389,25 +346,19 @@ fn writer_lock(file: &File) -> WriterLock {
     const PENDING: libc::off_t = 0x4000_0000;
     const RESERVED: libc::off_t = PENDING + 1;
     const SHARED: libc::off_t = PENDING + 2;
-    let is_read_locked = |start, length| is_held(file, libc::F_RDLCK, start, length);
-    if is_read_locked(PENDING, 1) || is_read_locked(SHARED, 510) {
+    if forbids_reading(file, PENDING, 1) || forbids_reading(file, SHARED, 510) {
         WriterLock::Exclusive
-    } else if is_read_locked(RESERVED, 1) {
+    } else if forbids_reading(file, RESERVED, 1) {
         WriterLock::Reserved
     } else {
         WriterLock::None
     }
 }
 
-/// Whether another process holds a lock that conflicts with a lock of this kind.
-fn is_held(
-    file: &File,
-    kind: impl TryInto<libc::c_short>,
-    start: libc::off_t,
-    length: libc::off_t,
-) -> bool {
+/// Whether another process holds a lock that conflicts with one for reading.
+fn forbids_reading(file: &File, start: libc::off_t, length: libc::off_t) -> bool {
     let mut probe = libc::flock {
-        l_type: lock_constant(kind),
+        l_type: lock_constant(libc::F_RDLCK),
         l_whence: lock_constant(libc::SEEK_SET),
         l_start: start,
         l_len: length,

@@ -32,24 +32,6 @@ impl RecordedProjects {
     }
 }
 
-/// How many rows have each name, as it is stored.
-#[derive(Default)]
-struct NameCounts(HashMap<Box<str>, u64>);
-
-impl NameCounts {
-    fn add(&mut self, names: [ValueRef<'_>; 2]) {
-        let names = names.map(values::text_of);
-        for name in names.iter().filter(|name| !name.is_empty()) {
-            // A store has few projects and many memories.
-            if let Some(count) = self.0.get_mut(&**name) {
-                *count += 1;
-            } else if self.0.len() < MAX_NAMES {
-                self.0.insert(Box::from(&**name), 1);
-            }
-        }
-    }
-}
-
 impl Snapshot<'_> {
     /// The projects of memories that are not rejected. An alias counts separately.
     pub fn projects(&self) -> Result<RecordedProjects, StoreError> {
@@ -60,7 +42,16 @@ impl Snapshot<'_> {
                 continue;
             }
             let found = self.split_scan(table.source, |connection, clauses| {
-                let mut counts = NameCounts::default();
+                // A store has few projects and many memories.
+                let mut counts: HashMap<Box<str>, u64> = HashMap::default();
+                let mut count = |name: ValueRef<'_>| {
+                    let name = values::text_of(name);
+                    if let Some(count) = counts.get_mut(&*name) {
+                        *count += 1;
+                    } else if !name.is_empty() && counts.len() < MAX_NAMES {
+                        counts.insert(Box::from(&*name), 1);
+                    }
+                };
                 if table.rule.decisions.is_empty() {
                     // The status is what the store says, which takes no more than these columns.
                     let columns = COLUMNS.map(|field| table.source.column(field).unwrap_or("NULL"));
@@ -70,19 +61,20 @@ impl Snapshot<'_> {
                     while let Some(row) = rows.next()? {
                         let status = values::parse_status(row.get_ref(3)?);
                         if status.is_ok_and(|status| status != Status::Rejected) {
-                            counts.add([row.get_ref(1)?, row.get_ref(2)?]);
+                            count(row.get_ref(1)?);
+                            count(row.get_ref(2)?);
                         }
                     }
                 } else {
                     table.find(connection, &table.source.query(clauses), [], |row| {
                         if row.joined.status != Status::Rejected {
-                            let [name, alias] = names.map(|field| row.value(field));
-                            counts.add([name?, alias?]);
+                            count(row.value(Field::Project)?);
+                            count(row.value(Field::ProjectAlias)?);
                         }
                         Ok(None::<()>)
                     })?;
                 }
-                Ok(counts.0.into_iter().collect())
+                Ok(counts.into_iter().collect())
             })?;
             for (name, memories) in found {
                 projects.add(&name, memories);

@@ -4,7 +4,6 @@
 use jiff::Timestamp;
 
 use crate::{Snapshot, StoreError, values};
-use ack_api::text;
 
 /// How much of a prompt is read. What follows is usually pasted.
 pub(crate) const MAX_CHARS: usize = 1_000;
@@ -23,11 +22,9 @@ impl Snapshot<'_> {
     pub fn prompts(&self, max: u32) -> Result<Option<Vec<Prompt>>, StoreError> {
         let Some(newest) = &self.layout.prompts else { return Ok(None) };
         let mut prompts = self.read_rows(newest, [max], |row| {
-            let (said, _) = values::text_value(row.get_ref(0)?);
-            let (session, _) = values::text_value(row.get_ref(1)?);
             Ok(Prompt {
-                text: text::line(&said.unwrap_or_default(), MAX_CHARS),
-                session: session.map(|session| text::line(&session, 200)),
+                text: values::line(row.get_ref(0)?, MAX_CHARS).unwrap_or_default(),
+                session: values::line(row.get_ref(1)?, 200),
                 asked: values::time_value(row.get_ref(2)?),
             })
         })?;

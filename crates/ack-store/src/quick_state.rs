@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 /// A file that was written more recently than this is inspected again.
-const SETTLED_AFTER: Duration = Duration::from_secs(3);
+pub(crate) const SETTLED_AFTER: Duration = Duration::from_secs(3);
 
 /// The metadata of a database and its log, or of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,14 +20,14 @@ pub struct QuickState {
     log: Option<FileMetadata>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct FileMetadata {
-    device: u64,
-    inode: u64,
-    length: u64,
+    pub device: u64,
+    pub inode: u64,
+    pub length: u64,
     /// Seconds and nanoseconds since 1970.
-    modified: (i64, i64),
-    changed: (i64, i64),
+    pub modified: (i64, i64),
+    pub changed: (i64, i64),
 }
 
 impl QuickState {
@@ -51,7 +51,7 @@ impl QuickState {
 
     /// Whether an equal state later proves that nothing was written in between.
     pub fn is_settled(&self, now: SystemTime) -> bool {
-        self.log.iter().chain([&self.main]).all(|file| file.is_settled(now))
+        self.log.iter().chain([&self.main]).all(|file| file.is_older_than(SETTLED_AFTER, now))
     }
 }
 
@@ -67,10 +67,11 @@ impl FileMetadata {
         }
     }
 
-    pub fn is_settled(&self, now: SystemTime) -> bool {
+    /// Whether it was written longer than `age` before `now`.
+    pub fn is_older_than(&self, age: Duration, now: SystemTime) -> bool {
         let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let bound = now.saturating_sub(SETTLED_AFTER).as_secs();
-        let bound = i64::try_from(bound).unwrap_or(i64::MAX);
-        self.changed.0 < bound && self.modified.0 < bound
+        let bound = now.saturating_sub(age);
+        let seconds = i64::try_from(bound.as_secs()).unwrap_or(i64::MAX);
+        self.changed.max(self.modified) < (seconds, i64::from(bound.subsec_nanos()))
     }
 }

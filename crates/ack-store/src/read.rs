@@ -9,10 +9,10 @@ use std::sync::Arc;
 use rusqlite::Connection;
 
 pub use crate::curated::{CuratedMemory, QueueRows, ReviewDates};
-use crate::known::AlteredIds;
 use crate::layout::{Field, exact};
 use crate::record::StoredRow;
 use crate::rows_by_id::RowsById;
+use crate::snapshot::AlteredIds;
 use crate::{Snapshot, StoreError, values};
 use ack_api::decision::Decision;
 use ack_api::memory::{Memory, Status, StatusFilter};
@@ -53,20 +53,10 @@ impl Records for Snapshot<'_> {
     }
 
     fn rows(&self, wanted: &[RowKey]) -> Result<Vec<StoredMemory>, StoreError> {
-        let mut found = Vec::with_capacity(wanted.len());
-        for table in self.tables() {
-            let clauses = format!(" WHERE {} = ?1", table.source.row_number);
-            for key in wanted.iter().filter(|key| key.source == table.number) {
-                found.extend(self.whole_rows(table, &clauses, [key.rowid], |row| {
-                    Ok(StoredMemory {
-                        key: *key,
-                        fingerprint: row.fingerprint()?,
-                        memory: row.memory()?,
-                    })
-                })?);
-            }
-        }
-        Ok(found)
+        self.rows_with_keys(wanted, |row| {
+            let (fingerprint, memory) = (row.fingerprint()?, row.memory()?);
+            Ok(StoredMemory { key: row.key, fingerprint, memory })
+        })
     }
 }
 
@@ -107,15 +97,26 @@ impl Snapshot<'_> {
         wanted: &[(RowKey, &str)],
         filter: StatusFilter,
     ) -> Result<HashMap<String, Memory>, StoreError> {
-        let mut found = HashMap::with_capacity(wanted.len());
+        let keys: Vec<RowKey> = wanted.iter().map(|(key, _)| *key).collect();
+        let mut memories = self.rows_with_keys(&keys, |row| Ok((row.key, row.memory()?)))?;
+        // In the meantime, a row number may have been reused for another memory.
+        memories.retain(|(key, memory)| {
+            filter.allows(memory.status) && wanted.contains(&(*key, memory.id.as_str()))
+        });
+        Ok(memories.into_iter().map(|(_, memory)| (memory.id.clone(), memory)).collect())
+    }
+
+    /// What `read` makes of the rows with these keys.
+    fn rows_with_keys<T>(
+        &self,
+        keys: &[RowKey],
+        mut read: impl FnMut(&StoredRow<'_>) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        let mut found = Vec::with_capacity(keys.len());
         for table in self.tables() {
             let clauses = format!(" WHERE {} = ?1", table.source.row_number);
-            for (key, id) in wanted.iter().filter(|(key, _)| key.source == table.number) {
-                let read = |row: &StoredRow<'_>| Ok(row.memory()?);
-                let memories = self.whole_rows(table, &clauses, [key.rowid], read)?.into_iter();
-                // In the meantime, the row number may have been reused for another memory.
-                let allowed = memories.filter(|it| it.id == *id && filter.allows(it.status));
-                found.extend(allowed.map(|memory| (memory.id.clone(), memory)));
+            for key in keys.iter().filter(|key| key.source == table.number) {
+                found.extend(self.whole_rows(table, &clauses, [key.rowid], &mut read)?);
             }
         }
         Ok(found)
@@ -145,25 +146,15 @@ impl Snapshot<'_> {
                 found.extend(self.whole_rows(table, &clauses, [parameter], read)?);
             }
         }
-        if found.is_empty()
-            && let Some(keys) = self.altered_ids()?.get(id)
-        {
-            for table in self.tables() {
-                let clauses = format!(" WHERE {} = ?1", table.source.row_number);
-                for key in keys.iter().filter(|key| key.source == table.number) {
-                    let read = |row: &StoredRow<'_>| Ok((row.claim(), read(row)?));
-                    found.extend(self.whole_rows(table, &clauses, [key.rowid], read)?);
-                }
-            }
+        if found.is_empty() {
+            let altered = self.known_or(|it| &mut it.altered_ids, || self.altered_ids())?;
+            let keys = altered.get(id).map_or(&[][..], Vec::as_slice);
+            found = self.rows_with_keys(keys, |row| Ok((row.claim(), read(row)?)))?;
         }
         Ok(found)
     }
 
     fn altered_ids(&self) -> Result<Arc<AlteredIds>, StoreError> {
-        let mut known = self.store.altered_ids.lock();
-        if let Some((_, altered)) = known.as_ref().filter(|(state, _)| *state == self.file_state) {
-            return Ok(Arc::clone(altered));
-        }
         let mut altered = AlteredIds::default();
         for table in self.tables() {
             self.find_in_rows(&table.source.query_fields(&[], ""), [], |row| {
@@ -176,9 +167,7 @@ impl Snapshot<'_> {
                 Ok(None::<()>)
             })?;
         }
-        let altered = Arc::new(altered);
-        *known = Some((self.file_state.clone(), Arc::clone(&altered)));
-        Ok(altered)
+        Ok(Arc::new(altered))
     }
 
     pub fn counts(&self) -> Result<Counts, StoreError> {

@@ -300,25 +300,21 @@ impl StoredRow<'_> {
         let mut fields = FieldReader { row: self, repaired: Vec::new() };
         let mut memory = Memory {
             id: self.id()?,
-            project: fields.line(Field::Project, "project", 200)?,
-            project_alias: fields.line(Field::ProjectAlias, "project", 200)?,
-            session: fields.line(Field::Session, "session", 200)?,
-            session_id: fields.line(Field::SessionId, "session_id", 200)?,
-            date: fields.line(Field::Date, "date", 40)?,
-            kind: fields
-                .line(Field::Kind, "type", 100)?
-                .or_else(|| self.source.kind.map(str::to_owned)),
-            title: fields.line(Field::Title, "title", 300)?.unwrap_or_default(),
-            subtitle: fields.line(Field::Subtitle, "subtitle", 600)?,
-            reviewed_by: fields.line(Field::ReviewedBy, "reviewed_by", 200)?,
-            superseded_by: fields
-                .line(Field::SupersededBy, "superseded_by", usize::MAX)?
-                .map(|successor| text::id(&successor)),
+            project: fields.line(Field::Project, 200)?,
+            project_alias: fields.line(Field::ProjectAlias, 200)?,
+            session: fields.line(Field::Session, 200)?,
+            session_id: fields.line(Field::SessionId, 200)?,
+            date: fields.line(Field::Date, 40)?,
+            kind: fields.line(Field::Kind, 100)?.or_else(|| self.source.kind.map(str::to_owned)),
+            title: fields.line(Field::Title, 300)?.unwrap_or_default(),
+            subtitle: fields.line(Field::Subtitle, 600)?,
+            reviewed_by: fields.line(Field::ReviewedBy, 200)?,
+            superseded_by: fields.line(Field::SupersededBy, usize::MAX)?.map(|id| text::id(&id)),
             withdrawn: fields
-                .line(Field::AuthorStatus, "author_status", 40)?
+                .line(Field::AuthorStatus, 40)?
                 .filter(|word| NoteStatus::parse(word) == Some(NoteStatus::Withdrawn)),
-            facts: fields.list(Field::Facts, "facts", ListKind::Facts)?,
-            concepts: fields.list(Field::Concepts, "concepts", ListKind::Concepts)?,
+            facts: fields.list(Field::Facts, ListKind::Facts)?,
+            concepts: fields.list(Field::Concepts, ListKind::Concepts)?,
             files: fields.files()?,
             narrative: fields.narrative()?,
             status: self.joined.status,
@@ -343,37 +339,35 @@ struct FieldReader<'a> {
 }
 
 impl FieldReader<'_> {
-    fn line(
-        &mut self,
-        field: Field,
-        name: &'static str,
-        cap: usize,
-    ) -> rusqlite::Result<Option<String>> {
+    fn add_repaired(&mut self, field: Field) {
+        self.repaired.push(match field {
+            Field::ProjectAlias => "project",
+            Field::FilesMore => "files",
+            field => field.native_column(),
+        });
+    }
+
+    fn line(&mut self, field: Field, cap: usize) -> rusqlite::Result<Option<String>> {
         let (value, is_lossy) = values::text_value(self.row.value(field)?);
         if is_lossy {
-            self.repaired.push(name);
+            self.add_repaired(field);
         }
         let line = value.map(|value| text::line(&value, cap));
         Ok(line.filter(|line| !line.is_empty()))
     }
 
-    fn list(
-        &mut self,
-        field: Field,
-        name: &'static str,
-        kind: ListKind,
-    ) -> rusqlite::Result<Vec<String>> {
+    fn list(&mut self, field: Field, kind: ListKind) -> rusqlite::Result<Vec<String>> {
         let (raw, is_lossy) = values::text_value(self.row.value(field)?);
         let (entries, is_guessed) = values::parse_list(&raw.unwrap_or_default(), kind);
         if is_lossy || is_guessed {
-            self.repaired.push(name);
+            self.add_repaired(field);
         }
         Ok(entries)
     }
 
     fn files(&mut self) -> rusqlite::Result<Vec<String>> {
-        let mut files = self.list(Field::Files, "files", ListKind::Files)?;
-        for file in self.list(Field::FilesMore, "files", ListKind::Files)? {
+        let mut files = self.list(Field::Files, ListKind::Files)?;
+        for file in self.list(Field::FilesMore, ListKind::Files)? {
             if !files.contains(&file) {
                 files.push(file);
             }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use ack_api::memory::{Memory, Status, StatusFilter, is_superseded};
 
 use crate::decisions::Decisions;
-use crate::known::Successions;
 use crate::layout::Field;
 use crate::record::{self, MemoryTable, StoredRow};
+use crate::snapshot::Successions;
 use crate::{Snapshot, StoreError};
 
 #[derive(Debug)]

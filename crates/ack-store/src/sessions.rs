@@ -86,11 +86,7 @@ impl Snapshot<'_> {
     ) -> Result<Option<SessionContext>, StoreError> {
         let names = sessions_of(memory);
         let title = if self.may_show_titles(filter)? { self.session_title(&names)? } else { None };
-        let overview = self.overview(SessionRef {
-            names: &names,
-            project: memory.project.as_deref(),
-            filter,
-        })?;
+        let overview = self.overview(SessionRef::of(memory, &names, filter))?;
         // If the overview is the memory itself, it is not repeated.
         let overview = overview.filter(|it| it.memory.as_ref().is_none_or(|it| it.id != memory.id));
         let context = SessionContext {
@@ -107,11 +103,7 @@ impl Snapshot<'_> {
         memory: &Memory,
         filter: StatusFilter,
     ) -> Result<bool, StoreError> {
-        self.has_withheld_overview(SessionRef {
-            names: &sessions_of(memory),
-            project: memory.project.as_deref(),
-            filter,
-        })
+        self.has_withheld_overview(SessionRef::of(memory, &sessions_of(memory), filter))
     }
 
     pub fn title_of_session(&self, memory: &Memory) -> Result<Option<String>, StoreError> {
@@ -268,10 +260,9 @@ impl Snapshot<'_> {
     }
 
     fn readable_title(&self, row: &Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
-        let (title, _) = values::text_value(row.get_ref(column)?);
-        let title = title.filter(|title| !self.holds_back_text(title));
-        let title = title.map(|title| text::line(&title, 200));
-        Ok(title.filter(|title| !title.is_empty()))
+        let title = row.get_ref(column)?;
+        let line = values::line(title, 200);
+        Ok(line.filter(|_| !self.holds_back_text(&values::text_of(title))))
     }
 
     /// Whether a session's text is flagged, in a store that was not reviewed one by one.

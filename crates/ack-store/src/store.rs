@@ -15,13 +15,13 @@ use rustc_hash::FxHashSet;
 
 use crate::database::{Access, Database, Origin};
 use crate::decisions::signers::Signers;
-use crate::decisions::{DecisionLog, Decisions};
+use crate::decisions::{DecisionLog, Decisions, SignersFile};
 use crate::flags::Flags;
 use crate::folder::{Notes, NotesReport, SAME_REQUEST_WINDOW};
-use crate::known::{AlteredIds, Known};
 use crate::layout::{self, Layout, Profile};
 use crate::open::FileState;
 use crate::parallel_scan::data_version;
+use crate::snapshot::Known;
 use crate::{NamedBy, Snapshot, StoreError, StoreProblem, profiles};
 
 /// How long a read retries while the store changes.
@@ -32,8 +32,8 @@ const SQLITE_MAX_VALUE_BYTES: i32 = 1_000_000_000;
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
-    named: NamedBy,
     unreviewed: Unreviewed,
+    named: NamedBy,
     pub(crate) flags: Flags,
     pub(crate) overviews: Option<Overviews>,
     decisions: Option<DecisionLog>,
@@ -42,70 +42,50 @@ pub struct Store {
     notes: Notes,
     layout: Mutex<Option<(LayoutKey, Arc<Layout>)>>,
     known: Mutex<Known>,
-    /// See [`AlteredIds`]. Decisions, which `known` depends on too, do not change them.
-    pub(crate) altered_ids: Mutex<Option<(FileState, Arc<AlteredIds>)>>,
     /// Whether a value was too large to read whole: rows are then read with truncated values.
     truncate_values: AtomicBool,
+}
+
+/// What belongs to a store.
+#[derive(Debug, Default)]
+pub struct StoreSettings {
+    pub named: NamedBy,
+    pub overviews: Option<Overviews>,
+    /// The decision log, which may be missing.
+    pub decisions: Option<PathBuf>,
+    pub signers: Option<SignersFile>,
+    /// The reference whose files count as approved, for a folder in a git repository.
+    pub reference: Option<String>,
 }
 
 /// The database file, SQLite's schema cookie, and whether values are truncated.
 type LayoutKey = (u64, i64, bool);
 
 impl Store {
-    /// A store at `path`. Nothing is opened yet.
     pub fn new(path: PathBuf, unreviewed: Unreviewed) -> Self {
+        Self::with(path, unreviewed, StoreSettings::default())
+    }
+
+    /// A store at `path`. Nothing is opened yet.
+    pub fn with(path: PathBuf, unreviewed: Unreviewed, settings: StoreSettings) -> Self {
+        let StoreSettings { named, overviews, decisions, signers, reference } = settings;
         Self {
             database: Database::new(path.clone()),
             path,
-            named: NamedBy::default(),
             unreviewed,
+            named,
             flags: Flags::default(),
-            overviews: None,
-            decisions: None,
-            notes: Notes::default(),
+            overviews,
+            decisions: decisions.map(|log| DecisionLog::new(log, signers)),
+            notes: Notes::with_reference(reference),
             layout: Mutex::default(),
             known: Mutex::default(),
-            altered_ids: Mutex::default(),
             truncate_values: AtomicBool::new(false),
         }
     }
 
-    #[must_use]
-    pub fn named_by(mut self, named: NamedBy) -> Self {
-        self.named = named;
-        self
-    }
-
-    #[must_use]
-    pub const fn with_overviews(mut self, overviews: Option<Overviews>) -> Self {
-        self.overviews = overviews;
-        self
-    }
-
-    /// Joins the store with a decision log, which may be missing.
-    #[must_use]
-    pub fn with_decisions(mut self, log: PathBuf) -> Self {
-        self.decisions = Some(DecisionLog::new(log));
-        self
-    }
-
-    /// Only decisions count that somebody signed whom a file lists, for the scope of this name.
-    #[must_use]
-    pub fn with_signers(mut self, file: PathBuf, scope: &str) -> Self {
-        let log = self.decisions.take();
-        self.decisions = log.map(|log| log.with_signers(file, scope.to_owned()));
-        self
-    }
-
     pub fn signers(&self) -> Result<Option<Arc<Signers>>, StoreError> {
         self.decisions.as_ref().map_or(Ok(None), DecisionLog::signers)
-    }
-
-    /// Sets the reference whose files count as approved, for a folder in a git repository.
-    #[must_use]
-    pub fn with_reference(mut self, reference: Option<String>) -> Self {
-        self.notes = Notes::with_reference(reference);
-        self
     }
 
     pub fn decisions(&self) -> Result<Arc<Decisions>, StoreError> {
@@ -137,7 +117,7 @@ impl Store {
     }
 
     pub fn file_state(&self) -> Result<FileState, StoreError> {
-        let version = self.decisions()?.version();
+        let version = self.decisions()?.version;
         let state = if self.notes.are_at(&self.path) {
             self.notes.read(&self.path, Duration::ZERO, |notes| Ok(notes.state.clone()))
         } else {
@@ -158,68 +138,40 @@ impl Store {
         is_folder.then(|| self.notes.note_text(&self.path, id)).flatten()
     }
 
-    /// Reads one consistent state. If the database changes during a read without locks, `read` runs
-    /// again; only the result of an undisturbed run is returned.
+    /// Reads one consistent state, of which a few rows. If the database changes during a read without
+    /// locks, `read` runs again; only the result of an undisturbed run is returned.
     pub fn snapshot<T>(
         &self,
         read: impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.read_snapshot(READ_TIMEOUT, Access::Rows, read)
+        self.read(Access::Rows, READ_TIMEOUT, read)
     }
 
-    pub fn snapshot_with_timeout<T>(
+    /// The same, for a pass over every row if `access` says so, and for at most `timeout`.
+    pub fn read<T>(
         &self,
-        timeout: Duration,
-        read: impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        self.read_snapshot(timeout, Access::Rows, read)
-    }
-
-    /// Like [`Store::snapshot_with_timeout`], for a pass over every row that takes no longer than
-    /// reading the rows does. Large tables are read on two threads.
-    pub fn quick_scan<T>(
-        &self,
-        timeout: Duration,
-        read: impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        self.read_snapshot(timeout, Access::QuickScan, read)
-    }
-
-    /// The same for a pass that takes longer, because of what is done with each row.
-    pub fn full_scan<T>(
-        &self,
-        timeout: Duration,
-        read: impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        self.read_snapshot(timeout, Access::FullScan, read)
-    }
-
-    fn read_snapshot<T>(
-        &self,
-        timeout: Duration,
         access: Access,
+        timeout: Duration,
         mut read: impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let mut read = |origin: Origin<'_>| self.read_from(origin, &mut read);
-        let result = match self.read_source(timeout, access, &mut read) {
-            Err(error)
-                if is_too_large(&error) && !self.truncate_values.swap(true, Ordering::Relaxed) =>
-            {
-                self.read_source(timeout, access, &mut read)
-            }
-            result => result,
-        };
+        let mut result = self.read_source(access, timeout, &mut read);
+        if result.as_ref().is_err_and(is_too_large)
+            && !self.truncate_values.swap(true, Ordering::Relaxed)
+        {
+            result = self.read_source(access, timeout, &mut read);
+        }
         result.map_err(|error| error.of_store(&self.path, &self.named))
     }
 
     fn read_source<T>(
         &self,
-        timeout: Duration,
         access: Access,
+        timeout: Duration,
         read: &mut impl FnMut(Origin<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         if !self.notes.are_at(&self.path) {
-            return self.database.read(timeout, access, read);
+            return self.database.read(access, timeout, read);
         }
         self.notes.read(&self.path, SAME_REQUEST_WINDOW, |notes| {
             let connection = notes.connection;
@@ -258,7 +210,7 @@ impl Store {
             store: self,
             connection,
             layout,
-            file_state: state.clone().with_decisions(decisions.version()),
+            file_state: state.clone().with_decisions(decisions.version),
             opening,
             decisions,
             against_approved: FxHashSet::default(),
@@ -280,7 +232,7 @@ impl Store {
         let mut cookie = connection.prepare_cached("PRAGMA schema_version")?;
         let cookie: i64 = cookie.query_row([], |row| row.get(0))?;
         let truncate = self.truncate_values.load(Ordering::Relaxed);
-        let key = (state.identity(), cookie, truncate);
+        let key = (state.main.inode, cookie, truncate);
         let mut cached = self.layout.lock();
         if let Some((_, layout)) = cached.as_ref().filter(|(known, _)| *known == key) {
             return Ok(Arc::clone(layout));

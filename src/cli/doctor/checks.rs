@@ -352,7 +352,7 @@ fn foreign_decisions(scope: &Scope, decisions: &Decisions) -> Option<DoctorFindi
 /// The lines of the decision log that cannot be read: for each message in the scope's health,
 /// advice that names the memories. Health does not name them, because agents see it.
 fn lost_decisions(decisions: &Decisions) -> HashMap<String, String> {
-    let lines = decisions.damaged().iter().map(|damaged| {
+    let lines = decisions.damaged.iter().map(|damaged| {
         let ids: Vec<String> = damaged.ids.iter().map(|id| text::line(id, 80)).collect();
         let about = match ids.is_empty() {
             true => "it names no memory, so whatever it decided is lost".to_owned(),

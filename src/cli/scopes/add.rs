@@ -18,7 +18,7 @@ use ack_service::config::{Config, SettingsError};
 use ack_service::scope::manifest::Manifest;
 use ack_service::scope::project::Projects;
 use ack_service::scope::{DATABASE_NAMES, KnownScopes, Registry};
-use ack_store::{Store, StoreError, StoreProblem};
+use ack_store::{Store, StoreError, StoreProblem, StoreSettings};
 use ack_sys::files::{expand_home, make_private};
 use ack_sys::text_file;
 
@@ -119,7 +119,8 @@ pub fn describe(
     unreviewed: Unreviewed,
     reference: Option<&String>,
 ) -> Result<String, CliError> {
-    let opened = Store::new(store.to_owned(), unreviewed).with_reference(reference.cloned());
+    let settings = StoreSettings { reference: reference.cloned(), ..StoreSettings::default() };
+    let opened = Store::with(store.to_owned(), unreviewed, settings);
     let read = opened.snapshot(|snapshot| {
         let layout = &snapshot.layout;
         Ok((layout.profile, layout.has_status(), snapshot.counts_by_id()?))

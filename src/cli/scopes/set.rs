@@ -24,7 +24,7 @@ use ack_service::scope::known::is_same;
 use ack_service::scope::manifest::Manifest;
 use ack_service::scope::resolve::find;
 use ack_service::scope::{Registry, Scope, check_manifest};
-use ack_store::Store;
+use ack_store::{Store, StoreSettings};
 use ack_sys::files::{expand_home, make_private, with_tilde};
 
 const LISTS: [&str; 3] = ["projects", "paths", "remotes"];
@@ -222,7 +222,9 @@ fn effect(
         Some(path) if is_changed("store") => expand_home(path, None),
         _ => scope.store.path().to_owned(),
     };
-    let store = Store::new(path, manifest.unreviewed).with_reference(manifest.reference.clone());
+    let reference = manifest.reference.clone();
+    let settings = StoreSettings { reference, ..StoreSettings::default() };
+    let store = Store::with(path, manifest.unreviewed, settings);
     let read =
         store.snapshot(|snapshot| Ok((snapshot.layout.profile, snapshot.layout.has_status())));
     let (key, why) = match (read, &manifest.reference) {

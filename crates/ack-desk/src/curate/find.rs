@@ -8,8 +8,8 @@ use ack_api::memory::{Status, fold_name, nearest};
 use ack_api::number::verb;
 use ack_api::queue::{QueueCount, QueueNumbers};
 use ack_api::time::utc_day;
-use ack_store::READ_TIMEOUT;
 use ack_store::read::CuratedMemory;
+use ack_store::{Access, READ_TIMEOUT};
 use jiff::Timestamp;
 
 use super::{Candidate, CurateError};
@@ -127,7 +127,8 @@ pub fn queue(scopes: &[Arc<Scope>], filter: &Filter, now: Timestamp) -> Result<Q
     let mut found = Vec::new();
     for scope in scopes {
         // A disturbed snapshot is read again, so count only after it is complete.
-        let rows = scope.store.full_scan(READ_TIMEOUT, |snapshot| snapshot.queue(today))?;
+        let rows =
+            scope.store.read(Access::FullScan, READ_TIMEOUT, |snapshot| snapshot.queue(today))?;
         numbers.count_replaced(rows.waiting_replaced);
         for (dated, until) in rows.dates {
             let is_put_off = until.is_some_and(|until| today < until);
@@ -229,7 +230,7 @@ fn visit_memories(
 ) -> Result<(), CurateError> {
     for scope in scopes {
         // A disturbed snapshot is read again, so pass results on only after it is complete.
-        let read = scope.store.full_scan(READ_TIMEOUT, |snapshot| {
+        let read = scope.store.read(Access::FullScan, READ_TIMEOUT, |snapshot| {
             let mut read = Vec::new();
             snapshot.visit_curated(&|_| true, &mut |curated| read.push(curated))?;
             Ok(read)

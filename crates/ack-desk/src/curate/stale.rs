@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use ack_api::memory::{Memory, StatusFilter, is_superseded};
 use ack_api::text;
-use ack_store::READ_TIMEOUT;
 use ack_store::read::CuratedMemory;
+use ack_store::{Access, READ_TIMEOUT};
 
 use super::find::Filter;
 use super::{Candidate, CurateError};
@@ -53,7 +53,7 @@ pub fn approved(
     let mut all = Vec::new();
     for scope in scopes {
         // A disturbed snapshot is read again, so pass results on only after it is complete.
-        let read = scope.store.full_scan(READ_TIMEOUT, |snapshot| {
+        let read = scope.store.read(Access::FullScan, READ_TIMEOUT, |snapshot| {
             let mut approved = Vec::new();
             snapshot.visit_curated(&|status| status.is_served(), &mut |curated| {
                 approved.push(curated)

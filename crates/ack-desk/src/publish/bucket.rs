@@ -11,7 +11,6 @@ use ack_bucket::format::Head;
 use ack_bucket::publish::{
     Base, BuiltVersion, DesiredState, Item, Plan, PublicationTerms, Publisher, Step,
 };
-use ack_store::READ_TIMEOUT;
 use serde::Serialize;
 
 use super::{Approved, PublishError, PublishOptions, Superseded, may_publish};
@@ -123,10 +122,7 @@ impl Publication {
     }
 
     fn desired_state(&self, memories: Vec<Memory>) -> Result<DesiredState, PublishError> {
-        let links = self
-            .scope
-            .store
-            .snapshot_with_timeout(READ_TIMEOUT, |snapshot| snapshot.all_links())?;
+        let links = self.scope.store.snapshot(|snapshot| snapshot.all_links())?;
         let records = memories.into_iter().map(Memory::without_marks).collect();
         Ok(DesiredState { records, links })
     }

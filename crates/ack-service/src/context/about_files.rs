@@ -24,6 +24,7 @@ use crate::stale::Staleness;
 use ack_api::MemoryHit;
 use ack_api::memory::{StatusFilter, fold_name};
 use ack_api::source::RowKey;
+use ack_store::Access;
 use ack_store::outline::FindWords;
 
 const LOCK_TIMEOUT: Duration = Duration::from_millis(50);
@@ -59,7 +60,7 @@ impl Service {
         }
         let read =
             outlines::read_scopes(&mut selection, self.wait_policy, &mut notes, |scope, own| {
-                scope.store.quick_scan(LOCK_TIMEOUT, |snapshot| {
+                scope.store.read(Access::QuickScan, LOCK_TIMEOUT, |snapshot| {
                     let has_status = snapshot.layout.has_status();
                     let mut found = snapshot.outlines_by_files(StatusFilter::Approved, &finder)?;
                     found.retain(|outline| own.contain(&outline.project, &outline.alias));
@@ -108,7 +109,7 @@ impl Service {
 
 /// A record, unless a newer one replaces it or it may not be shown.
 pub(super) fn record(scope: &Scope, key: RowKey, timeout: Duration) -> Option<Record> {
-    let found = scope.store.snapshot_with_timeout(timeout, |snapshot| {
+    let found = scope.store.read(Access::Rows, timeout, |snapshot| {
         let Some(memory) = snapshot.memory_in_force(key, StatusFilter::Approved)? else {
             return Ok(None);
         };

@@ -27,6 +27,7 @@ use ack_search::analysis::{self, TextRole};
 use ack_search::analyzer::Analyzer;
 use ack_search::encoder::Encoder;
 use ack_search::semantic::QuantizedVector;
+use ack_store::Access;
 use ack_store::outline::{RowMatches, WordMatches};
 
 const LOCK_TIMEOUT: Duration = Duration::from_millis(50);
@@ -81,7 +82,7 @@ impl Service {
         let mut selection = super::select(self, folder, &mut notes, false)?;
         let read =
             outlines::read_scopes(&mut selection, self.wait_policy, &mut notes, |scope, _| {
-                let rows = scope.store.quick_scan(LOCK_TIMEOUT, |snapshot| {
+                let rows = scope.store.read(Access::QuickScan, LOCK_TIMEOUT, |snapshot| {
                     snapshot.word_matches(StatusFilter::Approved, &words)
                 })?;
                 Ok((Arc::clone(scope), rows))

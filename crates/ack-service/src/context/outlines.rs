@@ -30,7 +30,7 @@ use ack_api::remote::WaitPolicy;
 use ack_store::open::FileState;
 use ack_store::outline::{Outline, OutlineQuery, Outlines};
 use ack_store::sessions::{Members, RecentSession, SessionQuery};
-use ack_store::{READ_TIMEOUT, StoreError};
+use ack_store::{Access, READ_TIMEOUT, StoreError};
 
 /// The approximate size of a session, and of a scope without memories, in bytes.
 const SESSION_BYTES: usize = 1_000;
@@ -189,7 +189,7 @@ pub fn read_scopes<T>(
 }
 
 fn scan(scope: &Arc<Scope>, key: &OutlineKey, reading: Reading<'_>) -> Result<Found, StoreError> {
-    scope.store.quick_scan(reading.timeout, |snapshot| {
+    scope.store.read(Access::QuickScan, reading.timeout, |snapshot| {
         let read = |sessions: &HashSet<&str>| {
             snapshot.outlines(OutlineQuery {
                 filter: StatusFilter::Approved,
@@ -238,7 +238,7 @@ pub fn recent_sessions(read: &[ScopeOutline], timeout: Duration) -> Vec<(&str, R
         if !outline.is_kept || found.sessions.is_empty() {
             return found.sessions.clone();
         }
-        let again = outline.scope.store.snapshot_with_timeout(timeout, |snapshot| {
+        let again = outline.scope.store.read(Access::Rows, timeout, |snapshot| {
             snapshot.recent_sessions(session_query(&outline.own), |_| Ok(found.members.clone()))
         });
         again.unwrap_or_default()

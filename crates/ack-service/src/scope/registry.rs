@@ -8,7 +8,8 @@ use ack_api::decision::DECISION_LOG;
 use ack_api::memory::{Visibility, fold_name};
 use ack_api::remote::RemoteSettings;
 use ack_api::{Skipped, text};
-use ack_store::{NamedBy, Store};
+use ack_store::decisions::SignersFile;
+use ack_store::{NamedBy, Store, StoreSettings};
 use ack_sys::files::{self, expand_home};
 use parking_lot::Mutex;
 
@@ -262,16 +263,18 @@ impl ScopeFinder {
 
     /// Its decisions are to be signed if the manifest says so; that names the scope's folder.
     fn store(&self, path: PathBuf, named: NamedBy, folder: &Path, manifest: &Manifest) -> Store {
-        let store = Store::new(path, manifest.unreviewed)
-            .named_by(named)
-            .with_overviews(manifest.overviews)
-            .with_reference(manifest.reference.clone())
-            .with_decisions(folder.join(DECISION_LOG));
-        let Some(signers) = &manifest.signers else {
-            return store;
+        let signers = manifest.signers.as_ref().map(|file| SignersFile {
+            path: folder.join(expand_home(file, self.config.home.as_deref())),
+            scope: folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        });
+        let settings = StoreSettings {
+            named,
+            overviews: manifest.overviews,
+            decisions: Some(folder.join(DECISION_LOG)),
+            signers,
+            reference: manifest.reference.clone(),
         };
-        let name = folder.file_name().unwrap_or_default().to_string_lossy();
-        store.with_signers(folder.join(expand_home(signers, self.config.home.as_deref())), &name)
+        Store::with(path, manifest.unreviewed, settings)
     }
 }
 

@@ -25,20 +25,11 @@ pub struct Exclusion<'a> {
     pub is_rejection: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Strictness {
-    Rejected,
-    /// It was put back, replaced or merged.
-    Waits,
-    /// A damaged line follows the decision.
-    Unreadable,
-}
-
-/// A decision that withholds content. The strictest is the least, and then the newest.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+/// A decision that withholds content. A rejection is the strictest, and then the newest.
+#[derive(Debug, Clone)]
 struct ExcludedContent {
-    strictness: Strictness,
-    line: Reverse<usize>,
+    is_rejection: bool,
+    line: usize,
     id: String,
     successor: Option<String>,
 }
@@ -48,24 +39,26 @@ impl Contents {
         let mut contents = Self::default();
         for (id, decided) in by_id {
             for (content, (line, decision)) in newest_of(decided) {
-                let strictness = match decision.verdict {
-                    Verdict::Reject => Strictness::Rejected,
-                    Verdict::Stage | Verdict::Supersede | Verdict::Merge => Strictness::Waits,
-                    _ if decided.is_unreadable => Strictness::Unreadable,
-                    // It withholds nothing.
-                    Verdict::Approve | Verdict::Promote | Verdict::Edit | Verdict::Withdraw => {
-                        continue;
-                    }
-                };
+                let withholds = matches!(
+                    decision.verdict,
+                    Verdict::Reject | Verdict::Stage | Verdict::Supersede | Verdict::Merge
+                );
+                // A damaged line may have rejected what an earlier one approved.
+                if !withholds && !decided.is_unreadable {
+                    continue;
+                }
+                let successor = decision.into.as_deref().filter(|_| withholds);
                 contents.by_digest.entry(content.to_owned()).or_default().push(ExcludedContent {
-                    strictness,
-                    line: Reverse(line),
+                    is_rejection: decision.verdict == Verdict::Reject,
+                    line,
                     id: id.clone(),
-                    successor: decision.into.as_deref().map(text::id),
+                    successor: successor.map(text::id),
                 });
             }
         }
-        contents.by_digest.values_mut().for_each(|it| it.sort());
+        for excluded in contents.by_digest.values_mut() {
+            excluded.sort_by_key(|it| Reverse((it.is_rejection, it.line)));
+        }
         contents
     }
 
@@ -75,12 +68,9 @@ impl Contents {
 
     /// What keeps content from being served under this id; `None` if nothing does.
     pub(super) fn exclusion(&self, id: &str, digest: &str) -> Option<Exclusion<'_>> {
-        let other = self.by_digest.get(digest)?.iter().find(|other| {
-            let is_successor = other.strictness != Strictness::Unreadable
-                && other.successor.as_deref() == Some(id);
-            other.id != id && !is_successor
-        })?;
-        Some(Exclusion { id: &other.id, is_rejection: other.strictness == Strictness::Rejected })
+        let mut others = self.by_digest.get(digest)?.iter();
+        let other = others.find(|it| it.id != id && it.successor.as_deref() != Some(id))?;
+        Some(Exclusion { id: &other.id, is_rejection: other.is_rejection })
     }
 }
 

@@ -28,11 +28,12 @@ pub struct DecisionLog {
     loaded: Mutex<Option<LoadedLog>>,
 }
 
+/// A list of signers. Only decisions count that one of them signed.
 #[derive(Debug)]
-struct SignersFile {
-    path: PathBuf,
+pub struct SignersFile {
+    pub path: PathBuf,
     /// The name of the scope, which they sign too.
-    scope: String,
+    pub scope: String,
 }
 
 #[derive(Debug)]
@@ -64,15 +65,12 @@ fn is_settled(state: Option<&QuickState>, path: &Path) -> bool {
 }
 
 impl DecisionLog {
-    pub fn new(path: PathBuf) -> Self {
-        Self { seal: seal_path(&path), path, signers: None, loaded: Mutex::default() }
+    pub fn new(path: PathBuf, signers: Option<SignersFile>) -> Self {
+        Self { seal: seal_path(&path), path, signers, loaded: Mutex::default() }
     }
 
-    /// Only decisions count that are signed for this scope by somebody whom a file lists.
-    #[must_use]
-    pub fn with_signers(mut self, path: PathBuf, scope: String) -> Self {
-        self.signers = Some(SignersFile { path, scope });
-        self
+    pub const fn has_signers(&self) -> bool {
+        self.signers.is_some()
     }
 
     pub fn path(&self) -> &Path {

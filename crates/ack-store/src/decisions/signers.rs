@@ -117,8 +117,9 @@ impl Signers {
         })
     }
 
+    /// The lines of a log that somebody signed, with the keys.
     pub(super) fn signed_lines(&self, log: &[u8]) -> SignedLines<'_> {
-        let mut by_digest = HashMap::<LineDigest, Vec<usize>>::new();
+        let mut signed = SignedLines::new();
         for (_, text) in lines_of(log) {
             let Some(line) = signature_line(text) else { continue };
             let digest = sha256(text);
@@ -128,30 +129,23 @@ impl Signers {
                 self.checked.lock().insert(digest, signer);
                 signer
             });
-            let Some(signer) = signer else { continue };
+            let Some(signer) = signer.and_then(|signer| self.keys.get(signer)) else { continue };
             for digest in line.lines {
-                by_digest.entry(digest).or_default().push(signer);
+                signed.entry(digest).or_default().push(&signer.key);
             }
         }
-        SignedLines { signers: self, by_digest }
+        signed
     }
-}
 
-#[derive(Debug)]
-pub(super) struct SignedLines<'a> {
-    signers: &'a Signers,
-    by_digest: HashMap<LineDigest, Vec<usize>>,
-}
-
-impl SignedLines<'_> {
     /// Whether somebody who was allowed to at that time signed a line.
-    pub(super) fn cover(&self, line: &[u8], decision: &Decision) -> bool {
-        let Some(keys) = self.by_digest.get(&sha256(line)) else { return false };
+    pub(super) fn cover(&self, signed: &SignedLines<'_>, line: &[u8], decision: &Decision) -> bool {
         let Ok(time) = decision.time.parse() else { return false };
-        let mut keys = keys.iter().filter_map(|key| self.signers.keys.get(*key));
-        keys.any(|key| self.signers.allows_key(&key.key, time))
+        let mut keys = signed.get(&sha256(line)).into_iter().flatten();
+        keys.any(|key| self.allows_key(key, time))
     }
 }
+
+pub(super) type SignedLines<'a> = HashMap<LineDigest, Vec<&'a PublicKey>>;
 
 pub(super) fn signature_line(line: &[u8]) -> Option<SignatureLine> {
     // Decisions begin with the id.

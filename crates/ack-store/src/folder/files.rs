@@ -14,6 +14,7 @@ use super::listing::FileEntry;
 use super::note::{self, Note};
 use super::rows::Content;
 use super::{lines, parse};
+use crate::quick_state::SETTLED_AFTER;
 use crate::{StoreError, StoreProblem};
 
 pub const MAX_FILE_BYTES: u64 = 8 << 20;
@@ -63,7 +64,8 @@ impl ReadFile {
         let content = files::read(&path, max_bytes);
         let content = content.map_err(|error| format!("cannot be read: {error}"))?;
         self.is_unreadable = false;
-        self.is_fresh = !entry.metadata.is_settled(begun) || content.len() as u64 != entry.length;
+        self.is_fresh = !entry.metadata.is_older_than(SETTLED_AFTER, begun)
+            || content.len() as u64 != entry.length;
         if let Some(problem) = note::unreadable_reason(&content) {
             return Err(problem.to_owned());
         }

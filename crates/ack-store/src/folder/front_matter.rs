@@ -15,7 +15,7 @@ const MAX_HEADER_BYTES: usize = 256 << 10;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Header {
     values: BTreeMap<String, Vec<String>>,
-    /// What the value of a key is, if it is a list or an alias.
+    /// What the value of a key is, if it is not one text.
     nested: BTreeMap<String, &'static str>,
     is_never_closed: bool,
 }
@@ -28,13 +28,7 @@ impl Header {
 
     /// What the value of a key is, if it is not one text: `a list`, `a map` or `an alias`.
     pub fn nested(&self, key: &str) -> Option<&'static str> {
-        if let Some(nested) = self.nested.get(key) {
-            return Some(nested);
-        }
-        let has_value = self.values.get(key).is_some_and(|values| !values.is_empty());
-        let inner = format!("{key}.");
-        let is_map = !has_value && self.values.keys().any(|known| known.starts_with(&inner));
-        is_map.then_some("a map")
+        self.nested.get(key).copied()
     }
 
     pub fn text(&self, keys: &[&str]) -> Option<String> {
@@ -246,8 +240,8 @@ impl YamlReader {
         if !is_in_list && !key.is_empty() {
             self.header.values.insert(key.clone(), Vec::new());
         }
-        if !is_map {
-            self.header.nested.insert(key.clone(), "a list");
+        if !is_map || !is_in_list {
+            self.header.nested.insert(key.clone(), if is_map { "a map" } else { "a list" });
         }
         self.open.push(Open { key, is_in_list: is_in_list || !is_map, is_map, next: None });
     }

@@ -11,9 +11,9 @@ use rustc_hash::FxHashSet;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::blocks::{Block, blocks};
-use super::links::{Target, links};
+use super::links::{Target, WrittenLink, links_in};
 use super::listing::is_markdown;
-use super::markdown::without_code;
+use super::markdown::{replaced, without_code};
 use super::note::{Note, id_from_path};
 use super::statements::statements;
 
@@ -127,27 +127,21 @@ fn before_code(text: &str) -> &str {
 /// Whether a line only points to a note: a link with what it is about, or a word before it.
 fn is_entry(line: &str) -> bool {
     let line = line.get(..line.floor_char_boundary(TITLE_BYTES)).unwrap_or(line);
-    let points_to_note = links(line).into_iter().any(|link| match link.target {
-        Target::Note(_) => true,
-        Target::File(file) => is_markdown(Path::new(&file)),
+    let plain = without_code(line);
+    let links: Vec<WrittenLink<'_>> = links_in(&plain).collect();
+    let points_to_note = links.iter().any(|link| match &link.target {
+        Some(Target::Note(_)) => true,
+        Some(Target::File(file)) => is_markdown(Path::new(file)),
+        None => false,
     });
-    let bare = line.trim_matches(EMPHASIS);
-    if !points_to_note {
+    let Some(first) = links.first().filter(|_| points_to_note) else {
         // `debugging.md: what helped`.
+        let bare = line.trim_matches(EMPHASIS);
         let (name, after) = bare.split_at(bare.find([' ', ':', '`']).unwrap_or(bare.len()));
         return is_markdown(Path::new(name)) && begins_description(after);
-    }
-    let plain = without_code(line);
-    let (before, after) = match plain.split_once("[[") {
-        Some((before, rest)) if !before.contains("](") => {
-            (before, rest.split_once("]]").map_or("", |(_, after)| after))
-        }
-        _ => {
-            let (text, rest) = plain.split_once("](").unwrap_or((&plain, ""));
-            let before = text.rsplit_once('[').map_or(text, |(before, _)| before);
-            (before, rest.split_once(')').map_or("", |(_, after)| after))
-        }
     };
+    let before = plain.get(..first.range.start).unwrap_or_default();
+    let after = plain.get(first.range.end..).unwrap_or_default();
     if words(before).next().is_none() {
         return begins_description(after);
     }
@@ -172,30 +166,8 @@ fn begins_description(after: &str) -> bool {
 
 fn plain(text: &str) -> String {
     let text = text.replace("**", "");
-    let mut plain = String::with_capacity(text.len());
-    let mut parts = text.split("](");
-    plain.push_str(parts.next().unwrap_or_default());
-    for part in parts {
-        match (plain.rfind('['), part.split_once(')')) {
-            (Some(open), Some((_, after))) => {
-                let is_image = plain.get(..open).is_some_and(|before| before.ends_with('!'));
-                plain.replace_range(open - usize::from(is_image)..=open, "");
-                plain.push_str(after);
-            }
-            _ => {
-                plain.push_str("](");
-                plain.push_str(part);
-            }
-        }
-    }
-    while let Some(open) = plain.find("[[")
-        && let Some(length) = plain.get(open..).and_then(|rest| rest.find("]]"))
-    {
-        let inside = plain.get(open + 2..open + length).unwrap_or_default();
-        let shown = inside.rsplit('|').next().unwrap_or_default().to_owned();
-        plain.replace_range(open..open + length + 2, &shown);
-    }
-    plain
+    let links: Vec<WrittenLink<'_>> = links_in(&text).collect();
+    replaced(&text, links.iter().map(|link| (link.range.clone(), link.shown)))
 }
 
 /// The ids of the memories in one file.

@@ -1,5 +1,6 @@
 //! The links of a Markdown text: to files, and to other notes by their names.
 
+use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 
 use super::listing::is_markdown;
@@ -29,18 +30,59 @@ pub fn links(text: &str) -> Vec<MarkdownLink> {
     let mut links = Vec::new();
     for Line { number, text, .. } in lines(text).filter(|line| !line.is_code) {
         let content = without_code(text);
-        let targets = note_names(&content).map(Target::Note).chain(file_links(&content));
+        let targets = links_in(&content).filter_map(|link| link.target);
         links.extend(targets.map(|target| MarkdownLink { target, line: number }));
     }
     links
 }
 
-/// The names in all links `[[name]]` and `[[name|shown]]` of a line.
-pub fn note_names(line: &str) -> impl Iterator<Item = String> {
-    line.split("[[").skip(1).filter_map(|rest| note_name(rest.split_once("]]")?.0))
+/// A link as it is written in a line.
+#[derive(Debug)]
+pub struct WrittenLink<'t> {
+    /// With the `!` of an image.
+    pub range: Range<usize>,
+    pub shown: &'t str,
+    /// `None` if it leads to no note and to no file.
+    pub target: Option<Target>,
 }
 
-pub fn note_name(link: &str) -> Option<String> {
+/// The links in a line. It takes time in proportion to the line.
+pub fn links_in(line: &str) -> impl Iterator<Item = WrittenLink<'_>> {
+    line.match_indices('[').filter_map(|(start, _)| {
+        let rest = line.get(start + 1..)?;
+        let (shown, target, length) = if let Some(inside) = rest.strip_prefix('[') {
+            let (text, _) = inside.split('[').next()?.split_once("]]")?;
+            (text.rsplit('|').next()?, note_name(text).map(Target::Note), text.len())
+        } else {
+            let (text, _) = rest.split('[').next()?.split_once("](")?;
+            let inside = rest.get(text.len() + 2..)?.split("](").next()?;
+            let bracketed = if inside.starts_with('<') { inside.find('>')? } else { 0 };
+            let length = bracketed + inside.get(bracketed..)?.find(')')?;
+            (text, file_name(inside.get(..length)?).map(Target::File), text.len() + length)
+        };
+        let is_image = line.get(..start)?.ends_with('!');
+        let end = start + "[]()".len() + length;
+        Some(WrittenLink { range: start - usize::from(is_image)..end, shown, target })
+    })
+}
+
+/// The path of a file in the parentheses of a link; `None` for an address.
+fn file_name(written: &str) -> Option<String> {
+    let target = match written.strip_prefix('<') {
+        Some(rest) => rest.split('>').next()?,
+        // A title may follow.
+        None => written.split_whitespace().next()?,
+    };
+    let path = target.split(['#', '?']).next().unwrap_or_default();
+    let is_file = !path.is_empty()
+        && !is_address(path)
+        && !path.starts_with("//")
+        && !path.contains(['{', '$', '*']);
+    is_file.then(|| path.to_owned())
+}
+
+/// The name in a link `[[name]]` or `[[name|shown]]`.
+fn note_name(link: &str) -> Option<String> {
     // In a table, `\` stands before the `|`.
     let name = link.split('|').next().unwrap_or_default();
     let name = name.trim_end_matches('\\').trim();
@@ -53,22 +95,6 @@ pub fn name_alone(name: &str) -> Option<&str> {
     let alone = name.split(['#', '^']).next().unwrap_or_default().trim();
     let alone = alone.strip_suffix(".md").unwrap_or(alone);
     (!alone.is_empty() && alone != name).then_some(alone)
-}
-
-fn file_links(line: &str) -> impl Iterator<Item = Target> {
-    line.split("](").skip(1).filter_map(|rest| {
-        let target = match rest.strip_prefix('<') {
-            Some(rest) => rest.split_once('>')?.0,
-            // A title may follow.
-            None => rest.split_once(')')?.0.split_whitespace().next()?,
-        };
-        let path = target.split(['#', '?']).next().unwrap_or_default();
-        let is_file = !path.is_empty()
-            && !is_address(path)
-            && !path.starts_with("//")
-            && !path.contains(['{', '$', '*']);
-        is_file.then(|| Target::File(path.to_owned()))
-    })
 }
 
 /// Whether a target begins with a scheme, as in `https:`.
@@ -98,14 +124,6 @@ pub fn resolve_note(target: &str, note: &Path) -> Option<String> {
     // An index holds many memories, and a link to it means none of them.
     let is_note = is_markdown(Path::new(parts.last()?)) && parts != [INDEX];
     is_note.then(|| format!("/{}", parts.join("/")))
-}
-
-pub fn linked_notes(text: &str, note: &Path) -> Vec<String> {
-    let targets = links(text).into_iter().filter_map(|link| match link.target {
-        Target::File(target) => resolve_note(&target, note),
-        Target::Note(_) => None,
-    });
-    targets.take(MAX_NOTES).collect()
 }
 
 /// Where the target of a link may be. A relative target starts at the note's folder; one with a
@@ -148,12 +166,12 @@ mod tests {
         let file = |name: &str| Target::File(name.to_owned());
         let note = |name: &str| Target::Note(name.to_owned());
         let expected = [
-            (1, note("Other note")),
             (1, file("./a.md")),
+            (1, note("Other note")),
             (2, file("with space.md")),
-            (6, note("a")),
             (6, file("f.md")),
             (6, file("g.md")),
+            (6, note("a")),
         ];
         assert_eq!(found.collect::<Vec<_>>(), expected);
     }

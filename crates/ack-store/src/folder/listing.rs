@@ -15,6 +15,7 @@ use walkdir::{DirEntry, WalkDir};
 use super::dialect::Dialect;
 use super::instructions::{is_instructions, left_out};
 use crate::quick_state::FileMetadata;
+use crate::{StoreError, StoreProblem};
 
 const MAX_FILES: usize = 100_000;
 /// How many files and folders are visited. A folder with more is not one of notes.
@@ -57,7 +58,10 @@ pub struct Listing {
     /// The problems that may hide notes: unreadable folders, and special files named like a note.
     pub hidden: Vec<String>,
     pub cut: Option<String>,
-    pub is_too_large: bool,
+    /// The files that hosts load themselves.
+    instructions: Vec<String>,
+    /// How many files with each extension are not read.
+    unread: BTreeMap<&'static str, usize>,
     /// A watch of the folders that began before they were listed.
     pub watch: Watch,
 }
@@ -67,17 +71,20 @@ pub fn is_markdown(path: &Path) -> bool {
     ["md", "markdown"].iter().any(|it| extension.eq_ignore_ascii_case(it))
 }
 
-/// `3 files are not read: 2 .txt, 1 .org`, by how many files have each extension.
+/// `3 files are not read: 2 .txt, 1 .org`.
 fn unread_problem(unread: &BTreeMap<&'static str, usize>) -> Option<String> {
     let mut counts: Vec<_> = unread.iter().collect();
     counts.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-    let total: u64 = unread.values().map(|count| *count as u64).sum();
     let listed = counts.iter().map(|(extension, it)| format!("{it} .{extension}"));
     let listed = listed.collect::<Vec<_>>().join(", ");
-    (total > 0).then(|| {
-        let (files, are) = (count(total, "file"), verb(total, "is", "are"));
-        format!("{files} {are} not read: {listed}; notes are .md or .markdown files")
-    })
+    let total = unread.values().sum::<usize>() as u64;
+    let (files, are) = (count(total, "file"), verb(total, "is", "are"));
+    (total > 0)
+        .then(|| format!("{files} {are} not read: {listed}; notes are .md or .markdown files"))
+}
+
+fn relative<'p>(path: &'p Path, top: &Path) -> &'p Path {
+    path.strip_prefix(top).unwrap_or(path)
 }
 
 fn shown(path: &Path) -> String {
@@ -85,86 +92,68 @@ fn shown(path: &Path) -> String {
 }
 
 /// The files with memories in a folder, or the one file. Hidden folders and links are skipped.
-pub fn list(path: &Path, dialect: Dialect) -> io::Result<Listing> {
-    let metadata = std::fs::metadata(path)?;
+pub fn list(path: &Path, dialect: Dialect) -> Result<Listing, StoreError> {
+    let io = |source| StoreProblem::Io(source).at(path);
+    let metadata = std::fs::metadata(path).map_err(io)?;
+    let mut listing = Listing::default();
     if !metadata.is_dir() {
         // A named pipe or a device is not a store.
-        files::check(path)?;
-        let name = PathBuf::from(path.file_name().unwrap_or_default());
-        return Ok(Listing { files: vec![FileEntry::of(&name, &metadata)], ..Listing::default() });
+        files::check(path).map_err(io)?;
+        let name = Path::new(path.file_name().unwrap_or_default());
+        listing.files.push(FileEntry::of(name, &metadata));
+        return Ok(listing);
     }
     // A folder that cannot be read at all is an error; an unreadable subfolder is a problem.
-    std::fs::read_dir(path)?;
-    let mut visit = FolderVisit {
-        top: path,
-        dialect,
-        listing: Listing::default(),
-        instructions: Vec::new(),
-        unread: BTreeMap::new(),
-    };
+    std::fs::read_dir(path).map_err(io)?;
     let walk = WalkDir::new(path).max_depth(MAX_DEPTH).into_iter().filter_entry(|entry| {
-        let relative = entry.path().strip_prefix(path).unwrap_or(entry.path());
-        let is_entered = !entry.file_type().is_dir() || dialect.enters(relative);
+        let is_entered =
+            !entry.file_type().is_dir() || dialect.enters(relative(entry.path(), path));
         entry.depth() == 0 || is_entered && !is_skipped(entry.file_name())
     });
     for (number, entry) in walk.enumerate() {
         if number > MAX_ENTRIES {
-            visit.listing.is_too_large = true;
-            return Ok(visit.listing);
+            return Err(StoreProblem::TooManyFiles(MAX_ENTRIES).at(path));
         }
         match entry {
-            Err(error) => visit.unreadable(&error),
-            Ok(entry) if entry.file_type().is_dir() => visit.folder(&entry),
-            Ok(entry) => visit.file(&entry),
+            Err(error) => listing.add_unreadable(path, &error),
+            Ok(entry) if entry.file_type().is_dir() => listing.add_folder(path, &entry),
+            Ok(entry) => listing.add_file(path, &entry, dialect),
         }
-        if visit.listing.cut.is_some() {
+        if listing.cut.is_some() {
             break;
         }
     }
-    let FolderVisit { mut listing, mut instructions, unread, .. } = visit;
-    instructions.sort();
-    listing.problems.extend(left_out(&instructions));
-    listing.problems.extend(unread_problem(&unread));
+    listing.instructions.sort();
+    listing.problems.extend(left_out(&listing.instructions));
+    listing.problems.extend(unread_problem(&listing.unread));
     Ok(listing)
 }
 
-struct FolderVisit<'a> {
-    top: &'a Path,
-    dialect: Dialect,
-    listing: Listing,
-    instructions: Vec<String>,
-    unread: BTreeMap<&'static str, usize>,
-}
-
-impl FolderVisit<'_> {
+impl Listing {
     fn hide(&mut self, problem: String) {
-        self.listing.hidden.push(problem.clone());
-        self.listing.problems.push(problem);
+        self.hidden.push(problem.clone());
+        self.problems.push(problem);
     }
 
-    fn relative<'p>(&self, path: &'p Path) -> &'p Path {
-        path.strip_prefix(self.top).unwrap_or(path)
-    }
-
-    fn unreadable(&mut self, error: &walkdir::Error) {
-        let folder = shown(self.relative(error.path().unwrap_or(self.top)));
+    fn add_unreadable(&mut self, top: &Path, error: &walkdir::Error) {
+        let folder = shown(relative(error.path().unwrap_or(top), top));
         let reason = error.io_error().map(io::Error::to_string);
         let reason = reason.unwrap_or_else(|| "it contains itself through a link".to_owned());
         self.hide(format!("`{folder}` cannot be opened: {reason}; its notes are left out"));
     }
 
-    fn folder(&mut self, entry: &DirEntry) {
-        self.listing.watch.add(entry.path());
+    fn add_folder(&mut self, top: &Path, entry: &DirEntry) {
+        self.watch.add(entry.path());
         if entry.depth() == MAX_DEPTH {
-            let folder = shown(self.relative(entry.path()));
-            self.listing.problems.push(format!(
+            let folder = shown(relative(entry.path(), top));
+            self.problems.push(format!(
                 "`{folder}` is deeper than {MAX_DEPTH} folders; its notes are left out"
             ));
         }
     }
 
-    fn file(&mut self, entry: &DirEntry) {
-        let relative = self.relative(entry.path());
+    fn add_file(&mut self, top: &Path, entry: &DirEntry, dialect: Dialect) {
+        let relative = relative(entry.path(), top);
         let is_file = entry.file_type().is_file();
         if is_file && is_instructions(relative) {
             self.instructions.push(relative.display().to_string());
@@ -172,7 +161,7 @@ impl FolderVisit<'_> {
         if entry.file_type().is_symlink() {
             return;
         }
-        if !self.dialect.holds_memories(relative) {
+        if !dialect.holds_memories(relative) {
             let extension = relative.extension().unwrap_or_default();
             let known = UNREAD_EXTENSIONS.iter().find(|it| extension.eq_ignore_ascii_case(it));
             if let Some(known) = known.filter(|_| is_file) {
@@ -188,16 +177,16 @@ impl FolderVisit<'_> {
         }
         // A file that has disappeared by now is ignored.
         let Ok(metadata) = entry.metadata() else { return };
-        if self.listing.files.len() >= MAX_FILES {
+        if self.files.len() >= MAX_FILES {
             let problem = format!("it holds more than {MAX_FILES} files; the rest was left out");
-            self.listing.problems.push(problem.clone());
-            self.listing.cut = Some(problem);
+            self.problems.push(problem.clone());
+            self.cut = Some(problem);
             return;
         }
         // It can be written through a hard link in a folder that is not watched.
         if metadata.nlink() > 1 {
-            self.listing.watch.stop();
+            self.watch.stop();
         }
-        self.listing.files.push(FileEntry::of(relative, &metadata));
+        self.files.push(FileEntry::of(relative, &metadata));
     }
 }

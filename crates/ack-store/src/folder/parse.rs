@@ -349,22 +349,3 @@ fn without_facts(text: &str) -> String {
         && lines.all(|line| line.trim().is_empty() || is_statement(line));
     if is_section { before } else { text }.trim_end().to_owned()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_header_of_a_rollout_ends_where_its_text_begins() {
-        let path = Path::new("a.md");
-        let text = "thread_id: 0194\nupdated_at: 2026-02-11\nrollout_path: /tmp/r.jsonl\n\
-                    cwd: C:\\src\\ledger-api\\\ngit_branch: main\n\n# Import\ncwd: here it is text\n";
-        let note = rollout(path, text);
-        let read = [note.session, note.updated, note.project].map(Option::unwrap);
-        assert_eq!(read, ["0194", "2026-02-11", "ledger-api"]);
-        assert_eq!((note.title.as_str(), note.text.as_str()), ("Import", "cwd: here it is text"));
-        let note = rollout(path, "# Only text\nthread_id: 1\n");
-        assert_eq!((note.session, note.text.as_str()), (None, "thread_id: 1"));
-        assert_eq!(rollout(path, "cwd: /\n").project, None);
-    }
-}

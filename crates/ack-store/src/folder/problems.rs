@@ -39,9 +39,10 @@ impl LoadedNotes {
         }
         for (relative, row) in self.rows.files() {
             let name = display_path(relative);
-            let problem = row.problem.as_ref().filter(|_| row.is_from_git);
+            let problem = row.problem.as_ref().filter(|_| row.text.is_from_git);
             of_files.extend(problem.map(|it| format!("`{name}`, as it is committed: {it}")));
-            let doubt = row.doubt.as_ref().filter(|_| row.is_committed);
+            let doubt = row.single.as_ref().and_then(|note| note.doubt.as_ref());
+            let doubt = doubt.filter(|_| row.text.is_committed);
             of_files.extend(doubt.map(|doubt| format!("`{name}` {doubt}")));
         }
         of_files.sort();
@@ -71,6 +72,11 @@ impl LoadedNotes {
         let mut unserved = hidden.to_vec();
         if self.reference.is_some() {
             unserved.extend(self.unfit.iter().cloned());
+            for (relative, row) in self.rows.files().filter(|(_, row)| row.text.is_committed) {
+                let problem = row.problem.as_ref().filter(|_| self.has_lines(Path::new(relative)));
+                let name = display_path(relative);
+                unserved.extend(problem.map(|problem| format!("`{name}`: {problem}")));
+            }
         } else {
             unserved.extend(listing.cut.iter().cloned());
             for file in self.files.values() {
@@ -83,16 +89,6 @@ impl LoadedNotes {
         unserved.sort();
         unserved.dedup();
         unserved
-    }
-
-    pub(super) fn broken_lines(&self) -> Vec<String> {
-        let committed = self.rows.files().filter(|(_, row)| row.is_committed);
-        committed
-            .filter(|(relative, _)| self.has_lines(Path::new(relative)))
-            .filter_map(|(relative, row)| {
-                Some(format!("`{}`: {}", display_path(relative), row.problem.as_ref()?))
-            })
-            .collect()
     }
 
     fn has_lines(&self, relative: &Path) -> bool {

@@ -18,15 +18,15 @@ use rustc_hash::FxHashMap;
 use super::dialect::Dialect;
 use super::files::ReadFile;
 use super::listing::is_skipped;
-use super::rows::{Content, NoteRow, RowKey};
+use super::rows::{Content, RowKey, RowText};
 
 const MAX_TIME: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 pub struct Reference {
     name: String,
-    resolved: Option<ResolvedReference>,
-    problem: Option<Problem>,
+    /// `None` before it was read.
+    state: Option<Result<ResolvedReference, Problem>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,30 +95,24 @@ struct ResolvedReference {
 
 impl Reference {
     pub const fn new(name: String) -> Self {
-        Self { name, resolved: None, problem: None }
+        Self { name, state: None }
     }
 
     /// Reads where the reference points, and its files. Returns whether anything changed.
     pub fn update(&mut self, path: &Path, dialect: Dialect) -> bool {
-        match self.read(path, dialect) {
-            Ok(None) => false,
-            Ok(Some(resolved)) => {
-                self.resolved = Some(resolved);
-                self.problem = None;
-                true
-            }
-            Err(problem) => {
-                let is_new = self.problem.as_ref() != Some(&problem);
-                self.resolved = None;
-                self.problem = Some(problem);
-                is_new
-            }
-        }
+        let Some(state) = self.read(path, dialect).transpose() else { return false };
+        let is_new = state.is_ok() || self.unknown() != state.as_ref().err();
+        self.state = Some(state);
+        is_new
+    }
+
+    fn resolved(&self) -> Option<&ResolvedReference> {
+        self.state.as_ref()?.as_ref().ok()
     }
 
     /// Whether the reference and everything else that matters in the repository are unchanged.
     pub fn is_current(&self, path: &Path) -> bool {
-        let Some(resolved) = &self.resolved else { return false };
+        let Some(resolved) = self.resolved() else { return false };
         committed::locate(path).is_some_and(|(repository, folder)| {
             (&resolved.repository, &resolved.folder) == (&repository, &folder)
                 && Tips::read(&repository, &self.name).is_ok_and(|tips| tips == resolved.tips)
@@ -137,7 +131,7 @@ impl Reference {
         })?;
         let unknown = |why: ResolveError| Problem::of(&self.name, &why);
         let tips = Tips::read(&repository, &self.name).map_err(unknown)?;
-        if let Some(resolved) = &self.resolved
+        if let Some(resolved) = self.resolved()
             && (&resolved.repository, &resolved.folder, &resolved.tips)
                 == (&repository, &folder, &tips)
         {
@@ -158,33 +152,32 @@ impl Reference {
     }
 
     pub fn hash_kind(&self) -> Option<HashKind> {
-        self.resolved.as_ref().map(|resolved| resolved.repository.hash)
+        Some(self.resolved()?.repository.hash)
     }
 
     /// Why the reference is not used, or that it has no files.
     pub fn problem(&self) -> Option<String> {
-        match &self.resolved {
-            Some(resolved) if resolved.committed.files.is_empty() => Some(format!(
-                "`ref = \"{}\"`: no note is committed there in this folder; every note waits for \
-                 review",
-                ack_api::text::line(&self.name, 120)
-            )),
-            Some(_) => None,
-            None => self.problem.as_ref().map(|problem| problem.text.clone()),
+        match self.state.as_ref()? {
+            Ok(resolved) if resolved.committed.files.is_empty() => {
+                let why = "no note is committed there in this folder";
+                Some(Problem::new(&self.name, why, "").text)
+            }
+            Ok(_) => None,
+            Err(problem) => Some(problem.text.clone()),
         }
     }
 
     pub fn unknown(&self) -> Option<&Problem> {
-        self.problem.as_ref().filter(|_| self.resolved.is_none())
+        self.state.as_ref()?.as_ref().err()
     }
 
     pub fn committed(&self) -> Option<&CommittedFolder> {
-        self.resolved.as_ref().map(|resolved| &resolved.committed)
+        Some(&self.resolved()?.committed)
     }
 
     /// The time of the reference's commit, and git's objects.
     pub fn objects(&self) -> Option<(SystemTime, Objects<'_>)> {
-        let resolved = self.resolved.as_ref()?;
+        let resolved = self.resolved()?;
         let since = Duration::from_secs(u64::try_from(resolved.committed.time).unwrap_or_default());
         let time = SystemTime::UNIX_EPOCH.checked_add(since).unwrap_or(SystemTime::UNIX_EPOCH);
         Some((time, Objects::open(&resolved.repository, Instant::now() + MAX_TIME).ok()?))
@@ -192,7 +185,10 @@ impl Reference {
 }
 
 /// The rows for the files of a folder and of its reference.
-pub fn plan(files: &FxHashMap<OsString, ReadFile>, committed: &CommittedFolder) -> Vec<NoteRow> {
+pub fn plan(
+    files: &FxHashMap<OsString, ReadFile>,
+    committed: &CommittedFolder,
+) -> Vec<(RowKey, RowText)> {
     let mut plan = Vec::with_capacity(files.len() + committed.files.len());
     for (relative, file) in files {
         // A path that is not UTF-8 is on no reference.
@@ -204,12 +200,10 @@ pub fn plan(files: &FxHashMap<OsString, ReadFile>, committed: &CommittedFolder) 
         };
         let matches =
             |id: Option<&ObjectName>| file.object_names.is_some_and(|names| names.include(id));
-        let row = |is_edited: bool, is_committed: bool| NoteRow {
-            key: RowKey { relative: relative.clone(), is_edited },
-            content,
-            is_from_git: false,
-            is_committed,
-            committed_as: committed_name.copied().filter(|_| is_edited),
+        let row = |is_edited: bool, is_committed: bool| {
+            let committed_as = committed_name.copied().filter(|_| is_edited);
+            let text = RowText { content, is_from_git: false, is_committed, committed_as };
+            (RowKey { relative: relative.clone(), is_edited }, text)
         };
         if matches(committed_name) {
             plan.push(row(false, true));
@@ -229,12 +223,8 @@ pub fn plan(files: &FxHashMap<OsString, ReadFile>, committed: &CommittedFolder) 
     plan
 }
 
-fn committed_row(relative: &OsStr, id: ObjectName) -> NoteRow {
-    NoteRow {
-        key: RowKey { relative: relative.to_owned(), is_edited: false },
-        content: Content::Object(id),
-        is_from_git: true,
-        is_committed: true,
-        committed_as: None,
-    }
+fn committed_row(relative: &OsStr, id: ObjectName) -> (RowKey, RowText) {
+    let content = Content::Object(id);
+    let text = RowText { content, is_from_git: true, is_committed: true, committed_as: None };
+    (RowKey { relative: relative.to_owned(), is_edited: false }, text)
 }

@@ -83,36 +83,45 @@ impl RowKey {
     }
 }
 
-#[derive(Debug, Clone)]
-pub struct NoteRow {
-    pub key: RowKey,
+/// Which text a row has.
+#[derive(Debug, Clone, Copy)]
+pub struct RowText {
     pub content: Content,
-    /// Whether its text comes from git's objects.
+    /// Whether it comes from git's objects.
     pub is_from_git: bool,
-    /// Whether it has its committed content, if there is a reference.
+    /// Whether it is the committed one, if there is a reference.
     pub is_committed: bool,
     /// The committed version of an edited text.
     pub committed_as: Option<ObjectName>,
 }
 
-#[derive(Debug, Clone)]
+impl RowText {
+    /// Whether it gives the same memories with the same status.
+    fn is_same(&self, other: &Self) -> bool {
+        (self.content, self.is_committed, self.committed_as)
+            == (other.content, other.is_committed, other.committed_as)
+    }
+}
+
+#[derive(Debug)]
 pub struct StoredFile {
     slot: i64,
-    content: Content,
-    pub is_committed: bool,
-    committed_as: Option<ObjectName>,
-    /// A hash of each note's content, by the id that it has in its file.
+    pub text: RowText,
+    /// A hash of each note's content, by the id that it has in its file, if that may hold several.
     content_hashes: FxHashMap<String, u64>,
-    /// Why a reference does not approve its only note.
-    pub doubt: Option<String>,
-    declared_id: Option<String>,
-    path_id: String,
-    id: String,
-    /// Whether its file holds one note.
-    is_single: bool,
-    pub is_from_git: bool,
+    /// The note of a file that holds one.
+    pub single: Option<SingleNote>,
     /// What is wrong with a part of its text.
     pub problem: Option<String>,
+}
+
+#[derive(Debug)]
+pub struct SingleNote {
+    id: String,
+    path_id: String,
+    declared_id: Option<String>,
+    /// Why a reference does not approve it.
+    pub doubt: Option<String>,
 }
 
 #[derive(Debug)]
@@ -146,41 +155,30 @@ impl Rows {
         Ok(Self { connection, rows: FxHashMap::default(), next_slot: 1, dialect, has_status })
     }
 
-    /// Whether the note exists with this content and status.
-    pub fn is_stored(&self, note_row: &NoteRow) -> bool {
-        let NoteRow { content, is_committed, committed_as, .. } = *note_row;
-        self.rows.get(&note_row.key).is_some_and(|row| {
-            (row.content, row.is_committed, row.committed_as)
-                == (content, is_committed, committed_as)
-        })
-    }
-
-    /// Replaces the rows with the wanted ones. `notes` returns the memories of each note for which
-    /// [`Self::is_stored`] is false; a note without any is left out. Returns which files could not
-    /// get the id that they declare.
+    /// Replaces the rows with the wanted ones. `notes` returns the memories of each that is new or
+    /// changed; one without any is left out. Returns which files could not get the id that they
+    /// declare.
     pub fn update(
         &mut self,
-        rows: &[NoteRow],
-        mut notes: impl FnMut(&NoteRow) -> Option<FileNotes>,
+        rows: &[(RowKey, RowText)],
+        mut notes: impl FnMut(&RowKey, RowText) -> Option<FileNotes>,
         project: Option<&str>,
     ) -> rusqlite::Result<Vec<String>> {
         self.connection.execute_batch("PRAGMA query_only = OFF; BEGIN")?;
-        let keys: FxHashSet<&RowKey> = rows.iter().map(|rows| &rows.key).collect();
+        let keys: FxHashSet<&RowKey> = rows.iter().map(|(key, _)| key).collect();
         let removed: Vec<RowKey> =
             self.rows.keys().filter(|key| !keys.contains(key)).cloned().collect();
         for key in removed {
             self.remove(&key)?;
         }
-        for row in rows {
-            if self.is_stored(row) {
-                if let Some(stored) = self.rows.get_mut(&row.key) {
-                    stored.is_from_git = row.is_from_git;
-                }
+        for (key, text) in rows {
+            if let Some(row) = self.rows.get_mut(key).filter(|row| row.text.is_same(text)) {
+                row.text = *text;
                 continue;
             }
-            self.remove(&row.key)?;
-            if let Some(notes) = notes(row) {
-                self.insert(row, notes, project)?;
+            self.remove(key)?;
+            if let Some(notes) = notes(key, *text) {
+                self.insert(key, *text, notes, project)?;
             }
         }
         let problems = self.assign_ids()?;
@@ -190,8 +188,9 @@ impl Rows {
     }
 
     pub fn find(&self, id: &str) -> Option<(&RowKey, Content)> {
-        let found = self.rows.iter().find(|(_, row)| row.is_single && row.id == id);
-        found.map(|(key, row)| (key, row.content))
+        let has_id = |row: &StoredFile| row.single.as_ref().is_some_and(|single| single.id == id);
+        let found = self.rows.iter().find(|(_, row)| has_id(row));
+        found.map(|(key, row)| (key, row.text.content))
     }
 
     pub fn hash(&self) -> u64 {
@@ -200,12 +199,12 @@ impl Rows {
         let mut hash = Xxh3::new();
         for (key, row) in rows {
             hash.update(key.relative.as_encoded_bytes());
-            hash.update(&[0, u8::from(key.is_edited), u8::from(row.is_committed)]);
-            match row.content {
+            hash.update(&[0, u8::from(key.is_edited), u8::from(row.text.is_committed)]);
+            match row.text.content {
                 Content::Hash(content) => hash.update(&content.to_ne_bytes()),
                 Content::Object(name) => hash.update(name.as_slice()),
             }
-            hash.update(row.id.as_bytes());
+            hash.update(row.single.as_ref().map_or("", |single| &single.id).as_bytes());
         }
         hash.digest().max(1)
     }
@@ -225,20 +224,26 @@ impl Rows {
 
     fn insert(
         &mut self,
-        note_row: &NoteRow,
+        key: &RowKey,
+        text: RowText,
         FileNotes { mut notes, problem }: FileNotes,
         project: Option<&str>,
     ) -> rusqlite::Result<()> {
         let slot = self.next_slot;
         self.next_slot += 1;
-        let has_lines = self.dialect.holds_several(Path::new(&note_row.key.relative));
-        if has_lines && note_row.key.is_edited {
-            self.keep_edited_lines(note_row, &mut notes);
+        for note in &mut notes {
+            note.project = note.project.take().or_else(|| project.map(str::to_owned));
+            // Copies of a commit get their files at different times.
+            note.modified = note.modified.take().filter(|_| !text.is_committed);
+        }
+        let has_lines = self.dialect.holds_several(Path::new(&key.relative));
+        if has_lines && key.is_edited {
+            self.keep_edited_lines(key, &mut notes);
         }
         for note in &notes {
-            add(&self.connection, slot, note_row, note, project)?;
+            add(&self.connection, slot, &key.relative, note)?;
             if self.has_status {
-                let status = note.status.status(note_row.is_committed);
+                let status = note.status.status(text.is_committed);
                 let sql = "UPDATE memories SET status = ?3, reviewed_at = ?4, reviewed_by = ?5
                            WHERE slot = ?1 AND id = ?2";
                 let Note { id, reviewed_at, reviewed_by, .. } = note;
@@ -246,37 +251,22 @@ impl Rows {
                 update.execute(params![slot, id, status, reviewed_at, reviewed_by])?;
             }
         }
-        let single = match notes.as_slice() {
-            [only] if !has_lines => Some(only),
-            _ => None,
-        };
-        let path_id = single.map(|note| note.id.clone()).unwrap_or_default();
-        let row = StoredFile {
-            slot,
-            content: note_row.content,
-            is_committed: note_row.is_committed,
-            committed_as: note_row.committed_as,
-            content_hashes: notes
-                .iter()
-                .filter(|_| has_lines)
-                .map(|note| (note.id.clone(), content_hash(note)))
-                .collect(),
-            doubt: single.and_then(|note| note.doubt.clone()),
-            declared_id: single.and_then(|note| note.declared_id.clone()),
-            id: path_id.clone(),
-            path_id,
-            is_single: single.is_some(),
-            is_from_git: note_row.is_from_git,
-            problem,
-        };
-        self.rows.insert(note_row.key.clone(), row);
+        let mut row =
+            StoredFile { slot, text, content_hashes: FxHashMap::default(), single: None, problem };
+        if has_lines {
+            row.content_hashes =
+                notes.into_iter().map(|note| (note.id.clone(), content_hash(&note))).collect();
+        } else if let Some(Note { id, declared_id, doubt, .. }) = notes.pop() {
+            row.single = Some(SingleNote { path_id: id.clone(), id, declared_id, doubt });
+        }
+        self.rows.insert(key.clone(), row);
         Ok(())
     }
 
     /// Keeps the lines of an edited file that the reference lacks, or, with an id of their own, has
     /// with other content.
-    fn keep_edited_lines(&self, note_row: &NoteRow, notes: &mut Vec<Note>) {
-        let Some(committed) = self.rows.get(&note_row.key.as_committed()) else { return };
+    fn keep_edited_lines(&self, key: &RowKey, notes: &mut Vec<Note>) {
+        let Some(committed) = self.rows.get(&key.as_committed()) else { return };
         notes.retain_mut(|note| {
             let known = committed.content_hashes.get(&note.id);
             let is_edited = known != Some(&content_hash(note));
@@ -292,36 +282,39 @@ impl Rows {
     fn assign_ids(&mut self) -> rusqlite::Result<Vec<String>> {
         // `a.md` and `a.markdown` have the same path without the extension.
         let is_usual_name = |path: &OsStr| path.as_encoded_bytes().ends_with(b".md");
-        let is_special = |(key, row): (&RowKey, &StoredFile)| {
-            row.declared_id.is_some()
-                || key.is_edited
-                || row.id != row.path_id
-                || row.is_single && !is_usual_name(&key.relative)
+        let single = || {
+            self.rows.iter().filter_map(|(key, row)| Some((key, row.text, row.single.as_ref()?)))
         };
-        if !self.rows.iter().any(is_special) {
+        let has_path_id = |(key, _, note): (&RowKey, RowText, &SingleNote)| {
+            note.declared_id.is_none()
+                && !key.is_edited
+                && note.id == note.path_id
+                && is_usual_name(&key.relative)
+        };
+        if single().all(has_path_id) {
             return Ok(Vec::new());
         }
-        let single = self.rows.iter().filter(|(_, row)| row.is_single);
-        let place = single.map(|(key, row)| {
-            (key.is_edited, !row.is_committed, !is_usual_name(&key.relative), key.clone())
+        let place = single().map(|(key, text, _)| {
+            (key.is_edited, !text.is_committed, !is_usual_name(&key.relative), key.clone())
         });
         let mut order: Vec<(bool, bool, bool, RowKey)> = place.collect();
         order.sort_unstable();
         let mut owners: FxHashMap<String, OsString> = FxHashMap::default();
         let mut problems = Vec::new();
         for (.., key) in order {
-            let Some(row) = self.rows.get(&key) else { continue };
+            let single = |key| self.rows.get(key).and_then(|row| row.single.as_ref());
+            let Some(note) = single(&key) else { continue };
             let (first, second) = if key.is_edited {
-                let main = self.rows.get(&key.as_committed()).map_or(&row.path_id, |it| &it.id);
+                let main = single(&key.as_committed()).map_or(&note.path_id, |it| &it.id);
                 let edited = |id: &str| format!("{id}{EDITED_SUFFIX}");
-                (Some(edited(main)), edited(&row.path_id))
+                (Some(edited(main)), edited(&note.path_id))
             } else {
-                (row.declared_id.clone(), row.path_id.clone())
+                (note.declared_id.clone(), note.path_id.clone())
             };
             let numbered = (2..).map(|number| format!("{second}@{number}"));
             let mut ids = first.into_iter().chain([second.clone()]).chain(numbered);
             let Some(id) = ids.find(|id| !owners.contains_key(id)) else { continue };
-            if let Some(declared) = row.declared_id.as_ref().filter(|declared| **declared != id)
+            if let Some(declared) = note.declared_id.as_ref().filter(|declared| **declared != id)
                 && !key.is_edited
             {
                 problems.push(format!(
@@ -337,13 +330,18 @@ impl Rows {
     }
 
     fn rename(&mut self, key: &RowKey, id: String) -> rusqlite::Result<()> {
-        let Some(row) = self.rows.get_mut(key).filter(|row| row.id != id) else { return Ok(()) };
+        let Some(StoredFile { slot, single: Some(note), .. }) = self.rows.get_mut(key) else {
+            return Ok(());
+        };
+        if note.id == id {
+            return Ok(());
+        }
         for (table, column) in [("memories", "id"), ("note_names", "id"), ("note_links", "from_id")]
         {
             let sql = format!("UPDATE {table} SET {column} = ?2 WHERE slot = ?1");
-            self.connection.prepare_cached(&sql)?.execute(params![row.slot, id])?;
+            self.connection.prepare_cached(&sql)?.execute(params![*slot, id])?;
         }
-        row.id = id;
+        note.id = id;
         Ok(())
     }
 }
@@ -365,16 +363,8 @@ fn json_list(values: &[String]) -> String {
     serde_json::to_string(values).unwrap_or_default()
 }
 
-fn add(
-    connection: &Connection,
-    slot: i64,
-    note_row: &NoteRow,
-    note: &Note,
-    project: Option<&str>,
-) -> rusqlite::Result<()> {
-    let relative = &note_row.key.relative;
-    // Copies of a commit get their files at different times.
-    let modified = note.modified.as_ref().filter(|_| !note_row.is_committed);
+fn add(connection: &Connection, slot: i64, relative: &OsStr, note: &Note) -> rusqlite::Result<()> {
+    let modified = note.modified.as_ref();
     connection
         .prepare_cached(
             "INSERT INTO memories (slot, id, project, session_id, type, title, subtitle, facts,
@@ -386,7 +376,7 @@ fn add(
         .execute(params![
             slot,
             note.id,
-            note.project.as_deref().or(project),
+            note.project,
             note.session,
             note.kind,
             note.title,

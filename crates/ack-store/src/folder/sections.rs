@@ -56,27 +56,3 @@ pub fn below(text: &str, heading: &str) -> String {
     }
     found
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_id_of_a_task_group_does_not_depend_on_its_place() {
-        let ids = |text: &str| -> Vec<String> {
-            let notes = sections(text, Path::new("MEMORY.md"), "# Task Group", None).into_iter();
-            notes.map(|note| note.id).collect()
-        };
-        let two = "# Task Group: Ledger / import\nText\n# Task Group: Ärger\nText\n";
-        assert_eq!(ids(two), ["MEMORY#ledger-import", "MEMORY#ärger"]);
-        let three = format!(
-            "# Task Group: New one\nText\n{two}# Task Group: ärger\nText\n# Task Group: Ärger 2\n\
-             ```\n# Task Group: code\n```\n# Task Group\nText\n# Task Group: empty\n"
-        );
-        let found = ids(&three);
-        assert_eq!(found.len(), 6, "{found:?}");
-        assert_eq!(found[1..3], ids(two));
-        assert!(found[3].starts_with("MEMORY#ärger-"), "{found:?}");
-        assert_eq!(found[4..], ["MEMORY#ärger-2", "MEMORY#task-group"]);
-    }
-}

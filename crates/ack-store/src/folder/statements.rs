@@ -6,7 +6,7 @@ use std::path::Path;
 use rustc_hash::FxHashSet;
 
 use super::blocks::item;
-use super::links::{MAX_NAME_BYTES, MAX_NOTES, linked_notes, name_alone, note_name, note_names};
+use super::links::{MAX_NAME_BYTES, MAX_NOTES, Target, links_in, name_alone, resolve_note};
 use super::markdown::{lines, without_code};
 use crate::links::SUPERSEDES;
 
@@ -29,7 +29,8 @@ const REPLACEMENTS: [(&str, &str); 6] = [
 ];
 const MARKS: [char; 12] = [' ', '\t', ':', '*', '_', '-', '–', '—', '→', ',', '&', '"'];
 
-const MAX_LINK_BYTES: usize = 1_000;
+/// How much after such a phrase may be links.
+const MAX_LINKS_BYTES: usize = 4_000;
 
 /// The kind of a link and the name of its target, or `/` and the path of its file.
 type NamedLink = (String, String);
@@ -42,32 +43,39 @@ pub fn is_statement(line: &str) -> bool {
 /// with the notes that it replaces or that replace it. Those in code are not read, except that
 /// `mem:name` may stand between backticks. `note` is the path of its file.
 pub fn statements(text: &str, note: &Path) -> (Vec<String>, Vec<NamedLink>) {
-    let (mut facts, mut links) = (Vec::new(), Vec::new());
+    let (mut facts, mut links, mut files) = (Vec::new(), Vec::new(), Vec::new());
     let related = |name: &str| ("related".to_owned(), name.to_owned());
     let mut is_about_note = true;
     for line in lines(text).filter(|line| !line.is_code) {
         links.extend(memory_names(line.text).map(related));
         let entry = item(line.text).map(|item| item.text);
+        let plain = without_code(line.text);
+        let mut others = Vec::new();
+        for target in links_in(&plain).filter_map(|link| link.target) {
+            match target {
+                Target::Note(name) => others.push(name),
+                Target::File(file) => files.extend(resolve_note(&file, note)),
+            }
+        }
         if line.text.starts_with("##") {
             is_about_note = line.text.trim_matches(['#', ' ']).eq_ignore_ascii_case("status");
         }
         if let Some(fact) = entry.and_then(statement) {
             facts.push(fact.trim_end().to_owned());
         } else {
-            let plain = without_code(line.text);
             let replaced = replacements(&plain, note, is_about_note);
             let relation = item(&plain).and_then(|item| relation(item.text));
             match relation.filter(|_| replaced.is_empty()) {
                 Some((kind, name)) => links.push((replacement_kind(kind), name)),
                 None => {
                     let known: FxHashSet<&str> = names(&replaced).collect();
-                    let others = note_names(&plain).filter(|name| !known.contains(&**name));
-                    links.extend(others.map(|name| related(&name)));
+                    others.retain(|name| !known.contains(&**name));
+                    links.extend(others.iter().map(|name| related(name)));
                 }
             }
             links.extend(replaced);
         }
-        if links.len() > MAX_NOTES || facts.len() > MAX_STATEMENTS {
+        if links.len() + files.len() > MAX_NOTES || facts.len() > MAX_STATEMENTS {
             break;
         }
     }
@@ -75,7 +83,6 @@ pub fn statements(text: &str, note: &Path) -> (Vec<String>, Vec<NamedLink>) {
     let whole = by_name.filter_map(|(kind, it)| Some((kind.clone(), name_alone(it)?.to_owned())));
     links.extend(whole.collect::<Vec<_>>());
     let known: FxHashSet<&str> = names(&links).collect();
-    let mut files = linked_notes(text, note);
     files.retain(|file| !known.contains(&**file));
     links.extend(files.iter().map(|file| related(file)));
     (facts, links)
@@ -123,31 +130,24 @@ fn replacements(line: &str, note: &Path, is_about_note: bool) -> Vec<NamedLink> 
             continue;
         };
         // The text of a link may hold what looks like the end of a sentence: `[2. Use SQL](2.md)`.
-        let mut rest = line.get(end - said.len() + phrase.len()..).unwrap_or_default();
-        while found.len() < MAX_NOTES
-            && let Some((name, after)) = next_link(rest, note)
-        {
-            found.push(((*kind).to_owned(), name));
-            rest = after;
+        let rest = line.get(end - said.len() + phrase.len()..).unwrap_or_default();
+        let rest = rest.get(..rest.floor_char_boundary(MAX_LINKS_BYTES)).unwrap_or_default();
+        let mut read = 0;
+        for link in links_in(rest) {
+            let before = rest.get(read..link.range.start).unwrap_or_default();
+            if before.split(MARKS).any(|word| !["", "and"].contains(&word)) {
+                break;
+            }
+            let name = match link.target {
+                Some(Target::Note(name)) => Some(name),
+                Some(Target::File(file)) => resolve_note(&file, note),
+                None => None,
+            };
+            found.extend(name.map(|name| ((*kind).to_owned(), name)));
+            read = link.range.end;
         }
     }
     found
-}
-
-/// The link that a text begins with, after some marks, and the rest of the text.
-fn next_link<'t>(text: &'t str, note: &Path) -> Option<(String, &'t str)> {
-    let text = text.trim_start_matches(MARKS);
-    let text = text.strip_prefix("and ").unwrap_or(text);
-    let text = text.trim_start_matches(MARKS);
-    let near = text.get(..text.floor_char_boundary(MAX_LINK_BYTES))?;
-    if let Some(inner) = near.strip_prefix("[[") {
-        let (name, _) = inner.split_once("]]")?;
-        return Some((note_name(name)?, text.get(name.len() + 4..)?));
-    }
-    let (_, target) = near.strip_prefix('[')?.split_once("](")?;
-    let (_, rest) = target.split_once(')')?;
-    let (link, after) = text.split_at_checked(near.len() - rest.len())?;
-    Some((linked_notes(link, note).pop()?, after))
 }
 
 /// The text of a statement `[category] text`.
@@ -175,9 +175,10 @@ fn is_time(category: &str) -> bool {
 
 /// A relation `kind [[name]]` or `"some kind" [[name]] (context)`, not a sentence with a link.
 fn relation(entry: &str) -> Option<NamedLink> {
-    let (kind, rest) = entry.split_once("[[")?;
-    let (name, after) = rest.split_once("]]")?;
-    let (kind, after) = (kind.trim(), after.trim());
+    let link = links_in(entry).next()?;
+    let Some(Target::Note(name)) = link.target else { return None };
+    let kind = entry.get(..link.range.start)?.trim();
+    let after = entry.get(link.range.end..)?.trim();
     let quoted = ['"', '\''].iter().find_map(|it| kind.strip_prefix(*it)?.strip_suffix(*it));
     let kind = match quoted {
         Some(kind) => kind.trim(),
@@ -191,7 +192,7 @@ fn relation(entry: &str) -> Option<NamedLink> {
     if !is_kind || !(after.is_empty() || has_context) {
         return None;
     }
-    Some((kind.to_lowercase(), note_name(name)?))
+    Some((kind.to_lowercase(), name))
 }
 
 /// The names after `mem:`, with which Serena refers to other memories.

@@ -16,6 +16,12 @@ pub(super) struct SessionRef<'a> {
     pub filter: StatusFilter,
 }
 
+impl<'a> SessionRef<'a> {
+    pub fn of(memory: &'a Memory, names: &'a [String], filter: StatusFilter) -> Self {
+        Self { names, project: memory.project.as_deref(), filter }
+    }
+}
+
 pub(super) struct Overview {
     pub text: String,
     pub memory: Option<Memory>,
