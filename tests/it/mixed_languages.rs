@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::languages::{Note, notes, root_of};
 use crate::query::bulk;
-use crate::support::{Ask, Root, result_ids, titled};
+use crate::support::{Ask, Root, memory, result_ids, titled};
 
 const NOTES: &str = include_str!("mixed_languages.txt");
 
@@ -201,5 +201,30 @@ fn of_a_question_of_one_word_the_memories_that_have_it_come_first() {
         let found = result_ids(&service.find(json!({ "query": word })));
         assert_eq!(found[0], id, "{word}: {found:?}");
         assert!(found.contains(&"en".to_owned()), "{word}: {found:?}");
+    }
+}
+
+#[test]
+fn a_question_with_a_month_prefers_what_was_written_in_it() {
+    let root = Root::new();
+    let written = |id: &str, day: &str| {
+        let rest = json!({ "created_at": format!("{day}T10:00:00Z") });
+        let title = format!("The retries of the {id} relay filled the queue");
+        memory(id, &title, rest)
+    };
+    let notes = [
+        written("north", "2022-11-20"),
+        written("south", "2022-10-31"),
+        written("east", "2026-05-01"),
+    ];
+    bulk(&root, "alpha", &notes);
+    let service = root.service();
+    for question in [
+        "relay retries in November 2022",
+        "relay retries, noviembre de 2022",
+        "2022-11 relay retries",
+    ] {
+        let found = result_ids(&service.find(json!({ "query": question })));
+        assert_eq!(found[0], "north", "{question}: {found:?}");
     }
 }

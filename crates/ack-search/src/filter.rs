@@ -1,6 +1,8 @@
 //! Filters, evaluated on the columns of the index during retrieval, so that filtering never loses a
 //! result.
 
+use std::ops::Range;
+
 use super::file_pattern::FilePattern;
 use super::interner::NameId;
 use super::inverted::Index;
@@ -63,6 +65,8 @@ pub struct ResolvedFilters<'a> {
     current_project: ProjectNames,
     /// The project that the question names.
     named_project: Option<ProjectNames>,
+    /// The time that it names, in milliseconds since 1970.
+    named_period: Option<Range<i64>>,
     kinds: Option<Vec<NameId>>,
     session: Option<Option<NameId>>,
 }
@@ -86,22 +90,29 @@ impl<'a> ResolvedFilters<'a> {
             requested_project: requested.map(|rows| ProjectNames::resolve(rows, index)),
             current_project: ProjectNames::resolve(current, index),
             named_project: None,
+            named_period: None,
             kinds: any_of(&filters.kinds),
             session: filters.session.as_ref().map(|session| index.names().lookup(session)),
         }
     }
 
-    /// Prefers the memories of the project that the question names.
+    /// Prefers the memories of the project and the time that the question names.
     #[must_use]
-    pub fn preferring(mut self, rows: Option<&ProjectRows>) -> Self {
+    pub fn preferring(mut self, rows: Option<&ProjectRows>, period: Option<&Range<i64>>) -> Self {
         self.named_project = rows.map(|rows| ProjectNames::resolve(rows, self.index));
+        self.named_period = period.cloned();
         self
     }
 
-    /// Whether a document is of the project that the question names.
-    pub fn is_named(&self, doc: DocId) -> bool {
-        let named = self.named_project.as_ref().zip(self.index.doc(doc));
-        named.is_some_and(|(project, row)| project.contains(self.index, row))
+    /// How many of the project and the time that the question names are those of a document.
+    pub fn named(&self, doc: DocId) -> u8 {
+        let Some(row) = self.index.doc(doc) else {
+            return 0;
+        };
+        let project = self.named_project.as_ref();
+        let period = self.named_period.as_ref();
+        u8::from(project.is_some_and(|project| project.contains(self.index, row)))
+            + u8::from(period.is_some_and(|period| period.contains(&row.created)))
     }
 
     /// Whether every document passes, apart from its status.

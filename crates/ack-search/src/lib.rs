@@ -4,7 +4,7 @@
 //! - [`analysis`] splits text into terms, the same way for memories and for queries; [`analyzer`]
 //!   turns a memory into the terms and the vector that an index stores;
 //! - [`inverted`] is the index of one scope, and [`filter`] evaluates a request's filters on it;
-//! - [`query`] is the query after analysis;
+//! - [`query`] is the query after analysis, without the [`period`] that it names;
 //! - [`view`] is one scope in one search, including what [`remote`] documents it fetched;
 //! - [`spelling`] finds what stands for a word that no memory contains, among words of a similar
 //!   shape ([`shapes`]);
@@ -30,6 +30,7 @@ pub mod identifiers;
 pub mod interner;
 pub mod inverted;
 pub mod lexical;
+pub mod period;
 pub mod postings;
 pub mod query;
 pub mod ranking;

@@ -14,7 +14,7 @@
 //!
 //! What a question names is preferred: an identifier that only an answer contains (an error code, a
 //! path, a flag, a qualified name, see [`Bm25Weights::required_identifiers`]), the only word of the
-//! question, and a project. Memories that are merely about the same subject come after those.
+//! question, a project, and a time. Memories that are merely about the same subject come after those.
 //!
 //! See `docs/retrieval.md` for how the constants were chosen.
 
@@ -40,8 +40,8 @@ const MIN_COSINE_SHARE: f32 = 0.8;
 const UNRELATED_COSINE: f32 = 0.2;
 /// Weight of a cosine of 1, relative to the best lexical score.
 const COSINE_WEIGHT: f32 = 4.0;
-/// What a memory of the project that the question names scores more, relative to the best lexical
-/// score.
+/// What a memory of the project or of the time that the question names scores more, relative to the
+/// best lexical score.
 const NAMED_WEIGHT: f32 = 0.5;
 /// The same of a memory with the identifiers that the query asks for: no cosine outweighs it.
 const IDENTIFIER_WEIGHT: f32 = COSINE_WEIGHT;
@@ -284,8 +284,8 @@ fn preference(views: &[View<'_>], identifiers: &[&str], candidate: &Candidate) -
     #[expect(clippy::cast_precision_loss, reason = "counts of a query's terms")]
     let share = contained.count() as f32 / identifiers.len().max(1) as f32;
     let view = views.get(candidate.scope);
-    let is_named = view.is_some_and(|view| view.filter.is_named(candidate.doc));
-    IDENTIFIER_WEIGHT * share + if is_named { NAMED_WEIGHT } else { 0.0 }
+    let named = view.map_or(0, |view| view.filter.named(candidate.doc));
+    IDENTIFIER_WEIGHT * share + NAMED_WEIGHT * f32::from(named)
 }
 
 /// Finds the documents with the highest cosines over all scopes.

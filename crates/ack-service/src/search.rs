@@ -91,7 +91,7 @@ impl<'a> Search<'a> {
             let own_rows = selection.current.rows_in(scope);
             let named = search.named.project.as_ref().map(|name| selection.rows_of(name, scope));
             let filters = ResolvedFilters::new(index, &spec.filters, requested.as_ref(), &own_rows)
-                .preferring(named.as_ref());
+                .preferring(named.as_ref(), search.named.period.as_ref());
             search.names.push(scope.name.clone());
             search.views.push(View::new(index, filters));
         }

@@ -1,12 +1,17 @@
-//! The project that a question names (`retries in payments-api`). It says where to look and not what to
-//! find: its memories are preferred, and it is no word of the question.
+//! The project and the time that a question names (`retries in payments-api`, `the outage of November
+//! 2022`). They say where to look and not what to find: memories of this project and of this time are
+//! preferred, and they are no words of the question.
+
+use std::ops::Range;
 
 use crate::open::OpenScopes;
 use crate::scope::resolve::Selection;
 use crate::validate::QuerySpec;
+use ack_api::Mode;
 use ack_api::memory::{StatusFilter, fold_name};
 use ack_search::analysis::is_stop_word;
 use ack_search::filter::ProjectNames;
+use ack_search::period::Period;
 
 /// How many words of a question are looked at.
 const MAX_WORDS: usize = 64;
@@ -15,18 +20,25 @@ const MAX_WORDS: usize = 64;
 pub struct Named {
     /// The project's folded name.
     pub project: Option<String>,
-    /// The question without it; `None` if it names none.
+    /// The time, in milliseconds since 1970.
+    pub period: Option<Range<i64>>,
+    /// The question without them; `None` if it names neither.
     pub text: Option<String>,
 }
 
 impl Named {
-    /// The first project that a question names, besides something else, unless all memories with the
-    /// status belong to it.
+    /// What a question names, besides something else: the first project, unless all memories with the
+    /// status belong to it, and a time. A search by words or by meaning alone prefers nothing, so a time
+    /// is a part of its question.
     pub fn find(spec: &QuerySpec, opened: &OpenScopes, selection: &Selection) -> Option<Self> {
         let text = spec.text.as_deref().filter(|_| !spec.is_proposal)?;
         let is_one = |name: &str| is_one_of_several(name, opened, selection, spec.filters.status);
-        let (project, text) = project(text, is_one).unzip();
-        Some(Self { project, text })
+        let (project, rest) = project(text, is_one).unzip();
+        let text = rest.as_deref().unwrap_or(text);
+        let is_hybrid = spec.mode == Mode::Hybrid;
+        let found = is_hybrid.then(|| Period::find(text)).flatten();
+        let (period, without) = found.map(|found| (found.millis, found.text)).unzip();
+        Some(Self { project, period, text: without.or(rest) })
     }
 }
 
