@@ -45,6 +45,7 @@ impl OpenScope {
 pub struct OpenScopes {
     scopes: Vec<OpenScope>,
     pub staleness: Staleness,
+    pub now: jiff::Timestamp,
 }
 
 /// A record to read: the position of its scope among the open ones, and its document.
@@ -118,7 +119,7 @@ impl OpenScopes {
         notes.extend(open.iter().filter_map(unusable_table));
         let now = (service.config.clock)();
         let staleness = Staleness::new(now, &selection.current, Bounds::ANSWER);
-        Ok(Self { scopes: open, staleness })
+        Ok(Self { scopes: open, staleness, now })
     }
 
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &OpenScope> {

@@ -36,7 +36,7 @@ impl Named {
         let (project, rest) = project(text, is_one).unzip();
         let text = rest.as_deref().unwrap_or(text);
         let is_hybrid = spec.mode == Mode::Hybrid;
-        let found = is_hybrid.then(|| Period::find(text)).flatten();
+        let found = is_hybrid.then(|| Period::find(text, opened.now)).flatten();
         let (period, without) = found.map(|found| (found.millis, found.text)).unzip();
         Some(Self { project, period, text: without.or(rest) })
     }
