@@ -65,6 +65,7 @@ impl Desk {
         let duplicates = count_text(others.len(), "duplicate", "duplicates");
         let choices = vec![(vec![number], Choice::Approve), (others, Choice::Duplicate { of })];
         self.choose_together(choices, None)?;
+        self.note_decision(false);
         let said = format!("approved, with {duplicates}: {}", self.title(number));
         let said = match held_back.count() {
             0 => said,

@@ -534,6 +534,7 @@ impl Desk {
             choices.push((others, Choice::Duplicate { of: id.clone() }));
         }
         choices.insert(0, (kept, Choice::Approve));
+        self.note_decision(true);
         self.choose_together(choices, None)
     }
 }

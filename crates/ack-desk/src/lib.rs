@@ -43,7 +43,7 @@ use self::effective::key;
 use self::heaps::HeapKind;
 use self::held_back::HeldBack;
 use self::need::Need;
-use self::progress::TimeSpent;
+use self::progress::Pace;
 use self::queue::{ItemState, Known, QueueItem, QueueKind, by_queue};
 pub use self::write::{ChangedMemory, ReviewOutcome};
 use crate::curate::find::{Filter, Queue, by_id, queue, short_ids};
@@ -87,7 +87,7 @@ pub struct Desk {
     /// The heaps that are split by type.
     split: HashSet<HeapKind>,
     need: Need,
-    spent: TimeSpent,
+    pace: Pace,
     /// Whether the approved memories were read.
     pub has_approved: bool,
     /// Whether it is known which memories contradict an approved one.
@@ -175,7 +175,7 @@ impl Desk {
             includes_flagged: false,
             split: HashSet::new(),
             need: Need::default(),
-            spent: TimeSpent::default(),
+            pace: Pace::default(),
             has_approved: false,
             are_compared: true,
         };
@@ -361,7 +361,9 @@ impl Desk {
         choice: Choice,
         reason: Option<String>,
     ) -> Result<(), CurateError> {
-        self.choose_together(vec![(numbers.to_vec(), choice)], reason)
+        self.choose_together(vec![(numbers.to_vec(), choice)], reason)?;
+        self.note_decision(numbers.len() > 1);
+        Ok(())
     }
 
     /// The same with several choices, which are taken back together.

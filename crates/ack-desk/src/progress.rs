@@ -12,36 +12,66 @@ use super::choice::{DUPLICATE, count_text};
 use super::heaps::{Heap, ONE_BY_ONE};
 use super::queue::{ItemState, QueueItem, by_queue};
 
-const SECONDS_A_CARD: usize = 6;
-const SECONDS_A_HEAP: usize = 10;
+const SECONDS_A_CARD: f64 = 6.0;
+const SECONDS_A_HEAP: f64 = 10.0;
 /// Without a key for this long, a person was doing something else.
 const MAX_PAUSE_SECONDS: f64 = 30.0;
+/// From so many decisions on, the person's own pace counts.
+const MIN_DECISIONS: usize = 5;
 const MAX_LESSONS: usize = 3;
 
 #[derive(Debug, Default)]
-pub struct TimeSpent {
+pub struct Pace {
     last_key: Option<Timestamp>,
-    seconds: f64,
+    /// How long the person was at it, in seconds.
+    spent: f64,
+    /// The same when they decided last.
+    decided_at: f64,
+    /// What a card took each time, in seconds.
+    cards: Vec<f64>,
+    heaps: Vec<f64>,
 }
 
-impl TimeSpent {
+impl Pace {
     fn key(&mut self, now: Timestamp) {
         let pause = self.last_key.map(|last| (now - last).total(jiff::Unit::Second));
         let pause = pause.and_then(Result::ok).unwrap_or_default();
         if pause <= MAX_PAUSE_SECONDS {
-            self.seconds += pause.max(0.0);
+            self.spent += pause.max(0.0);
         }
         self.last_key = Some(now);
     }
 
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a review takes hours at most"
-    )]
-    fn minutes(&self) -> usize {
-        (self.seconds / 60.0).round() as usize
+    fn decided(&mut self, is_heap: bool) {
+        let took = self.spent - self.decided_at;
+        self.decided_at = self.spent;
+        let all = if is_heap { &mut self.heaps } else { &mut self.cards };
+        all.push(took);
     }
+
+    /// How many minutes some cards and heaps will take.
+    fn minutes(&self, heaps: usize, cards: usize) -> usize {
+        let heap = median(&self.heaps).unwrap_or(SECONDS_A_HEAP);
+        let card = median(&self.cards).unwrap_or(SECONDS_A_CARD);
+        #[expect(clippy::cast_precision_loss, reason = "counts of memories")]
+        let seconds = heaps as f64 * heap + cards as f64 * card;
+        whole_minutes(seconds)
+    }
+}
+
+fn median(seconds: &[f64]) -> Option<f64> {
+    let mut sorted = seconds.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied().filter(|_| sorted.len() >= MIN_DECISIONS)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a review takes hours at most"
+)]
+fn whole_minutes(seconds: f64) -> usize {
+    (seconds / 60.0).round() as usize
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -92,7 +122,11 @@ pub struct Learned {
 
 impl Desk {
     pub fn note_key(&mut self, now: Timestamp) {
-        self.spent.key(now);
+        self.pace.key(now);
+    }
+
+    pub(crate) fn note_decision(&mut self, is_heap: bool) {
+        self.pace.decided(is_heap);
     }
 
     pub fn progress(&self) -> Progress {
@@ -102,7 +136,7 @@ impl Desk {
             decided += usize::from(item.state != ItemState::Waiting);
             saved += usize::from(item.state == ItemState::Written);
         }
-        let minutes = self.spent.minutes();
+        let minutes = whole_minutes(self.pace.spent);
         Progress {
             text: format!("{decided} of {total} decided · {minutes} min"),
             decided,
@@ -111,7 +145,7 @@ impl Desk {
         }
     }
 
-    /// What is left of a plan, and about how long that takes.
+    /// What is left of a plan, and how long that takes at this person's pace.
     pub(crate) fn left_of(&self, heaps: &[Heap]) -> String {
         let (mut keys, mut cards) = (0, 0);
         for heap in heaps.iter().filter(|heap| heap.waiting > 0) {
@@ -124,8 +158,7 @@ impl Desk {
         let counts = counts.filter(|(count, ..)| *count > 0);
         let counts: Vec<String> =
             counts.map(|(count, one, many)| count_text(count, one, many)).collect();
-        let seconds = keys * SECONDS_A_HEAP + cards * SECONDS_A_CARD;
-        let minutes = ((seconds + 30) / 60).max(1);
+        let minutes = self.pace.minutes(keys, cards).max(1);
         match counts.is_empty() {
             false => format!("{} left, about {minutes} min", counts.join(" and ")),
             true if self.unwritten() > 0 => {
@@ -201,12 +234,29 @@ impl Learned {
 mod tests {
     use super::*;
 
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_790_000_000 + second).unwrap()
+    }
+
     #[test]
     fn a_pause_of_more_than_half_a_minute_does_not_count() {
-        let mut spent = TimeSpent::default();
+        let mut pace = Pace::default();
         for second in [0, 20, 40, 200, 220] {
-            spent.key(Timestamp::from_second(1_790_000_000 + second).unwrap());
+            pace.key(at(second));
         }
-        assert!((spent.seconds - 60.0).abs() < 0.01, "{}", spent.seconds);
+        assert!((pace.spent - 60.0).abs() < 0.01, "{}", pace.spent);
+    }
+
+    #[test]
+    fn a_persons_own_pace_counts_once_it_is_known() {
+        let mut pace = Pace::default();
+        assert_eq!(pace.minutes(6, 40), 5, "6 heaps and 40 cards");
+        pace.key(at(0));
+        for n in 1..=5 {
+            pace.key(at(2 * n));
+            pace.decided(false);
+        }
+        assert_eq!(pace.minutes(0, 60), 2, "two seconds a card");
+        assert_eq!(pace.minutes(6, 0), 1, "heaps as before");
     }
 }
