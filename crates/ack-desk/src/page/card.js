@@ -340,9 +340,9 @@ const CHANGES = {
   replaced: ["−", "is replaced: "],
 };
 
-/** What the next session of its project starts with, and what the memory changes about it. */
+/** What the next session of its project starts with, without and with the memory. */
 function showNext() {
-  const { next } = state;
+  const { next, isWithout } = state;
   by("next").hidden = next === null;
   if (next === null) {
     return;
@@ -355,13 +355,30 @@ function showNext() {
   const count = (...kinds) => next.lines.filter(({ change }) => kinds.includes(change)).length;
   const [entering, leaving] = [count("enters"), count("leaves", "replaced")];
   const about = entering > 0 ? `+${entering}${leaving > 0 ? ` −${leaving}` : ""}` : "nothing";
-  const shown = next.lines.map(({ title, change }) => {
-    const [mark, said] = CHANGES[change] ?? ["", ""];
+  const lines = next.lines.filter(({ change }) => !isWithout || change !== "enters");
+  const shown = lines.map(({ title, change }) => {
+    const [mark, said] = (isWithout ? null : CHANGES[change]) ?? ["", ""];
+    const before = element("span", { class: "sign", "aria-hidden": "true" }, mark);
     const what = element("span", {}, said ? unseen(said) : null, title);
-    return element("li", { class: mark ? change : null }, sign(mark), what);
+    return element("li", { class: mark ? change : null }, before, what);
   });
-  const session = small(`Next session in ${next.project}`);
-  fold("next", name, span("small", about), session, element("ol", {}, ...shown), small(next.says));
+  const view = (label, without) => {
+    const look = () => {
+      state.isWithout = without;
+      showNext();
+    };
+    const pressed = String(isWithout === without);
+    return button(label, null, () => inTurn(look), { "aria-pressed": pressed });
+  };
+  const session = span("small", `Next session in ${next.project}`);
+  fold(
+    "next",
+    name,
+    span("small", about),
+    element("div", { class: "views" }, session, view("without", true), view("with", false)),
+    element("ol", {}, ...shown),
+    small(next.says),
+  );
 }
 
 /** What A and R would decide about: how many, why some are held back, and five of them. */

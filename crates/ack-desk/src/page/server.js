@@ -11,6 +11,7 @@ const NOTHING_FOUND = {
   evidence: null,
   current: 0,
   nearUnfolded: false,
+  isWithout: false,
   // The text of the memory, if it is unfolded.
   whole: null,
 };
