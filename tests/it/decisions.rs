@@ -182,13 +182,14 @@ fn a_later_rejection_in_the_store_is_respected() {
 }
 
 #[test]
-fn a_manifest_that_sends_decisions_elsewhere_is_refused() {
+fn a_manifest_that_sends_decisions_elsewhere_is_refused_with_the_way_out() {
     for place in ["store", "log"] {
         let root = Root::with("alpha", &[titled("a", "One")]);
         let settings = format!("description = 'x'\ndecisions = \"{place}\"\n");
         root.manifest("alpha", &settings);
         let shown = crate::cli::ack(root.path(), &["scopes"]).out;
-        assert_contains!(shown, "line 2: unknown key `decisions`");
+        let said = "line 2: the key `decisions` no longer exists";
+        assert_contains!(shown, said, "remove the line", "`decisions.jsonl`");
         // The status that the store has still counts once the line is gone.
         root.manifest("alpha", "description = 'x'\n");
         assert_eq!(crate::curate::approved(root.path()), ["a"]);

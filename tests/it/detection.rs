@@ -472,6 +472,10 @@ fn an_invalid_configuration_is_refused_with_line_and_key() {
         ("[limits]\ntokens = 199", 2, "tokens", ""),
         ("[limits]\nseconds = -1", 2, "", ""),
         ("[limits]\nseconds = '5'", 2, "`limits.seconds`", ""),
+        // What there was says what to do instead.
+        ("[serve]\nmax_status = 'x'", 1, "write `max_status`", ""),
+        ("[limits]\nmemory = 64", 2, "no longer exists: remove", ""),
+        ("[limits]\nresults = 5", 2, "no longer exists: remove", ""),
         ("default_scope = 5", 1, "", ""),
         ("default_scope = ", 1, "", ""),
     ];

@@ -441,6 +441,8 @@ fn mistakes_in_tools_are_named_with_line_and_key() {
         ),
         ("unknown tool", "\n[tools.query_memory]\ndescription = \"x\"\n"),
         ("unknown key", "[tools.get_memory]\ndescripton = \"x\"\n"),
+        ("a key that is gone", "[tools.lessons]\ncalls = \"query_memories\"\n"),
+        ("another key that is gone", "[tools.query_memories]\narguments = { q = \"query\" }\n"),
         ("wrong type of a key", "[tools.get_memory]\nname = 5\n"),
         ("a tool that is no table", "[tools]\nget_memory = \"x\"\n"),
         ("name with a dot", "[tools.get_memory]\nname = \"mem.get\"\n"),

@@ -2,7 +2,7 @@
 //! declared once. The effective value remembers its source.
 
 mod error;
-mod file;
+pub mod file;
 pub mod tools;
 
 use std::collections::BTreeMap;

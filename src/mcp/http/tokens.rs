@@ -29,6 +29,8 @@ use ack_api::time::utc_day;
 use ack_store::quick_state::QuickState;
 use ack_sys::files;
 
+use ack_service::config::file;
+
 const CHECK_AFTER: Duration = Duration::from_secs(1);
 const MAX_BYTES: u64 = 1 << 20;
 const HASH_PREFIX: &str = "sha256:";
@@ -205,6 +207,13 @@ fn explain(text: &str, error: &toml::de::Error) -> String {
     let written = text.lines().nth(line - 1).unwrap_or_default();
     let key = written.split('=').next().unwrap_or_default().trim();
     let problem = error.message().lines().next().unwrap_or_default();
+    let unknown = problem.strip_prefix("unknown field `");
+    let unknown = unknown.and_then(|rest| rest.split('`').next());
+    if let Some((unknown, instead)) =
+        unknown.and_then(|key| Some((key, file::instead_of(file::TOKENS, key)?)))
+    {
+        return format!("line {line}: the key `{unknown}` no longer exists: {instead}");
+    }
     // The library repeats texts in double quotes.
     let hidden = match (problem.split_once('"'), problem.rsplit_once('"')) {
         (Some((first, _)), Some((_, last))) => format!("{first}\"…\"{last}"),

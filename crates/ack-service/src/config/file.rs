@@ -1,5 +1,6 @@
 //! Reads a settings file. Errors name the line, the key, and the nearest known key.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -8,6 +9,11 @@ use ack_api::text;
 use ack_sys::files;
 
 use super::error::{Part, SettingsError};
+
+/// Keys that no longer exist, by file, and what to do instead.
+const REMOVED_KEYS: &str = include_str!("removed_keys.toml");
+/// The file of tokens, in the table of removed keys.
+pub const TOKENS: &str = "tokens";
 
 pub const MAX_SETTINGS_BYTES: u64 = 1 << 20;
 
@@ -47,6 +53,15 @@ fn explain(
     let assigned = || Some(source.lines().nth(line - 1)?.split_once('=')?.0.trim().to_owned());
     let key = key.or_else(assigned).unwrap_or_default();
     let last = key.rsplit('.').next().unwrap_or_default();
+    let is_config = known.iter().any(|known| known == "default_scope");
+    let file = if is_config { "config.toml" } else { "scope.toml" };
+    if problem.starts_with("unknown field")
+        && let Some(instead) = instead_of(file, &key)
+    {
+        let key = text::line(&key, 80);
+        let message = format!("line {line}: the key `{key}` no longer exists: {instead}");
+        return (line, message, Vec::new());
+    }
     let is_unknown_value = problem.starts_with("unknown variant");
     let is_unknown = !last.is_empty() && quoted == last && !known.iter().any(|known| known == last);
     let quoted = text::line(quoted, 40);
@@ -80,6 +95,18 @@ fn explain(
         nearest,
         known,
     }
+}
+
+pub fn instead_of(file: &str, key: &str) -> Option<String> {
+    let removed: BTreeMap<String, BTreeMap<String, String>> = toml::from_str(REMOVED_KEYS).ok()?;
+    let words: Vec<&str> = key.split('.').collect();
+    let is_key = |pattern: &str| {
+        let pattern = pattern.split('.');
+        pattern.clone().count() == words.len()
+            && pattern.zip(&words).all(|(word, key)| word == "*" || word == *key)
+    };
+    let mut keys = removed.get(file)?.iter();
+    keys.find(|(pattern, _)| is_key(pattern)).map(|(_, instead)| instead.clone())
 }
 
 fn in_toml_terms(problem: &str) -> String {

@@ -21,7 +21,8 @@ fn errors_in_the_file_are_reported_without_hashes() {
         [a]; hash = GOOD; last_day = 2027-01-31 => line 3: `last_day`: invalid type
         [a]; hash = GOOD; scopes = GOOD => line 3: `scopes`: invalid type
         [a]; hash = BARE => line 2:
-        [a]; hash = GOOD; last_day = "soon" => 2027-01-31"#;
+        [a]; hash = GOOD; last_day = "soon" => 2027-01-31
+        [a]; hash = GOOD; at_once = 5 => line 3: the key `at_once` no longer exists: remove the line"#;
     for case in cases.trim().lines() {
         let (text, part) = case.trim().split_once("=> ").unwrap();
         let text =
