@@ -10,7 +10,7 @@ pub mod passage;
 
 use serde::Serialize;
 
-use self::passage::{Passage, Question, Room, passage};
+use self::passage::{Passage, Question, passage};
 use ack_api::memory::Memory;
 use ack_api::number::grouped;
 use ack_api::{Given, Hint, MemoryDetail, MemoryHit, Note, NoteKind, Tool, text};
@@ -90,8 +90,7 @@ pub fn cut_long_text(
     if narrative.len() <= text::BLOCK_CAP {
         return None;
     }
-    let room = Room { cost: &str::len, max: text::BLOCK_CAP };
-    let part = passage(narrative, room, question).unwrap_or_default();
+    let part = passage(narrative, &str::len, text::BLOCK_CAP, question).unwrap_or_default();
     hit.narrative = Some(part.text).filter(|text| !text.is_empty());
     Some(ShownText {
         chars: (part.shown, narrative.chars().count()),
@@ -142,7 +141,7 @@ fn cut_text(
     hit.more_facts += (facts.len() - hit.facts.len()) as u64;
     let room = budget.saturating_sub(token_cost(hit) + FIELD_TOKENS);
     let text = narrative.filter(|_| room >= MIN_PASSAGE_TOKENS);
-    let part = text.and_then(|text| passage(text, Room { cost: &cost, max: room }, question));
+    let part = text.and_then(|text| passage(text, &cost, room, question));
     let Passage { text, shown } = part.unwrap_or_default();
     hit.narrative = Some(text).filter(|text| !text.is_empty());
     if token_cost(hit) >= budget {

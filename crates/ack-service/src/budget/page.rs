@@ -50,10 +50,10 @@ pub fn fit(
         &mut frame,
         bound / 2,
         &[
-            |frame| frame::keep_names(&mut frame.searched, (5, 3), |_| false),
+            |frame| frame::keep_names(&mut frame.searched, 5, 3, |_| false),
             |frame| frame::shorten_skipped(&mut frame.searched),
             |frame| frame::shorten_notes(&mut frame.notes),
-            |frame| frame::keep_names(&mut frame.searched, (1, 0), |_| false),
+            |frame| frame::keep_names(&mut frame.searched, 1, 0, |_| false),
             |frame| frame.notes.truncate(3),
             |frame| frame.suggestions.truncate(2),
         ],

@@ -65,6 +65,18 @@ pub fn choose_from(
              with this one",
         )
     };
+    let brief = brief(selection, read, limits.reading.timeout, [own, others], notes);
+    Ok(Brief { no_others, ..brief })
+}
+
+/// What there is to say about the scopes and the sessions besides these own and other memories.
+pub fn brief(
+    selection: &Selection,
+    read: &[ScopeOutline],
+    timeout: Duration,
+    [own, others]: [Vec<MemoryHit>; 2],
+    notes: &mut Vec<Note>,
+) -> Brief {
     let shown = || own.iter().chain(&others);
     let holders = |id: &str| read.iter().filter(|read| read.outlines().contains(id)).count();
     let shared_ids = shown().map(|hit| &hit.id).filter(|id| holders(id) > 1).cloned().collect();
@@ -94,9 +106,9 @@ pub fn choose_from(
     }
     note_incomplete_reads(read.iter().map(|read| &*read.scope), notes);
     let (waiting, oldest_waiting) = waiting(read.iter());
-    let sessions = outlines::recent_sessions(read, limits.reading.timeout);
+    let sessions = outlines::recent_sessions(read, timeout);
     let sessions = newest_sessions(sessions, &[&own, &others], notes);
-    Ok(Brief {
+    Brief {
         flow: match own_read.filter(|read| read.outlines().pending > 0) {
             Some(own) => own.outlines().flow,
             None => read.iter().map(|read| read.outlines().flow).sum(),
@@ -111,10 +123,10 @@ pub fn choose_from(
             pending,
             ..empty_answer(selection)
         },
-        no_others,
+        no_others: None,
         unreviewed,
         shared_ids,
-    })
+    }
 }
 
 /// The first `count` items in an order that is total.

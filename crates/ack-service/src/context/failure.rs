@@ -7,7 +7,7 @@
 
 mod error_text;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -230,13 +230,12 @@ fn programs(command: &str) -> String {
 }
 
 fn words_of(text: &str) -> Words {
-    let mut known = HashSet::new();
     let mut list = Vec::new();
     analysis::tokenize(text, TextRole::Query, &mut |token| {
         let is_number = token.text.bytes().all(|byte| byte.is_ascii_digit());
         let is_word = token.text.chars().all(char::is_alphabetic);
         let kind = if is_word { WordKind::Prose } else { WordKind::Name };
-        if (!is_number || token.text.len() == 3) && known.insert(token.text.to_string()) {
+        if !is_number || token.text.len() == 3 {
             list.push((token.text.into_owned(), kind));
         }
     });

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Certainty;
 use crate::budget::ShownText;
-use crate::shown::{Overlap, Shown};
+use crate::shown::Overlap;
 use ack_api::memory::{Memory, StatusFilter};
 use ack_api::{Also, Hidden, MemoryHit, Message, QueryRequest};
 use ack_search::bm25::Bm25Weights;
@@ -16,6 +16,8 @@ use ack_search::wording::Wording;
 pub struct Hit {
     pub hit: MemoryHit,
     pub memory: Memory,
+    /// `None` in a list, which shows everything.
+    pub wording: Option<Wording>,
     /// What it shows of the memory's text, if that was cut.
     pub shown: Option<ShownText>,
     pub place: usize,
@@ -84,10 +86,13 @@ impl Hit {
 
 impl Page {
     /// How a memory relates to the results. An approved memory is not hidden behind one that waits.
-    pub fn overlap(&self, shown: &Shown, wording: &Wording, memory: &Memory) -> Overlap {
+    pub fn overlap(&self, wording: &Wording, memory: &Memory) -> Overlap {
         let serves = |memory: &Memory| StatusFilter::Approved.allows(memory.status);
-        let is_comparable = |hit: &Hit| serves(&hit.memory) == serves(memory);
-        shown.overlap(wording, 0, |at| self.hits.get(at).is_some_and(is_comparable))
+        let comparable = self.hits.iter().enumerate().filter_map(|(at, hit)| {
+            let is_comparable = serves(&hit.memory) == serves(memory);
+            hit.wording.as_ref().filter(|_| is_comparable).map(|known| (at, known))
+        });
+        Overlap::of(wording, comparable, 0)
     }
 
     /// Adds a result, in the place of those at these positions, which it contains.
