@@ -334,15 +334,13 @@ impl<'a> Lookup<'a> {
             // A caller that may not ask for what waits does not need to know why it waits.
             let is_changed = !withholds && snapshot.curated(id)?.is_some_and(|it| it.is_outdated);
             let (status, scope, id) = (memory.status, scope.name.clone(), text::id(id));
-            let is_served =
-                |id: &String| index.find(id).is_some_and(|(_, doc)| filter.allows(doc.status));
             Ok(Err(if let Some(word) = memory.unknown_status {
                 Error::UnknownStatus { id, scope, word: Some(word).filter(|_| !withholds) }
             } else if withholds && status == Status::Staging {
                 Error::MemoryWithheld { id, scope }
             } else {
                 let newer = memory.superseded_by.filter(|_| status == Status::Rejected);
-                let replaced_by = newer.filter(is_served);
+                let replaced_by = newer.filter(|it| answer::is_served(it, index, filter));
                 Error::MemoryNotServed { id, scope, status, is_changed, replaced_by }
             }))
         })?
@@ -386,7 +384,7 @@ impl<'a> Lookup<'a> {
         {
             notes.push(overviews_withheld(&scope.name));
         }
-        answer::hide_successor(&mut detail.memory, index, filter);
+        detail.memory.superseded_by.take_if(|newer| !answer::is_served(newer, index, filter));
         let record =
             Record { contradictions: snapshot.contradictions(&memory.id, filter)?, memory };
         self.opened.staleness.mark(&mut detail.memory, &record, scope);

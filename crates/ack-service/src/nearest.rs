@@ -55,11 +55,11 @@ fn propose(
     memory: &Memory,
     profile: &Profile,
 ) -> Result<Vec<Memory>, Error> {
-    let title = ack_api::text::line(&memory.title, MAX_TITLE);
     let spec = QuerySpec {
+        text: Some(ack_api::text::line(&memory.title, MAX_TITLE)),
         meaning: Some(profile.text().to_owned()),
         is_proposal: true,
-        ..QuerySpec::words(&title, StatusFilter::Approved, MAX_PROPOSED)
+        ..QuerySpec::all(StatusFilter::Approved, MAX_PROPOSED)
     };
     let search = Search::new(opened, selection, &spec, None)?;
     let hits = search.page(None, MAX_PROPOSED)?.hits.into_iter();

@@ -188,10 +188,6 @@ impl<'a> Search<'a> {
         self.query_vector.is_some()
     }
 
-    pub fn has_vector(&self, scored: &Candidate) -> bool {
-        self.views.get(scored.scope).is_some_and(|view| view.has_vector(scored.doc))
-    }
-
     pub fn cosine_of(&self, (scope, doc): (usize, DocId)) -> f32 {
         let (Some(view), Some(query)) = (self.views.get(scope), &self.query_vector) else {
             return 0.0;
@@ -415,7 +411,8 @@ impl<'a> Search<'a> {
         if self.spec.is_proposal {
             return hit;
         }
-        answer::hide_successor(&mut hit, view.index, self.spec.filters.status);
+        let status = self.spec.filters.status;
+        hit.superseded_by.take_if(|newer| !answer::is_served(newer, view.index, status));
         if self.spec.by_agent {
             hit.created_at = memory.created_at.map(time::to_date);
         }

@@ -37,7 +37,7 @@ impl Question<'_> {
     }
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Default)]
 pub struct Passage {
     /// What is shown, with an ellipsis for each end that is left out.
     pub text: String,

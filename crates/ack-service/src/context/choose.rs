@@ -8,21 +8,23 @@ use std::time::Duration;
 
 use rustc_hash::FxHashSet as HashSet;
 
+use super::MAX_SESSIONS;
 use super::brief::Brief;
 use super::evidence::{Evidence, Reason, Terms};
 use super::outlines::{self, Reading, ScopeOutline};
 use super::signals::Signals;
-use super::{empty_answer, newest_sessions};
 use crate::error::Error;
 use crate::evidence::Bounds;
-use crate::open::{Record, Records, missing_status, note_incomplete_reads, unavailable};
+use crate::open::{
+    Record, Records, missing_status, note_incomplete_reads, overviews_withheld, unavailable,
+};
 use crate::scope::resolve::Selection;
 use crate::service_state::serves_unreviewed;
 use crate::shown::Shown;
 use crate::stale::Staleness;
 use ack_api::memory::{Memory, StatusFilter};
 use ack_api::source::RowKey;
-use ack_api::{ContextResponse, MemoryHit, Note, Pending, time};
+use ack_api::{ContextResponse, MemoryHit, Note, Pending, ProjectInfo, text, time};
 use ack_store::outline::Outline;
 use ack_store::record::UNTITLED;
 
@@ -106,8 +108,22 @@ pub fn brief(
     }
     note_incomplete_reads(read.iter().map(|read| &*read.scope), notes);
     let (waiting, oldest_waiting) = waiting(read.iter());
-    let sessions = outlines::recent_sessions(read, timeout);
-    let sessions = newest_sessions(sessions, &[&own, &others], notes);
+    let mut sessions = outlines::recent_sessions(read, timeout);
+    sessions.sort_by(|(_, a), (_, b)| a.newest_first(b));
+    sessions.truncate(MAX_SESSIONS);
+    for (scope, _) in sessions.iter().filter(|(_, session)| session.withholds_overview) {
+        let note = overviews_withheld(scope);
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+    // Their entries leave out memories that are already shown.
+    let is_shown = |scope: &str, id: &str| shown().any(|hit| hit.scope == scope && hit.id == id);
+    let sessions = sessions
+        .into_iter()
+        .map(|(scope, session)| session.into_entry(|id| is_shown(scope, id)))
+        .collect();
+    let current = &selection.current;
     Brief {
         flow: match own_read.filter(|read| read.outlines().pending > 0) {
             Some(own) => own.outlines().flow,
@@ -117,11 +133,18 @@ pub fn brief(
         oldest_waiting,
         served: read.iter().map(|read| read.outlines().served.len()).sum(),
         context: ContextResponse {
+            project: ProjectInfo {
+                name: text::line(&current.name, 200),
+                path: text::line(&current.folder.display().to_string(), 400),
+                scope: own_scope.map(|scope| scope.name.clone()),
+                detected_by: current.rule.clone(),
+            },
+            searched: selection.searched(StatusFilter::Approved),
             recent_memories: own,
             recent_sessions: sessions,
             cross_project_learnings: others,
             pending,
-            ..empty_answer(selection)
+            notes: Vec::new(),
         },
         no_others: None,
         unreviewed,
