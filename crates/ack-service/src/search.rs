@@ -352,7 +352,7 @@ impl<'a> Search<'a> {
                 let text = self.select_text(&mut hit, memory, &mut question);
                 let memory = record.memory;
                 let hit = Hit { hit, memory, wording, shown: text, ..Hit::default() };
-                page.add(Hit { place: number, ..hit }, &contained);
+                page.add(Hit { found_at: number, place: number, ..hit }, &contained);
             }
         }
         Ok(page)

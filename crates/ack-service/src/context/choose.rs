@@ -3,7 +3,7 @@
 //! The usual rules decide what may be shown: `Service::select` chooses the scopes, and the store's
 //! status is checked again when the record is read.
 
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 use std::time::Duration;
 
 use rustc_hash::FxHashSet as HashSet;
@@ -273,14 +273,14 @@ impl<'a> Chooser<'a> {
                 let is_new = reason == Reason::Recent || !known.contains(&(scope, outline.key));
                 is_new.then_some((score, scope, outline))
             });
-            let mut found: Vec<(f64, usize, &Outline)> = scored.collect();
+            let mut found: Vec<(f64, usize, &'a Outline)> = scored.collect();
             let best = found.iter().map(|found| found.0).fold(0.0, f64::max);
             found.retain(|(score, _, outline)| {
                 *score >= best * reason.min_share(own)
                     || self.evidence.names_file(outline, reason, own)
             });
             let found = first(found, enough + 2, |a, b| {
-                b.0.total_cmp(&a.0).then_with(|| self.newest_first((a.1, a.2), (b.1, b.2)))
+                b.0.total_cmp(&a.0).then_with(|| self.place(a.1, a.2).cmp(&self.place(b.1, b.2)))
             });
             for (_, scope, outline) in found {
                 known.insert((scope, outline.key));
@@ -308,18 +308,11 @@ impl<'a> Chooser<'a> {
     }
 
     /// Newest first, those without a project last; scope and id make the order total.
-    fn newest_first(&self, a: (usize, &Outline), b: (usize, &Outline)) -> Ordering {
-        let is_common = |(scope, outline): (usize, &Outline)| {
-            Some(scope) == self.common_scope
-                && outline.project.is_empty()
-                && outline.alias.is_empty()
-        };
-        let name = |scope: usize| self.read.get(scope).map_or("", |read| &read.scope.name);
-        is_common(a)
-            .cmp(&is_common(b))
-            .then_with(|| b.1.created.cmp(&a.1.created))
-            .then_with(|| name(a.0).cmp(name(b.0)))
-            .then_with(|| a.1.id.cmp(&b.1.id))
+    fn place(&self, scope: usize, outline: &'a Outline) -> (bool, Reverse<i64>, &'a str, &'a str) {
+        let has_no_project = outline.project.is_empty() && outline.alias.is_empty();
+        let is_common = has_no_project && Some(scope) == self.common_scope;
+        let name = self.read.get(scope).map_or("", |read| &read.scope.name);
+        (is_common, Reverse(outline.created), name, &outline.id)
     }
 
     /// Reads the candidates' records. The store decides again whether each may be shown.
