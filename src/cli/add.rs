@@ -255,7 +255,7 @@ fn said_before(config: &Config, memory: &Memory) -> Vec<String> {
                 RelationKind::Differs | RelationKind::Unrelated => return None,
             };
             let (id, title) = (text::id(&near.memory.id), text::line(&near.memory.title, 80));
-            Some(format!("{says} `{id}` in scope `{}`: {title}", near.scope))
+            Some(format!("{says} `{id}` in scope `{}`: {title}", scope.name))
         }));
     }
     found

@@ -57,9 +57,9 @@ pub fn short_facts<'a>(facts: impl Iterator<Item = &'a String>) -> Vec<String> {
     facts.take(MAX_FACTS).map(|fact| text::line(fact, FACT_CAP)).collect()
 }
 
-pub fn hide_successor(hit: &mut MemoryHit, index: &Index, filter: StatusFilter) {
-    let served = |id: &String| index.find(id).is_some_and(|(_, doc)| filter.allows(doc.status));
-    hit.superseded_by = hit.superseded_by.take().filter(served);
+/// Whether the memory with an id may be named.
+pub fn is_served(id: &str, index: &Index, filter: StatusFilter) -> bool {
+    index.find(id).is_some_and(|(_, doc)| filter.allows(doc.status))
 }
 
 /// Why a memory was found: the words it shares with the query, by field, most weight first.

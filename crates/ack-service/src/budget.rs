@@ -10,7 +10,7 @@ pub mod passage;
 
 use serde::Serialize;
 
-use self::passage::{Passage, Question, Room, passage};
+use self::passage::{Passage, Question, passage};
 use ack_api::memory::Memory;
 use ack_api::number::grouped;
 use ack_api::{Given, Hint, MemoryDetail, MemoryHit, Note, NoteKind, Tool, text};
@@ -70,6 +70,11 @@ pub struct ShownText {
 }
 
 impl ShownText {
+    fn of(hit: &MemoryHit, memory: &Memory, chars: usize) -> Self {
+        let all_chars = memory.narrative.as_deref().unwrap_or_default().chars().count();
+        Self { chars: (chars, all_chars), facts: (hit.facts.len(), memory.facts.len()) }
+    }
+
     pub fn message(&self) -> Option<String> {
         let part = |(shown, all): (usize, usize), what: &str| {
             let (shown, all) = (grouped(shown as u64), grouped(all as u64));
@@ -90,59 +95,42 @@ pub fn cut_long_text(
     if narrative.len() <= text::BLOCK_CAP {
         return None;
     }
-    let room = Room { cost: &str::len, max: text::BLOCK_CAP };
-    let part = passage(narrative, room, question).unwrap_or_default();
+    let part = passage(narrative, &str::len, text::BLOCK_CAP, question).unwrap_or_default();
     hit.narrative = Some(part.text).filter(|text| !text.is_empty());
-    Some(ShownText {
-        chars: (part.shown, narrative.chars().count()),
-        facts: (hit.facts.len(), memory.facts.len()),
-    })
+    Some(ShownText::of(hit, memory, part.shown))
 }
 
-/// Cuts a full result to a number of tokens. What contains more of the question stays.
+/// Shows as much of a memory as a number of tokens allows. What contains more of the question stays.
 pub fn cut_memory(
     hit: &mut MemoryHit,
     memory: &Memory,
     budget: usize,
     question: &mut Question<'_>,
 ) -> ShownText {
-    let narrative = memory.narrative.as_deref();
     hit.more_facts = 0;
-    let chars = cut_text(hit, narrative, &memory.facts, budget, question);
-    ShownText {
-        chars: (chars, narrative.unwrap_or_default().chars().count()),
-        facts: (hit.facts.len(), memory.facts.len()),
-    }
+    hit.narrative.clone_from(&memory.narrative);
+    hit.facts.clone_from(&memory.facts);
+    let chars = cut_hit(hit, budget, question);
+    ShownText::of(hit, memory, chars)
 }
 
-pub fn cut_hit(hit: &mut MemoryHit, budget: usize) {
+/// Cuts first what surrounds the facts and the text. Returns the characters of the text that it
+/// still shows.
+pub fn cut_hit(hit: &mut MemoryHit, budget: usize, question: &mut Question<'_>) -> usize {
     let (narrative, facts) = (hit.narrative.take(), std::mem::take(&mut hit.facts));
-    cut_text(hit, narrative.as_deref(), &facts, budget, &mut Question::default());
-}
-
-/// Cuts first what surrounds these facts and this text. Returns the characters that it shows.
-fn cut_text(
-    hit: &mut MemoryHit,
-    narrative: Option<&str>,
-    facts: &[String],
-    budget: usize,
-    question: &mut Question<'_>,
-) -> usize {
-    hit.narrative = None;
-    hit.facts = Vec::new();
     let has_text = narrative.is_some() || !facts.is_empty();
     cut_frame(hit, budget, if has_text { budget / 2 } else { budget });
     let room = budget.saturating_sub(token_cost(hit) + FIELD_TOKENS);
     let cost = |text: &str| token_cost(&text);
-    let facts_room = match narrative {
+    let facts_room = match &narrative {
         Some(text) => room.saturating_sub(cost(text) + FIELD_TOKENS).max(room / 2),
         None => room,
     };
-    hit.facts = fitting_facts(facts, facts_room, question);
+    hit.facts = fitting_facts(&facts, facts_room, question);
     hit.more_facts += (facts.len() - hit.facts.len()) as u64;
     let room = budget.saturating_sub(token_cost(hit) + FIELD_TOKENS);
     let text = narrative.filter(|_| room >= MIN_PASSAGE_TOKENS);
-    let part = text.and_then(|text| passage(text, Room { cost: &cost, max: room }, question));
+    let part = text.and_then(|text| passage(&text, &cost, room, question));
     let Passage { text, shown } = part.unwrap_or_default();
     hit.narrative = Some(text).filter(|text| !text.is_empty());
     if token_cost(hit) >= budget {
@@ -209,7 +197,7 @@ pub fn keep_fitting(hits: &mut Vec<MemoryHit>, budget: usize) -> usize {
             if kept > 0 {
                 break;
             }
-            cut_hit(hit, budget);
+            cut_hit(hit, budget, &mut Question::default());
             cost = token_cost(hit) + 1;
         }
         used += cost;

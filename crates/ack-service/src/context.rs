@@ -31,16 +31,12 @@ use crate::budget::{self, frame, token_cost};
 use crate::config::{Config, absolute};
 use crate::engine::Service;
 use crate::error::Error;
-use crate::open::overviews_withheld;
 use crate::scope::resolve::Selection;
 use crate::validate::{check_length, max_tokens, number};
-use ack_api::memory::StatusFilter;
 use ack_api::number::{count, verb};
 use ack_api::{
-    ContextRequest, ContextResponse, Given, Hint, MAX_LIMIT, MemoryHit, Note, NoteKind,
-    ProjectInfo, SessionEntry, Tool, text,
+    ContextRequest, ContextResponse, Given, Hint, MAX_LIMIT, Note, NoteKind, Tool, text,
 };
-use ack_store::sessions::RecentSession;
 use ack_worktree::changes::Changes;
 use ack_worktree::objects::Unknown;
 
@@ -110,21 +106,6 @@ fn note_unknown_changes(changes: &Changes, notes: &mut Vec<Note>) {
     }
 }
 
-/// An answer of `get_context` without memories.
-fn empty_answer(selection: &Selection) -> ContextResponse {
-    let current = &selection.current;
-    ContextResponse {
-        project: ProjectInfo {
-            name: text::line(&current.name, 200),
-            path: text::line(&current.folder.display().to_string(), 400),
-            scope: current.scope.as_ref().map(|scope| scope.name.clone()),
-            detected_by: current.rule.clone(),
-        },
-        searched: selection.searched(StatusFilter::Approved),
-        ..ContextResponse::default()
-    }
-}
-
 /// The note about a project whose memories all wait for review. `pending` has their number.
 fn hidden_by_status(scope: &str) -> Note {
     let waiting = [Given::value("status", "staging")];
@@ -162,27 +143,6 @@ fn select(
     let name = Hint::pass([Given::any("project_path")], "to name the folder you work in");
     notes.push(if given.is_some() && top.parent().is_some() { note } else { note.with(name) });
     Ok(selection)
-}
-
-/// The newest sessions, each with the name of its scope. Their entries leave out memories that are
-/// already shown. Says which scopes do not show the overviews of theirs.
-fn newest_sessions(
-    mut sessions: Vec<(&str, RecentSession)>,
-    shown: &[&[MemoryHit]],
-    notes: &mut Vec<Note>,
-) -> Vec<SessionEntry> {
-    sessions.sort_by(|(_, a), (_, b)| a.newest_first(b));
-    let shown = |scope: &str, id: &str| {
-        shown.iter().copied().flatten().any(|hit| hit.scope == scope && hit.id == id)
-    };
-    sessions.truncate(MAX_SESSIONS);
-    for (scope, _) in sessions.iter().filter(|(_, session)| session.withholds_overview) {
-        let note = overviews_withheld(scope);
-        if !notes.contains(&note) {
-            notes.push(note);
-        }
-    }
-    sessions.into_iter().map(|(scope, session)| session.into_entry(|id| shown(scope, id))).collect()
 }
 
 /// Fewer tokens than this have no room for a memory, not even for an id and a title alone.

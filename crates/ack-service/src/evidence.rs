@@ -17,7 +17,7 @@ use ack_worktree::objects::Objects;
 use ack_worktree::repository::Repository;
 use jiff::Timestamp;
 
-use crate::context::files::{inside, is_absolute};
+use crate::context::files::{ends_with_path, inside, is_absolute};
 use crate::scope::resolve::Current;
 
 /// Folders with generated or downloaded content, which is not the project's own.
@@ -156,11 +156,7 @@ impl WorkTree {
             let mut globs = self.possible_paths(wanted);
             is_glob && globs.any(|glob| glob_matches(&glob, path))
         };
-        let is_named = |path: &String| {
-            let before = path.strip_suffix(wanted);
-            before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
-                || matches_glob(path)
-        };
+        let is_named = |path: &String| ends_with_path(path, wanted) || matches_glob(path);
         let is_skipped = |part: &str| has_word(SKIPPED_FOLDERS, part);
         if listing.paths.iter().any(is_named) {
             FileState::There

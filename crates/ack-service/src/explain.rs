@@ -20,8 +20,9 @@ impl Search<'_> {
         let ahead = |better: &dyn Fn(&Candidate) -> bool| {
             1 + candidates.iter().filter(|other| better(other)).count() as u64
         };
+        let view = self.views.get(scored.scope);
         let mut legs = Vec::new();
-        if let (Some(bm25), Some(view)) = (self.bm25(), self.views.get(scored.scope)) {
+        if let (Some(bm25), Some(view)) = (self.bm25(), view) {
             let parts = bm25.explain(view, scored.doc).into_iter();
             legs.push(LegExplanation {
                 leg: "lexical".to_owned(),
@@ -37,7 +38,9 @@ impl Search<'_> {
         if self.has_meaning() {
             legs.push(LegExplanation {
                 leg: "semantic".to_owned(),
-                rank: self.has_vector(scored).then(|| ahead(&|other| other.cosine > scored.cosine)),
+                rank: view
+                    .is_some_and(|view| view.has_vector(scored.doc))
+                    .then(|| ahead(&|other| other.cosine > scored.cosine)),
                 score: rounded(scored.cosine),
                 coverage: None,
                 terms: Vec::new(),

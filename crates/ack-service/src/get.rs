@@ -10,7 +10,7 @@ use super::budget::passage::Question;
 use super::budget::{cut_long_text, cut_note, shrink_detail, token_cost};
 use super::engine::Service;
 use super::open::{OpenScopes, Record, overviews_withheld, unavailable};
-use super::same_id::{self, address, holders};
+use super::same_id::{self, Others, address, holders};
 use super::search::Search;
 use super::validate::{QuerySpec, check_length, number};
 use crate::config::MaxStatus;
@@ -119,7 +119,7 @@ struct FoundMemory {
     memory: Memory,
     detail: MemoryDetail,
     notes: Vec<Note>,
-    others: Vec<(String, Status)>,
+    others: Others,
 }
 
 pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error> {
@@ -138,11 +138,10 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
     let opened = OpenScopes::open(service, &mut selection, &mut response.notes)?;
     spec.check_kinds(&opened)?;
     let mut lookup = Lookup::new(&opened, &selection, &spec);
-    let (count, left, budget) = (ids.len(), ids.len(), MAX_TOKENS);
-    let mut page = DetailPage { count, left, budget, ..DetailPage::default() };
+    let mut found: Vec<(&str, FoundMemory)> = Vec::new();
     for id in &ids {
         cancel::check()?;
-        let found = match lookup.find(id) {
+        let memory = match lookup.find(id) {
             // An id that looks like an address is first of all an id.
             Err(error @ Error::MemoryNotFound { .. }) => {
                 at_addresses.remove(id).unwrap_or(Err(error))
@@ -150,33 +149,30 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
             found => found,
         };
         cancel::check()?;
-        match found.map_err(|error| error.with_unread_scopes(&response.notes)) {
-            Ok(found) => page.add(id, found, &mut response.notes),
-            Err(error) if request.ids.is_some() => {
-                page.left -= 1;
-                response.missing.push(MissingMemory {
-                    id: text::id(id),
-                    reason: error.as_message(),
-                    nearest: error.body().nearest,
-                });
-            }
+        match memory.map_err(|error| error.with_unread_scopes(&response.notes)) {
+            Ok(memory) => found.push((id, memory)),
+            Err(error) if request.ids.is_some() => response.missing.push(MissingMemory {
+                id: text::id(id),
+                reason: error.as_message(),
+                nearest: error.body().nearest,
+            }),
             Err(error) => return Err(error),
         }
     }
     let notes = &mut response.notes;
+    fit(&mut found, ids.len(), notes);
     if spec.withheld.is_some() {
         notes.push(Note::new(NoteKind::HiddenByStatus, UNREVIEWED_WITHHELD).with(review_shows()));
     }
-    notes.extend(same_id::note(&page.shared));
+    notes.extend(same_id::note(found.iter().map(|(_, it)| (it.memory.id.as_str(), &*it.others))));
     notes.extend(lookup.failed.into_iter().map(|(_, note)| note));
     opened.note_incomplete_reads(notes);
-    let found = page.found;
-    answer::note_repairs(found.iter().map(|(memory, _)| memory), notes);
+    answer::note_repairs(found.iter().map(|(_, it)| &it.memory), notes);
     if spec.filter != StatusFilter::Approved {
-        let is_shown = |scope: &str| found.iter().any(|(_, it)| it.memory.scope == scope);
+        let is_shown = |scope: &str| found.iter().any(|(_, it)| it.detail.memory.scope == scope);
         opened.note_missing_status(is_shown, notes);
     }
-    let mut details = found.into_iter().map(|(_, detail)| detail);
+    let mut details = found.into_iter().map(|(_, it)| it.detail);
     if request.id.is_some() {
         response.memory = details.next().map(Box::new);
     } else {
@@ -219,54 +215,37 @@ fn requested_ids(request: &GetRequest) -> Result<Vec<String>, Error> {
     Ok(ids)
 }
 
-/// The memories of an answer, each cut to its share of the tokens.
-#[derive(Default)]
-struct DetailPage {
-    /// How many memories were asked for, and how many of these are still to come.
-    count: usize,
-    left: usize,
-    budget: usize,
-    found: Vec<(Memory, MemoryDetail)>,
-    /// Ids with the other scopes that contain them.
-    shared: Vec<(String, Vec<(String, Status)>)>,
-    overviews: BTreeSet<String>,
-}
-
-impl DetailPage {
-    fn add(&mut self, id: &str, found: FoundMemory, notes: &mut Vec<Note>) {
-        let FoundMemory { memory, mut detail, .. } = found;
-        drop_known_overview(&mut detail, &self.overviews);
-        for note in found.notes {
+/// Cuts each memory, with the id that was given for it, to its share of the tokens. `count` were
+/// asked for.
+fn fit(found: &mut [(&str, FoundMemory)], count: usize, notes: &mut Vec<Note>) {
+    let mut budget = MAX_TOKENS;
+    let mut overviews = BTreeSet::new();
+    let mut left = found.len();
+    for (id, FoundMemory { memory, detail, notes: own, .. }) in found {
+        if let Some(context) = &mut detail.session_context
+            && let Some(_known) = context.overview.take_if(|it| overviews.contains(it))
+        {
+            // A remaining title has not been reviewed either.
+            context.unreviewed = true;
+            detail.session_context.take_if(|it| it.title.is_none());
+        }
+        for note in own.drain(..) {
             // Several memories may have the same to say about their scope.
             if !notes.contains(&note) {
                 notes.push(note);
             }
         }
-        if !found.others.is_empty() {
-            self.shared.push((memory.id.clone(), found.others));
-        }
-        let share = self.budget / self.left.max(1);
-        self.left = self.left.saturating_sub(1);
-        let mut shown = cut_long_text(&mut detail.memory, &memory, &mut Question::default());
-        let is_cut = token_cost(&detail) > share;
+        let mut shown = cut_long_text(&mut detail.memory, memory, &mut Question::default());
+        let share = budget / left;
+        let is_cut = token_cost(detail) > share;
         if is_cut {
-            shown = shrink_detail(&mut detail, &memory, share).or(shown);
+            shown = shrink_detail(detail, memory, share).or(shown);
         }
-        notes.extend(cut_note(id, is_cut, shown, self.count));
-        self.budget = self.budget.saturating_sub(token_cost(&detail));
+        notes.extend(cut_note(id, is_cut, shown, count));
+        budget = budget.saturating_sub(token_cost(detail));
+        left -= 1;
         let context = detail.session_context.as_ref();
-        self.overviews.extend(context.and_then(|context| context.overview.clone()));
-        self.found.push((memory, detail));
-    }
-}
-
-fn drop_known_overview(detail: &mut MemoryDetail, overviews: &BTreeSet<String>) {
-    if let Some(context) = &mut detail.session_context
-        && let Some(_known) = context.overview.take_if(|it| overviews.contains(it))
-    {
-        // A remaining title has not been reviewed either.
-        context.unreviewed = true;
-        detail.session_context.take_if(|it| it.title.is_none());
+        overviews.extend(context.and_then(|context| context.overview.clone()));
     }
 }
 
@@ -355,15 +334,13 @@ impl<'a> Lookup<'a> {
             // A caller that may not ask for what waits does not need to know why it waits.
             let is_changed = !withholds && snapshot.curated(id)?.is_some_and(|it| it.is_outdated);
             let (status, scope, id) = (memory.status, scope.name.clone(), text::id(id));
-            let is_served =
-                |id: &String| index.find(id).is_some_and(|(_, doc)| filter.allows(doc.status));
             Ok(Err(if let Some(word) = memory.unknown_status {
                 Error::UnknownStatus { id, scope, word: Some(word).filter(|_| !withholds) }
             } else if withholds && status == Status::Staging {
                 Error::MemoryWithheld { id, scope }
             } else {
                 let newer = memory.superseded_by.filter(|_| status == Status::Rejected);
-                let replaced_by = newer.filter(is_served);
+                let replaced_by = newer.filter(|it| answer::is_served(it, index, filter));
                 Error::MemoryNotServed { id, scope, status, is_changed, replaced_by }
             }))
         })?
@@ -407,7 +384,7 @@ impl<'a> Lookup<'a> {
         {
             notes.push(overviews_withheld(&scope.name));
         }
-        answer::hide_successor(&mut detail.memory, index, filter);
+        detail.memory.superseded_by.take_if(|newer| !answer::is_served(newer, index, filter));
         let record =
             Record { contradictions: snapshot.contradictions(&memory.id, filter)?, memory };
         self.opened.staleness.mark(&mut detail.memory, &record, scope);

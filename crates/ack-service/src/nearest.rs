@@ -8,7 +8,7 @@
 //! words.
 
 use std::cmp::Ordering;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use ack_api::RelationKind;
@@ -17,8 +17,7 @@ use ack_compare::{Profile, Relation, relate};
 use ack_search::analysis::{self, TextRole};
 use ack_store::{Access, READ_TIMEOUT, StoreError};
 use rayon::iter::{
-    IndexedParallelIterator, IntoParallelIterator, IntoParallelRefIterator, ParallelExtend,
-    ParallelIterator,
+    IntoParallelIterator, IntoParallelRefIterator, ParallelExtend, ParallelIterator,
 };
 
 use super::context::evidence::Weights;
@@ -46,23 +45,8 @@ const MAX_TOGETHER: usize = 500;
 
 #[derive(Debug)]
 pub struct NearMemory {
-    pub scope: String,
     pub memory: Memory,
     pub relation: Relation,
-}
-
-fn search(
-    service: &Service,
-    memory: &Memory,
-    scope: &str,
-    more: &[Memory],
-) -> Result<Vec<NearMemory>, Error> {
-    let mut selection = service.select(Some(scope), None)?;
-    let opened = OpenScopes::open(service, &mut selection, &mut Vec::new())?;
-    let profile = Profile::of(memory);
-    let proposed = propose(&opened, &selection, memory, &profile)?.into_iter();
-    let proposed = proposed.chain(more.iter().map(|more| (scope.to_owned(), more.clone())));
-    Ok(compare_proposed((scope, memory), &profile, proposed))
 }
 
 fn propose(
@@ -70,16 +54,16 @@ fn propose(
     selection: &Selection,
     memory: &Memory,
     profile: &Profile,
-) -> Result<Vec<(String, Memory)>, Error> {
-    let title = ack_api::text::line(&memory.title, MAX_TITLE);
+) -> Result<Vec<Memory>, Error> {
     let spec = QuerySpec {
+        text: Some(ack_api::text::line(&memory.title, MAX_TITLE)),
         meaning: Some(profile.text().to_owned()),
         is_proposal: true,
-        ..QuerySpec::words(&title, StatusFilter::Approved, MAX_PROPOSED)
+        ..QuerySpec::all(StatusFilter::Approved, MAX_PROPOSED)
     };
     let search = Search::new(opened, selection, &spec, None)?;
     let hits = search.page(None, MAX_PROPOSED)?.hits.into_iter();
-    Ok(hits.map(|hit| (hit.hit.scope, hit.memory)).collect())
+    Ok(hits.map(|hit| hit.memory).filter(|other| other.id != memory.id).collect())
 }
 
 /// The id of an approved memory that each contradicts, if there is one. Waits for the index.
@@ -99,27 +83,23 @@ pub fn contradicted(
             let proposed = propose(&opened, &selection, memory, &profile)?;
             Ok((profile, proposed))
         });
-        let proposed: Vec<(Profile, Vec<(String, Memory)>)> =
-            proposed.collect::<Result<_, Error>>()?;
+        let proposed: Vec<(Profile, Vec<Memory>)> = proposed.collect::<Result<_, Error>>()?;
         // Many are proposed several times.
         let others = proposed.iter().flat_map(|(_, proposed)| proposed);
         let others: HashMap<&str, &Memory> =
-            others.map(|(_, other)| (other.id.as_str(), other)).collect();
+            others.map(|other| (other.id.as_str(), other)).collect();
         let others: HashMap<&str, Profile> =
             others.into_par_iter().map(|(id, other)| (id, Profile::of(other))).collect();
-        let contradicted = |(memory, (profile, proposed)): (&&Memory, &(Profile, Vec<_>))| {
-            let ids = proposed.iter().map(|(_, other): &(String, Memory)| &other.id);
-            let ids = ids.filter(|id| **id != memory.id);
-            let mut proposed = ids.filter_map(|id| Some((id, others.get(id.as_str())?)));
-            let (id, first) = proposed.find(|(_, other)| contradicts(profile, other))?;
+        let contradicted = |(profile, proposed): &(Profile, Vec<Memory>)| {
+            let others = proposed.iter().filter_map(|it| others.get_key_value(it.id.as_str()));
+            let mut others = others.filter(|(_, other)| contradicts(profile, other));
+            let (id, first) = others.next()?;
             // Approved memories that differ in the same way, as `Screen 1` and `Screen 2` do, are
             // about different things, and so is this one.
-            let is_series = proposed
-                .filter(|(_, other)| contradicts(profile, other))
-                .any(|(_, other)| contradicts(first, other));
-            (!is_series).then(|| id.clone())
+            let is_series = others.any(|(_, other)| contradicts(first, other));
+            (!is_series).then(|| (*id).to_owned())
         };
-        found.par_extend(memories.par_iter().zip(&proposed).map(contradicted));
+        found.par_extend(proposed.par_iter().map(contradicted));
     }
     Ok(found)
 }
@@ -138,22 +118,33 @@ pub fn run(
     scope: &str,
     more: &[Memory],
 ) -> Result<Vec<NearMemory>, Error> {
-    let selection = service.select(Some(scope), None)?;
-    let found = selection.scopes.iter().find(|found| found.name == scope);
-    let Some(found) = found.filter(|found| is_large(found)) else {
-        return search(service, memory, scope, more);
+    let mut selection = service.select(Some(scope), None)?;
+    let profile = Profile::of(memory);
+    let found = selection.scopes.iter().find(|it| it.name == scope && is_large(it));
+    let live = found.map(|found| (Arc::clone(found), service.indexes.of(found)));
+    let proposed = match live.filter(|(_, live)| !live.is_ready()) {
+        Some((found, live)) => {
+            let scanned = scan(&found, memory)?;
+            if live.is_missing() {
+                // An error is reported when the index is needed.
+                std::thread::spawn(move || drop(live.current(&found, READ_TIMEOUT)));
+            }
+            scanned
+        }
+        None => {
+            let opened = OpenScopes::open(service, &mut selection, &mut Vec::new())?;
+            propose(&opened, &selection, memory, &profile)?
+        }
     };
-    let live = service.indexes.of(found);
-    if live.is_ready() {
-        return search(service, memory, scope, more);
-    }
-    let scanned = scan(found, memory, more)?;
-    if live.is_missing() {
-        let found = Arc::clone(found);
-        // An error is reported when the index is needed.
-        std::thread::spawn(move || drop(live.current(&found, READ_TIMEOUT)));
-    }
-    Ok(scanned)
+    let others = proposed.into_par_iter().chain(more.par_iter().cloned());
+    let others = others
+        .filter(|other| other.id != memory.id)
+        .map(|memory| NearMemory { relation: relate(&profile, &Profile::of(&memory)), memory });
+    let related = others.filter(|near| near.relation.kind != RelationKind::Unrelated);
+    let mut nearest: Vec<NearMemory> = related.collect();
+    nearest.sort_by(order);
+    nearest.truncate(MAX_NEAREST);
+    Ok(nearest)
 }
 
 fn is_large(scope: &Scope) -> bool {
@@ -161,8 +152,8 @@ fn is_large(scope: &Scope) -> bool {
     metadata.is_ok_and(|metadata| metadata.is_file() && metadata.len() > MAX_FAST_BYTES)
 }
 
-/// The nearest without an index: the rows with the rarest words are read in full and compared.
-fn scan(scope: &Scope, memory: &Memory, more: &[Memory]) -> Result<Vec<NearMemory>, StoreError> {
+/// Proposes without an index: the rows with the rarest words are read in full.
+fn scan(scope: &Scope, memory: &Memory) -> Result<Vec<Memory>, StoreError> {
     let words = words(memory);
     let found = scope.store.read(Access::QuickScan, READ_TIMEOUT, |snapshot| {
         let rows = snapshot.word_matches(StatusFilter::Approved, &words)?;
@@ -171,54 +162,28 @@ fn scan(scope: &Scope, memory: &Memory, more: &[Memory]) -> Result<Vec<NearMemor
         let found = best.map(|row| snapshot.memory_in_force(row.key, StatusFilter::Approved));
         found.collect::<Result<Vec<_>, _>>()
     })?;
-    let found = found.into_iter().flatten().chain(more.iter().cloned());
-    let found = found.map(|found| (scope.name.clone(), found));
-    Ok(compare_proposed((&scope.name, memory), &Profile::of(memory), found))
+    Ok(found.into_iter().flatten().collect())
 }
 
 /// The words of a memory, title first.
 fn words(memory: &Memory) -> Words {
-    let mut unique = HashSet::new();
     let mut list = Vec::new();
     for text in memory.texts() {
         let text = ack_api::text::cut(text, MAX_TEXT_BYTES).0;
         analysis::tokenize(&text, TextRole::Document, &mut |token| {
-            if unique.insert(token.text.to_string()) {
-                list.push((token.text.into_owned(), WordKind::Prose));
-            }
+            list.push((token.text.into_owned(), WordKind::Prose));
         });
     }
     Words::new(list)
 }
 
-fn compare_proposed(
-    (scope, memory): (&str, &Memory),
-    profile: &Profile,
-    proposed: impl Iterator<Item = (String, Memory)>,
-) -> Vec<NearMemory> {
-    let others: Vec<(String, Memory)> =
-        proposed.filter(|(of, other)| other.id != memory.id || of != scope).collect();
-    let mut neighbours: Vec<NearMemory> = others
-        .into_par_iter()
-        .map(|(scope, memory)| NearMemory {
-            relation: relate(profile, &Profile::of(&memory)),
-            scope,
-            memory,
-        })
-        .filter(|neighbours| neighbours.relation.kind != RelationKind::Unrelated)
-        .collect();
-    neighbours.sort_by(order);
-    neighbours.truncate(MAX_NEAREST);
-    neighbours
-}
-
 /// Duplicates and contradictions come first, then by similarity.
 fn order(one: &NearMemory, other: &NearMemory) -> Ordering {
-    let comes_first = |neighbour: &NearMemory| {
-        matches!(neighbour.relation.kind, RelationKind::Same | RelationKind::Contradicts)
+    let comes_first = |near: &NearMemory| {
+        matches!(near.relation.kind, RelationKind::Same | RelationKind::Contradicts)
     };
-    comes_first(other)
-        .cmp(&comes_first(one))
+    let by_kind = comes_first(other).cmp(&comes_first(one));
+    by_kind
         .then_with(|| other.relation.resemblance.total_cmp(&one.relation.resemblance))
-        .then_with(|| (&one.scope, &one.memory.id).cmp(&(&other.scope, &other.memory.id)))
+        .then_with(|| one.memory.id.cmp(&other.memory.id))
 }

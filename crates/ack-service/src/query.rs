@@ -204,12 +204,12 @@ impl Search<'_> {
             let known = NameSet::of(self, |_, _, doc| [doc.project]);
             // If the project exists under another name, there is nothing to correct.
             if !known.visible.iter().any(|name| self.project_names.contains(&fold_name(name))) {
-                messages.extend(known.unknown("was learned in project", project));
+                messages.extend(known.unknown("was learned in project", project, ""));
             }
         }
         if let Some(tags) = &request.tags {
             let known = NameSet::of(self, |index, number, _| index.tags(number).iter().copied());
-            messages.extend(tags.iter().filter_map(|tag| known.unknown("has the tag", tag)));
+            messages.extend(tags.iter().filter_map(|tag| known.unknown("has the tag", tag, "")));
         }
         if let Some(kind) = &request.kind {
             messages.extend(unknown_types(kind, &NameSet::of(self, |_, _, doc| [doc.kind])));
@@ -278,8 +278,8 @@ impl<'a> NameSet<'a> {
         known
     }
 
-    /// `has` says what memories with such a name do.
-    fn unknown(&self, has: &str, wanted: &str) -> Option<String> {
+    /// `has` says what memories with such a name do. `known` ends the message if none is similar.
+    fn unknown(&self, has: &str, wanted: &str, known: &str) -> Option<String> {
         let folded = fold_name(wanted);
         let holds =
             |names: &BTreeSet<&str>| cancel::guarded(names).any(|name| fold_name(name) == folded);
@@ -299,7 +299,7 @@ impl<'a> NameSet<'a> {
             // Nobody has reviewed this name.
             "; one that waits for review has a similar name".to_owned()
         } else {
-            String::new()
+            known.to_owned()
         };
         Some(format!("No memory {has} {quoted}{hint}"))
     }
@@ -310,14 +310,9 @@ fn unknown_types(wanted: &str, known: &NameSet<'_>) -> Vec<String> {
     if known.visible.iter().any(|name| fold_name(name) == fold_name(wanted)) {
         return Vec::new();
     }
+    let some: Vec<&str> = known.visible.iter().take(MAX_TYPES).copied().collect();
+    let some = some.join(", ");
+    let types = if some.is_empty() { some } else { format!("; types are: {some}") };
     let wanted = wanted.split(',').map(str::trim).filter(|wanted| !wanted.is_empty());
-    let messages = wanted.filter_map(|wanted| {
-        let message = known.unknown("has the type", wanted)?;
-        if message.ends_with('"') && !known.visible.is_empty() {
-            let some: Vec<&str> = known.visible.iter().take(MAX_TYPES).copied().collect();
-            return Some(format!("{message}; types are: {}", some.join(", ")));
-        }
-        Some(message)
-    });
-    messages.collect()
+    wanted.filter_map(|wanted| known.unknown("has the type", wanted, &types)).collect()
 }

@@ -79,28 +79,31 @@ pub fn check_scope(given: &str, scope: Option<&str>, searched: &[Arc<Scope>]) ->
     })
 }
 
-pub fn note(others: &[(String, Vec<(String, Status)>)]) -> Option<Note> {
-    others.first()?;
-    let one = |(id, holders): &(String, Vec<(String, Status)>)| {
-        let named = holders.iter().take(MAX_NAMED);
+/// The scopes that contain an id too, with its status in each.
+pub type Others = Vec<(String, Status)>;
+
+/// The note about ids that are in other scopes too.
+pub fn note<'a>(ids: impl Iterator<Item = (&'a str, &'a [(String, Status)])>) -> Option<Note> {
+    let shared = ids.filter(|(_, others)| !others.is_empty()).map(|(id, others)| {
+        let named = others.iter().take(MAX_NAMED);
         let named: Vec<String> =
             named.map(|(scope, status)| format!("`{scope}` ({status})")).collect();
-        let more = match holders.len() - named.len() {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
+        let more = others.len() - named.len();
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         format!("`{}` is in other scopes too: {}{more}", text::id(id), named.join(", "))
-    };
-    let mut parts: Vec<String> = others.iter().take(MAX_NAMED).map(one).collect();
-    if others.len() > MAX_NAMED {
-        parts.push(format!("and so are {} more ids", others.len() - MAX_NAMED));
+    });
+    let mut parts: Vec<String> = shared.collect();
+    let more = parts.len().saturating_sub(MAX_NAMED);
+    parts.truncate(MAX_NAMED);
+    if more > 0 {
+        parts.push(format!("and so are {more} more ids"));
     }
     let choose = Hint::pass([Given::any("scope")], "to choose one");
-    Some(Note::new(NoteKind::SameId, parts.join("; ")).with(choose))
+    (!parts.is_empty()).then(|| Note::new(NoteKind::SameId, parts.join("; ")).with(choose))
 }
 
 /// The holders of an id other than the one that is meant, if a caller may ask for them.
-pub fn others(holders: &[Holder<'_>], chosen_scope: &str) -> Vec<(String, Status)> {
+pub fn others(holders: &[Holder<'_>], chosen_scope: &str) -> Others {
     let others = holders.iter().filter(|it| it.doc.is_some() && it.scope != chosen_scope);
     others.map(|holder| (holder.scope.to_owned(), holder.status)).collect()
 }

@@ -12,15 +12,15 @@ pub(crate) use self::page::{Hit, Page};
 pub(crate) use self::words::Certainty;
 use self::words::{MAX_NEAREST, truncate_to_nearest};
 use super::answer;
-use super::budget::excerpt::Reader;
+use super::budget::passage::Question;
 use super::explain::rounded;
 use super::open::{OpenScope, OpenScopes, RecordKey, Records};
-use super::same_id::{self, Holder};
-use super::shown::{Overlap, Shown};
+use super::same_id::{self, Holder, Others};
+use super::shown::Overlap;
 use super::validate::QuerySpec;
 use crate::error::Error;
 use crate::scope::resolve::Selection;
-use ack_api::memory::{Memory, Status};
+use ack_api::memory::Memory;
 use ack_api::{Also, Diagnostic, MemoryHit, Message, Mode, Note, cancel, time};
 use ack_contextual::Contextual;
 use ack_search::bm25::Bm25Weights;
@@ -183,10 +183,6 @@ impl<'a> Search<'a> {
         self.query_vector.is_some()
     }
 
-    pub fn has_vector(&self, scored: &Candidate) -> bool {
-        self.views.get(scored.scope).is_some_and(|view| view.has_vector(scored.doc))
-    }
-
     pub fn cosine_of(&self, (scope, doc): (usize, DocId)) -> f32 {
         let (Some(view), Some(query)) = (self.views.get(scope), &self.query_vector) else {
             return 0.0;
@@ -200,12 +196,11 @@ impl<'a> Search<'a> {
         let expected = self.spec.expect.iter().map(|id| (id, None));
         let shared = like.chain(expected).filter_map(|(id, scope)| {
             let holders = self.holders(id, scope);
-            let others = same_id::others(&holders, holders.first()?.scope);
-            (!others.is_empty()).then(|| (id.clone(), others))
+            Some((id.as_str(), same_id::others(&holders, holders.first()?.scope)))
         });
-        let mut shared: Vec<(String, Vec<(String, Status)>)> = shared.collect();
+        let mut shared: Vec<(&str, Others)> = shared.collect();
         shared.dedup();
-        same_id::note(&shared)
+        same_id::note(shared.iter().map(|(id, others)| (*id, &**others)))
     }
 
     /// The holders of an id or an address, the one that is meant first.
@@ -303,8 +298,7 @@ impl<'a> Search<'a> {
     ) -> Result<Page, Error> {
         let start = cursor.map_or(0, |cursor| resume(ranked, cursor, |place| self.identity(place)));
         let mut page = Page::default();
-        let mut shown = Shown::default();
-        let mut reader = Reader::new(self.bm25());
+        let mut question = self.question();
         let mut rest = ranked.get(start..).unwrap_or_default();
         let mut rank = start;
         'page: while !rest.is_empty() {
@@ -324,7 +318,7 @@ impl<'a> Search<'a> {
                 // A list shows everything.
                 let wording = self.is_search().then(|| Wording::of(memory));
                 let overlap = match &wording {
-                    Some(wording) => page.overlap(&shown, wording, memory),
+                    Some(wording) => page.overlap(wording, memory),
                     None => Overlap::Contains(Vec::new()),
                 };
                 if overlap == Overlap::Contains(Vec::new()) && page.hits.len() >= limit {
@@ -343,17 +337,14 @@ impl<'a> Search<'a> {
                         continue;
                     }
                 };
-                let mut hit = self.hit(memory, place, &scope, (rank, candidates), &mut reader);
+                let mut hit = self.hit(memory, place, &scope, (rank, candidates), &mut question);
                 if let Some(OpenScope { scope, .. }) = self.opened.get(place.candidate.scope) {
                     self.opened.staleness.mark(&mut hit, &record, scope);
                 }
-                let text = self.select_text(&mut hit, memory, &mut reader);
+                let text = self.select_text(&mut hit, memory, &mut question);
                 let memory = record.memory;
-                let hit = Hit { hit, memory, shown: text, place: number, ..Hit::default() };
-                page.add(hit, &contained);
-                if let Some(wording) = wording {
-                    shown.add(wording, &contained);
-                }
+                let hit = Hit { hit, memory, wording, shown: text, ..Hit::default() };
+                page.add(Hit { found_at: number, place: number, ..hit }, &contained);
             }
         }
         Ok(page)
@@ -403,7 +394,7 @@ impl<'a> Search<'a> {
         ranked: &Ranked,
         scope: &str,
         (rank, candidates): (usize, &[Candidate]),
-        reader: &mut Reader<'_>,
+        question: &mut Question<'_>,
     ) -> MemoryHit {
         let mut hit = answer::hit(memory, scope, self.spec.detail);
         let Some(view) = self.views.get(ranked.candidate.scope) else {
@@ -412,13 +403,14 @@ impl<'a> Search<'a> {
         if self.spec.is_proposal {
             return hit;
         }
-        answer::hide_successor(&mut hit, view.index, self.spec.filters.status);
+        let status = self.spec.filters.status;
+        hit.superseded_by.take_if(|newer| !answer::is_served(newer, view.index, status));
         if self.spec.by_agent {
             hit.created_at = memory.created_at.map(time::to_date);
         }
         if self.is_search() && (self.spec.explain || !self.spec.by_agent) {
             hit.score = Some(rounded(ranked.candidate.score));
-            let words = reader.matcher.as_mut().and_then(|matcher| answer::why(memory, matcher));
+            let words = question.matcher.as_mut().and_then(|matcher| answer::why(memory, matcher));
             let cosine = ranked.candidate.cosine;
             let is_near = self.has_meaning();
             hit.why = words.or_else(|| is_near.then(|| format!("near in meaning ({cosine:.2})")));

@@ -3,9 +3,6 @@
 use ack_api::memory::Memory;
 use ack_search::wording::Wording;
 
-#[derive(Debug, Default)]
-pub struct Shown(Vec<Wording>);
-
 /// How a memory relates to those that are shown. Only the text counts, never likeness.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Overlap {
@@ -16,30 +13,28 @@ pub enum Overlap {
     Contains(Vec<usize>),
 }
 
-impl Shown {
-    /// How a memory relates to those that are shown and that `is_comparable` accepts by their
-    /// positions. It can take the place of those from `first` on only.
-    pub fn overlap(
-        &self,
+impl Overlap {
+    /// How a memory relates to shown ones, each with its position. It can take the place of those
+    /// from `first` on only.
+    pub fn of<'a>(
         wording: &Wording,
+        shown: impl Iterator<Item = (usize, &'a Wording)> + Clone,
         first: usize,
-        is_comparable: impl Fn(usize) -> bool,
-    ) -> Overlap {
-        let comparable = || self.0.iter().enumerate().filter(|(at, _)| is_comparable(*at));
-        if let Some((at, _)) = comparable().find(|(_, known)| known.contains(wording)) {
-            return Overlap::Contained(at);
+    ) -> Self {
+        if let Some((at, _)) = shown.clone().find(|(_, known)| known.contains(wording)) {
+            return Self::Contained(at);
         }
-        let contained = comparable().filter(|(at, known)| *at >= first && wording.contains(known));
-        Overlap::Contains(contained.map(|(at, _)| at).collect())
+        let contained = shown.filter(|(at, known)| *at >= first && wording.contains(known));
+        Self::Contains(contained.map(|(at, _)| at).collect())
     }
+}
 
-    /// Adds a memory in the place of those that it contains, else at the end.
-    pub fn add(&mut self, wording: Wording, contained: &[usize]) {
-        put(&mut self.0, 0, wording, contained);
-    }
+#[derive(Debug, Default)]
+pub struct Shown(Vec<Wording>);
 
-    /// Adds a memory to a list too, which begins with the shown one at `first`, unless another one
-    /// says all of it. Other lists keep what they have.
+impl Shown {
+    /// Adds a memory to a list, which begins with the shown one at `first`, in the place of those
+    /// that it contains, unless another one says all of it. Other lists keep what they have.
     pub fn add_to<T>(
         &mut self,
         list: &mut Vec<T>,
@@ -48,8 +43,9 @@ impl Shown {
         entry: impl FnOnce() -> T,
     ) {
         let wording = Wording::of(memory);
-        if let Overlap::Contains(contained) = self.overlap(&wording, first, |_| true) {
-            self.add(wording, &contained);
+        let shown = self.0.iter().enumerate();
+        if let Overlap::Contains(contained) = Overlap::of(&wording, shown, first) {
+            put(&mut self.0, 0, wording, &contained);
             put(list, first, entry(), &contained);
         }
     }

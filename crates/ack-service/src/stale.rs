@@ -90,10 +90,8 @@ impl Staleness {
     fn expired(&self, memory: &Memory) -> Option<String> {
         let day = memory.stale_after.filter(|day| *day < self.today)?;
         let reviewed = memory.reviewed_at.map(|at| at.to_zoned(TimeZone::UTC).date());
-        if reviewed.is_some_and(|reviewed| reviewed > day) {
-            return None;
-        }
-        Some(format!("past {day}, the day its author set"))
+        let is_over = reviewed.is_none_or(|reviewed| reviewed <= day);
+        is_over.then(|| format!("past {day}, the day its author set"))
     }
 
     fn missing_files(&self, memory: &Memory, scope: &Scope) -> Option<String> {

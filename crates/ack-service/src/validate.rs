@@ -92,10 +92,6 @@ impl QuerySpec {
         }
     }
 
-    pub fn words(text: &str, status: StatusFilter, limit: usize) -> Self {
-        Self { text: Some(text.to_owned()), ..Self::all(status, limit) }
-    }
-
     pub fn new(request: &QueryRequest, config: &Config) -> Result<Self, Error> {
         check_lengths(request)?;
         let like = given(&request.like);
@@ -106,7 +102,15 @@ impl QuerySpec {
             let error = Error::invalid("mode", "lexical", allowed);
             return Err(error.corrected(vec!["semantic".to_owned()], Some(example)));
         }
-        let (since, until) = days(request)?;
+        let since = day("since", &request.since, false)?;
+        let until = day("until", &request.until, true)?;
+        if since.zip(until).is_some_and(|(since, until)| since >= until) {
+            let day = |day: &Option<String>| given(day).unwrap_or_default().to_owned();
+            return Err(Error::EmptyRange {
+                since: day(&request.since),
+                until: day(&request.until),
+            });
+        }
         let file = |pattern: &String| {
             FilePattern::parse(pattern).map_err(|reason| {
                 Error::invalid("files", pattern, format!("a path or a glob: {reason}"))
@@ -172,19 +176,6 @@ fn given(text: &Option<String>) -> Option<&str> {
     text.filter(|text| !text.is_empty())
 }
 
-/// The first instant, and the first one after the last, in milliseconds since 1970.
-type Days = (Option<i64>, Option<i64>);
-
-fn days(request: &QueryRequest) -> Result<Days, Error> {
-    let since = day("since", &request.since, false)?;
-    let until = day("until", &request.until, true)?;
-    if since.zip(until).is_some_and(|(since, until)| since >= until) {
-        let day = |day: &Option<String>| given(day).unwrap_or_default().to_owned();
-        return Err(Error::EmptyRange { since: day(&request.since), until: day(&request.until) });
-    }
-    Ok((since, until))
-}
-
 pub fn max_tokens(value: Option<i64>, config: &Config) -> Result<usize, Error> {
     number("max_tokens", value, 200, 20_000, config.tokens.value)
 }
@@ -220,6 +211,7 @@ fn strings(values: Option<&[String]>) -> Vec<String> {
     values.map(|value| value.trim().to_owned()).filter(|value| !value.is_empty()).collect()
 }
 
+/// The first instant of a day, or the first one after it, in milliseconds since 1970.
 fn day(argument: &str, value: &Option<String>, until: bool) -> Result<Option<i64>, Error> {
     let Some(value) = given(value) else {
         return Ok(None);

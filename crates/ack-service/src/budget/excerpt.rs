@@ -5,9 +5,8 @@ use std::collections::HashSet;
 
 use ack_api::memory::Memory;
 use ack_api::{MemoryHit, text};
-use ack_search::bm25::Bm25Weights;
-use ack_search::lexical::Matcher;
 
+use super::passage::Question;
 use super::sentences;
 use crate::answer;
 
@@ -20,38 +19,26 @@ const MIN_WRAPPED_BYTES: usize = 60;
 /// Maximum bytes of a long text, and of the facts, that are compared with the question.
 const MAX_READ_BYTES: usize = 20_000;
 /// The same for all results of a page: about a millisecond.
-const MAX_PAGE_BYTES: usize = 120_000;
+pub const MAX_PAGE_BYTES: usize = 120_000;
 
-/// How much it compares with the question is limited, so that a page of long memories is fast.
-pub struct Reader<'a> {
-    pub matcher: Option<Matcher<'a>>,
-    left: usize,
-}
-
-impl<'a> Reader<'a> {
-    pub fn new(bm25: Option<&'a Bm25Weights>) -> Self {
-        Self { matcher: bm25.map(Matcher::new), left: MAX_PAGE_BYTES }
-    }
-
-    /// How much of the question a text has, without the title's words; 0 if it is too much to read.
-    fn weigh(&mut self, text: &str, in_title: &HashSet<String>) -> f32 {
-        let Some(matcher) = self.matcher.as_mut().filter(|_| text.len() <= self.left) else {
-            return 0.0;
-        };
-        self.left -= text.len();
-        let words = matcher.matching_words(text).into_iter();
-        let new = words.filter(|(_, word)| !in_title.contains(&word.to_lowercase()));
-        new.map(|(weight, _)| weight).sum()
-    }
+/// How much of the question a text has, without the title's words; 0 if it is too much to read.
+fn weigh(question: &mut Question<'_>, text: &str, in_title: &HashSet<String>) -> f32 {
+    let Some(matcher) = question.matcher.as_mut().filter(|_| text.len() <= question.left) else {
+        return 0.0;
+    };
+    question.left -= text.len();
+    let words = matcher.matching_words(text).into_iter();
+    let new = words.filter(|(_, word)| !in_title.contains(&word.to_lowercase()));
+    new.map(|(weight, _)| weight).sum()
 }
 
 /// Chooses the facts and the excerpt of a short result. Facts that contain more of the question
 /// come first. The sentence of the long text that contains most of it is shown if the subtitle and
 /// the facts contain less, or if there are none: to agents (`by_agent`) in their place. Words of
 /// the title, which is shown anyway, do not count. Without a question, everything stays in order.
-pub fn select(hit: &mut MemoryHit, memory: &Memory, reader: &mut Reader<'_>, by_agent: bool) {
+pub fn select(hit: &mut MemoryHit, memory: &Memory, question: &mut Question<'_>, by_agent: bool) {
     let has_lines = memory.subtitle.is_some() || !memory.facts.is_empty();
-    let Some(matcher) = &mut reader.matcher else {
+    let Some(matcher) = &mut question.matcher else {
         if !has_lines {
             hit.excerpt = sentences_of(memory).next().map(cut);
         }
@@ -60,18 +47,19 @@ pub fn select(hit: &mut MemoryHit, memory: &Memory, reader: &mut Reader<'_>, by_
     let in_title = matcher.matching_words(&memory.title).into_iter();
     let in_title: HashSet<String> = in_title.map(|(_, word)| word.to_lowercase()).collect();
     let mut left = MAX_READ_BYTES;
-    let mut weigh = |text: &str| {
+    let mut weigh_line = |text: &str| {
         let is_read = text.len() <= left;
         left -= if is_read { text.len() } else { 0 };
-        if is_read { reader.weigh(text, &in_title) } else { 0.0 }
+        if is_read { weigh(question, text, &in_title) } else { 0.0 }
     };
-    let subtitle = memory.subtitle.as_deref().map(&mut weigh);
-    let mut facts: Vec<(f32, &String)> = memory.facts.iter().map(|it| (weigh(it), it)).collect();
+    let subtitle = memory.subtitle.as_deref().map(&mut weigh_line);
+    let weighed = memory.facts.iter().map(|fact| (weigh_line(fact), fact));
+    let mut facts: Vec<(f32, &String)> = weighed.collect();
     facts.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     let best_line = facts.iter().map(|(weight, _)| *weight).chain(subtitle).fold(0.0, f32::max);
     let mut best: Option<(f32, &str)> = None;
     for sentence in sentences_of(memory) {
-        let weight = reader.weigh(sentence, &in_title);
+        let weight = weigh(question, sentence, &in_title);
         if best.is_none_or(|(best_weight, _)| weight > best_weight) {
             best = Some((weight, sentence));
         }

@@ -3,14 +3,14 @@
 
 use ack_api::{Hint, Note, NoteKind, Searched, Tool};
 
-/// Maximum scopes that are named in an answer: searched ones, and others.
-const MAX_SCOPES: (usize, usize) = (20, 10);
+const MAX_SCOPES: usize = 20;
+const MAX_SKIPPED: usize = 10;
 /// Maximum notes of one kind about single scopes. One more summarises the rest.
 const MAX_SIMILAR: usize = 5;
 
 /// Limits the listed scopes: the current one first, then those that `first` selects, then by name.
 pub fn limit_searched(searched: &mut Searched, first: impl Fn(&str) -> bool) {
-    keep_names(searched, MAX_SCOPES, first);
+    keep_names(searched, MAX_SCOPES, MAX_SKIPPED, first);
 }
 
 /// Leaves out the skipped scopes whose reason a note gives, so that an agent reads it once.
@@ -32,7 +32,8 @@ pub fn drop_default_fields(searched: &mut Searched) {
 
 pub fn keep_names(
     searched: &mut Searched,
-    (scopes, skipped): (usize, usize),
+    scopes: usize,
+    skipped: usize,
     first: impl Fn(&str) -> bool,
 ) {
     searched.more_skipped += searched.skipped.len().saturating_sub(skipped) as u64;
@@ -54,7 +55,7 @@ pub fn shorten_skipped(searched: &mut Searched) {
 }
 
 pub fn drop_names(searched: &mut Searched) {
-    keep_names(searched, (0, 0), |_| false);
+    keep_names(searched, 0, 0, |_| false);
 }
 
 /// Keeps a few notes of each kind about single scopes, and summarises the rest.

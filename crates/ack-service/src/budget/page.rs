@@ -50,10 +50,10 @@ pub fn fit(
         &mut frame,
         bound / 2,
         &[
-            |frame| frame::keep_names(&mut frame.searched, (5, 3), |_| false),
+            |frame| frame::keep_names(&mut frame.searched, 5, 3, |_| false),
             |frame| frame::shorten_skipped(&mut frame.searched),
             |frame| frame::shorten_notes(&mut frame.notes),
-            |frame| frame::keep_names(&mut frame.searched, (1, 0), |_| false),
+            |frame| frame::keep_names(&mut frame.searched, 1, 0, |_| false),
             |frame| frame.notes.truncate(3),
             |frame| frame.suggestions.truncate(2),
         ],
@@ -74,13 +74,13 @@ pub fn fit(
         room -= cost;
         whole += 1;
     }
-    let fitting = Fitting { request, search, wanted };
-    if let Some(filled) = fitting.with_part(&frame, &mut page, whole, room) {
+    let fitting = Fitting { request, search, frame, wanted };
+    if let Some(filled) = fitting.with_part(&mut page, whole, room) {
         return filled;
     }
     page.end_before(whole.max(1));
     loop {
-        let mut answer = fitting.answer(&frame, &page);
+        let mut answer = fitting.answer(&page);
         if token_cost(&answer) <= bound {
             return answer;
         }
@@ -90,7 +90,7 @@ pub fn fit(
         } else if folded > 0 {
             page.end_within_first(folded / 2);
         } else {
-            answer.notes = frame.notes;
+            answer.notes = fitting.frame.notes;
             cut_last_result(&mut answer, bound);
             return answer;
         }
@@ -105,7 +105,7 @@ fn cut_last_result(response: &mut QueryResponse, bound: usize) {
     let excess = token_cost(response).saturating_sub(bound);
     if let Some(hit) = response.results.first_mut() {
         let room = token_cost(hit).saturating_sub(excess);
-        cut_hit(hit, room.max(40));
+        cut_hit(hit, room.max(40), &mut Question::default());
     }
     shrink(
         response,
@@ -151,12 +151,14 @@ fn strip(hit: &mut MemoryHit, title: usize) {
 struct Fitting<'a> {
     request: &'a QueryRequest,
     search: &'a Search<'a>,
+    /// The answer without results.
+    frame: QueryResponse,
     wanted: usize,
 }
 
 impl Fitting<'_> {
-    fn answer(&self, frame: &QueryResponse, page: &Page) -> QueryResponse {
-        let mut answer = frame.clone();
+    fn answer(&self, page: &Page) -> QueryResponse {
+        let mut answer = self.frame.clone();
         answer.results = page.hits.iter().map(|hit| hit.hit.clone()).collect();
         let cursor = page.cursor(self.request, self.search.bm25());
         answer.next_cursor = cursor.map(|cursor| cursor.encode());
@@ -172,13 +174,7 @@ impl Fitting<'_> {
     }
 
     /// The whole results that fit and a part of the next one, if there is room for some of it.
-    fn with_part(
-        &self,
-        frame: &QueryResponse,
-        page: &mut Page,
-        whole: usize,
-        mut room: usize,
-    ) -> Option<QueryResponse> {
+    fn with_part(&self, page: &mut Page, whole: usize, mut room: usize) -> Option<QueryResponse> {
         let spec = self.search.spec;
         let next = page.hits.get(whole)?;
         let (original, shown) = (next.hit.clone(), next.shown);
@@ -198,7 +194,7 @@ impl Fitting<'_> {
             let last = page.hits.get_mut(whole)?;
             last.hit = original.clone();
             last.shown = Some(cut_memory(&mut last.hit, &last.memory, room, question));
-            let answer = self.answer(frame, page);
+            let answer = self.answer(page);
             let cost = token_cost(&answer);
             if cost > spec.tokens {
                 room = room.saturating_sub(cost - spec.tokens + 1);

@@ -15,10 +15,13 @@ const MAX_ENCODED: usize = 400;
 /// A token of ordinary text has fewer bytes.
 const MAX_TOKEN_BYTES: usize = 16;
 
+/// What the texts of a page are compared with.
 #[derive(Default)]
 pub struct Question<'a> {
     pub matcher: Option<Matcher<'a>>,
     pub vector: Option<&'a QuantizedVector>,
+    /// How many bytes may still be read to choose excerpts, so that a page of long memories is fast.
+    pub left: usize,
 }
 
 impl Question<'_> {
@@ -34,7 +37,7 @@ impl Question<'_> {
     }
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Default)]
 pub struct Passage {
     /// What is shown, with an ellipsis for each end that is left out.
     pub text: String,
@@ -42,11 +45,8 @@ pub struct Passage {
     pub shown: usize,
 }
 
-#[derive(Clone, Copy)]
-pub struct Room<'a> {
-    pub cost: &'a dyn Fn(&str) -> usize,
-    pub max: usize,
-}
+/// What a part of a text takes of the room.
+type Cost<'a> = &'a dyn Fn(&str) -> usize;
 
 struct Unit {
     range: Range<usize>,
@@ -58,17 +58,22 @@ struct Unit {
 /// The part of a text that fits into a room: whole sentences, around the one that contains most of
 /// the question; without a question, from the beginning. What remains of the room is filled with a
 /// part of the next sentence. `None` if there is no room for a word.
-pub fn passage(text: &str, room: Room<'_>, question: &mut Question<'_>) -> Option<Passage> {
-    if (room.cost)(text) <= room.max {
+pub fn passage(
+    text: &str,
+    cost: Cost<'_>,
+    room: usize,
+    question: &mut Question<'_>,
+) -> Option<Passage> {
+    if cost(text) <= room {
         return Some(Passage { text: text.to_owned(), shown: text.chars().count() });
     }
-    let max = room.max.checked_sub((room.cost)("…\n\n…"))?;
+    let max = room.checked_sub(cost("…\n\n…"))?;
     let read = text.get(..text.floor_char_boundary(MAX_READ_BYTES))?;
-    let units = units(read, Room { max, ..room });
+    let units = units(read, cost, max);
     let window = around(&units, best_unit(&units, read, question), max);
     let start = units.get(window.start)?.range.start;
     let mut end = units.get(window.end.checked_sub(1)?)?.range.end;
-    let mut used = (room.cost)(text.get(start..end)?);
+    let mut used = cost(text.get(start..end)?);
     // The sum of the parts is more than the whole.
     for unit in units.get(window.end..).unwrap_or_default() {
         if used + unit.cost > max {
@@ -79,7 +84,7 @@ pub fn passage(text: &str, room: Room<'_>, question: &mut Question<'_>) -> Optio
     }
     let left = max.saturating_sub(used);
     if left > max / 20 {
-        end += prefix_within(text.get(end..)?, left, room.cost);
+        end += prefix_within(text.get(end..)?, left, cost);
     }
     Some(rendered(text, start..end)).filter(|passage| passage.shown > 0)
 }
@@ -108,21 +113,21 @@ fn rendered(text: &str, range: Range<usize>) -> Passage {
 }
 
 /// Splits a text into its sentences, and those that take more than half of the room further.
-fn units(text: &str, room: Room<'_>) -> Vec<Unit> {
+fn units(text: &str, cost: Cost<'_>, room: usize) -> Vec<Unit> {
     let mut units = Vec::new();
     let mut start = 0;
     for sentence in text.split_inclusive('\n').flat_map(sentences) {
-        let cost = (room.cost)(sentence);
-        let piece = if cost <= room.max / 2 {
+        let whole = cost(sentence);
+        let piece = if whole <= room / 2 {
             sentence.len()
         } else {
-            (sentence.len() * room.max / cost / 16).max(8)
+            (sentence.len() * room / whole / 16).max(8)
         };
         let end = start + sentence.len();
         while let Some(rest) = text.get(start..end).filter(|rest| !rest.is_empty()) {
             let length = piece_length(rest, piece);
             units.push(Unit {
-                cost: (room.cost)(rest.get(..length).unwrap_or_default()),
+                cost: cost(rest.get(..length).unwrap_or_default()),
                 range: start..start + length,
                 begins: rest.len() == sentence.len(),
             });
@@ -182,7 +187,7 @@ fn around(units: &[Unit], best: usize, max: usize) -> Range<usize> {
     (start..=best).find(begins).unwrap_or(start)..end.min(units.len())
 }
 
-fn prefix_within(text: &str, max: usize, cost: &dyn Fn(&str) -> usize) -> usize {
+fn prefix_within(text: &str, max: usize, cost: Cost<'_>) -> usize {
     let read = text.get(..text.floor_char_boundary(max.saturating_mul(MAX_TOKEN_BYTES)));
     let ends = read.unwrap_or_default().match_indices(char::is_whitespace);
     let mut ends: Vec<usize> = ends.map(|(at, _)| at).collect();

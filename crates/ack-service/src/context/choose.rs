@@ -3,26 +3,28 @@
 //! The usual rules decide what may be shown: `Service::select` chooses the scopes, and the store's
 //! status is checked again when the record is read.
 
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 use std::time::Duration;
 
 use rustc_hash::FxHashSet as HashSet;
 
+use super::MAX_SESSIONS;
 use super::brief::Brief;
 use super::evidence::{Evidence, Reason, Terms};
 use super::outlines::{self, Reading, ScopeOutline};
 use super::signals::Signals;
-use super::{empty_answer, newest_sessions};
 use crate::error::Error;
 use crate::evidence::Bounds;
-use crate::open::{Record, Records, missing_status, note_incomplete_reads, unavailable};
+use crate::open::{
+    Record, Records, missing_status, note_incomplete_reads, overviews_withheld, unavailable,
+};
 use crate::scope::resolve::Selection;
 use crate::service_state::serves_unreviewed;
 use crate::shown::Shown;
 use crate::stale::Staleness;
 use ack_api::memory::{Memory, StatusFilter};
 use ack_api::source::RowKey;
-use ack_api::{ContextResponse, MemoryHit, Note, Pending, time};
+use ack_api::{ContextResponse, MemoryHit, Note, Pending, ProjectInfo, text, time};
 use ack_store::outline::Outline;
 use ack_store::record::UNTITLED;
 
@@ -65,6 +67,18 @@ pub fn choose_from(
              with this one",
         )
     };
+    let brief = brief(selection, read, limits.reading.timeout, [own, others], notes);
+    Ok(Brief { no_others, ..brief })
+}
+
+/// What there is to say about the scopes and the sessions besides these own and other memories.
+pub fn brief(
+    selection: &Selection,
+    read: &[ScopeOutline],
+    timeout: Duration,
+    [own, others]: [Vec<MemoryHit>; 2],
+    notes: &mut Vec<Note>,
+) -> Brief {
     let shown = || own.iter().chain(&others);
     let holders = |id: &str| read.iter().filter(|read| read.outlines().contains(id)).count();
     let shared_ids = shown().map(|hit| &hit.id).filter(|id| holders(id) > 1).cloned().collect();
@@ -94,9 +108,23 @@ pub fn choose_from(
     }
     note_incomplete_reads(read.iter().map(|read| &*read.scope), notes);
     let (waiting, oldest_waiting) = waiting(read.iter());
-    let sessions = outlines::recent_sessions(read, limits.reading.timeout);
-    let sessions = newest_sessions(sessions, &[&own, &others], notes);
-    Ok(Brief {
+    let mut sessions = outlines::recent_sessions(read, timeout);
+    sessions.sort_by(|(_, a), (_, b)| a.newest_first(b));
+    sessions.truncate(MAX_SESSIONS);
+    for (scope, _) in sessions.iter().filter(|(_, session)| session.withholds_overview) {
+        let note = overviews_withheld(scope);
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+    // Their entries leave out memories that are already shown.
+    let is_shown = |scope: &str, id: &str| shown().any(|hit| hit.scope == scope && hit.id == id);
+    let sessions = sessions
+        .into_iter()
+        .map(|(scope, session)| session.into_entry(|id| is_shown(scope, id)))
+        .collect();
+    let current = &selection.current;
+    Brief {
         flow: match own_read.filter(|read| read.outlines().pending > 0) {
             Some(own) => own.outlines().flow,
             None => read.iter().map(|read| read.outlines().flow).sum(),
@@ -105,16 +133,23 @@ pub fn choose_from(
         oldest_waiting,
         served: read.iter().map(|read| read.outlines().served.len()).sum(),
         context: ContextResponse {
+            project: ProjectInfo {
+                name: text::line(&current.name, 200),
+                path: text::line(&current.folder.display().to_string(), 400),
+                scope: own_scope.map(|scope| scope.name.clone()),
+                detected_by: current.rule.clone(),
+            },
+            searched: selection.searched(StatusFilter::Approved),
             recent_memories: own,
             recent_sessions: sessions,
             cross_project_learnings: others,
             pending,
-            ..empty_answer(selection)
+            notes: Vec::new(),
         },
-        no_others,
+        no_others: None,
         unreviewed,
         shared_ids,
-    })
+    }
 }
 
 /// The first `count` items in an order that is total.
@@ -238,14 +273,14 @@ impl<'a> Chooser<'a> {
                 let is_new = reason == Reason::Recent || !known.contains(&(scope, outline.key));
                 is_new.then_some((score, scope, outline))
             });
-            let mut found: Vec<(f64, usize, &Outline)> = scored.collect();
+            let mut found: Vec<(f64, usize, &'a Outline)> = scored.collect();
             let best = found.iter().map(|found| found.0).fold(0.0, f64::max);
             found.retain(|(score, _, outline)| {
                 *score >= best * reason.min_share(own)
                     || self.evidence.names_file(outline, reason, own)
             });
             let found = first(found, enough + 2, |a, b| {
-                b.0.total_cmp(&a.0).then_with(|| self.newest_first((a.1, a.2), (b.1, b.2)))
+                b.0.total_cmp(&a.0).then_with(|| self.place(a.1, a.2).cmp(&self.place(b.1, b.2)))
             });
             for (_, scope, outline) in found {
                 known.insert((scope, outline.key));
@@ -273,18 +308,11 @@ impl<'a> Chooser<'a> {
     }
 
     /// Newest first, those without a project last; scope and id make the order total.
-    fn newest_first(&self, a: (usize, &Outline), b: (usize, &Outline)) -> Ordering {
-        let is_common = |(scope, outline): (usize, &Outline)| {
-            Some(scope) == self.common_scope
-                && outline.project.is_empty()
-                && outline.alias.is_empty()
-        };
-        let name = |scope: usize| self.read.get(scope).map_or("", |read| &read.scope.name);
-        is_common(a)
-            .cmp(&is_common(b))
-            .then_with(|| b.1.created.cmp(&a.1.created))
-            .then_with(|| name(a.0).cmp(name(b.0)))
-            .then_with(|| a.1.id.cmp(&b.1.id))
+    fn place(&self, scope: usize, outline: &'a Outline) -> (bool, Reverse<i64>, &'a str, &'a str) {
+        let has_no_project = outline.project.is_empty() && outline.alias.is_empty();
+        let is_common = has_no_project && Some(scope) == self.common_scope;
+        let name = self.read.get(scope).map_or("", |read| &read.scope.name);
+        (is_common, Reverse(outline.created), name, &outline.id)
     }
 
     /// Reads the candidates' records. The store decides again whether each may be shown.

@@ -296,17 +296,15 @@ impl Service {
         };
         let current = &selection.current;
         let terms = Terms::new(Signals::of(current, &self.config), current);
-        let outlines = memories.iter().map(|(memory, _)| Outline::of(memory, &*terms.words));
-        let outlines: Vec<Outline> = outlines.collect();
-        let is_own = |outline: &Outline, scope: &Scope| {
-            current.rows_in(scope).contain(&outline.project, &outline.alias)
-        };
-        let with_scope = || outlines.iter().zip(memories.iter().map(|(_, scope)| *scope));
-        let has_own = with_scope().any(|(outline, scope)| is_own(outline, scope));
-        let evidence = Evidence::new(&terms, outlines.iter(), has_own);
-        let ranks = with_scope().map(|(outline, scope)| {
-            let own = is_own(outline, scope);
-            let found = |reason: &Reason| evidence.score(outline, *reason, own).is_some();
+        let outlines = memories.iter().map(|(memory, scope)| {
+            let is_own = current.rows_in(scope).contain_memory(memory);
+            (Outline::of(memory, &*terms.words), is_own)
+        });
+        let outlines: Vec<(Outline, bool)> = outlines.collect();
+        let has_own = outlines.iter().any(|(_, is_own)| *is_own);
+        let evidence = Evidence::new(&terms, outlines.iter().map(|(it, _)| it), has_own);
+        let ranks = outlines.iter().map(|(outline, is_own)| {
+            let found = |reason: &Reason| evidence.score(outline, *reason, *is_own).is_some();
             (1..).zip(&WORK_REASONS).filter(|(_, reason)| found(reason)).map(|(rank, _)| rank).max()
         });
         ranks.map(Option::unwrap_or_default).collect()

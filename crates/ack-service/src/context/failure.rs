@@ -7,7 +7,7 @@
 
 mod error_text;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -96,7 +96,7 @@ impl Service {
         let mut best: Option<(f64, &Scope, Record)> = None;
         for (scope, row) in candidates {
             let Some(found) = record(scope, row.key, LOCK_TIMEOUT) else { continue };
-            if failure.codes.are_others(&ErrorCodes::of(found.memory.texts())) {
+            if are_others(&failure.codes, &error_codes(found.memory.texts())) {
                 continue;
             }
             let evidence = failure.evidence(row.words, &found.memory);
@@ -127,13 +127,13 @@ struct Failure<'a> {
     /// The weight of all its known words, if they stand in a title.
     total: f64,
     vector: Option<QuantizedVector>,
-    codes: ErrorCodes,
+    codes: Vec<ErrorCode<'a>>,
 }
 
 impl<'a> Failure<'a> {
     /// `text` is what the meaning of memories is compared with.
     fn new(
-        lines: &[String],
+        lines: &'a [String],
         text: &str,
         words: &'a Words,
         read: &[(Arc<Scope>, Vec<RowMatches>)],
@@ -141,7 +141,7 @@ impl<'a> Failure<'a> {
         let rows = || read.iter().flat_map(|(_, rows)| rows.iter().map(|row| row.words));
         let vector = Encoder::embedded().and_then(|encoder| encoder.query(text));
         let weights = Weights::new(rows(), words);
-        let codes = ErrorCodes::of(lines.iter().map(String::as_str));
+        let codes = error_codes(lines.iter().map(String::as_str));
         let weighted = |word: String| {
             let weight = words.number(&word).map_or(STOP_WORD_WEIGHT, |number| weights.of(number));
             (word, weight)
@@ -230,39 +230,32 @@ fn programs(command: &str) -> String {
 }
 
 fn words_of(text: &str) -> Words {
-    let mut known = HashSet::new();
     let mut list = Vec::new();
     analysis::tokenize(text, TextRole::Query, &mut |token| {
         let is_number = token.text.bytes().all(|byte| byte.is_ascii_digit());
         let is_word = token.text.chars().all(char::is_alphabetic);
         let kind = if is_word { WordKind::Prose } else { WordKind::Name };
-        if (!is_number || token.text.len() == 3) && known.insert(token.text.to_string()) {
+        if !is_number || token.text.len() == 3 {
             list.push((token.text.into_owned(), kind));
         }
     });
     Words::new(list)
 }
 
-/// By their kind. Two codes of one kind share most of their words, and mean different errors.
-struct ErrorCodes(BTreeMap<String, BTreeSet<String>>);
+/// A code and its kind. Two codes of one kind share most of their words, and mean different errors.
+type ErrorCode<'a> = (String, &'a str);
 
-impl ErrorCodes {
-    fn of<'a>(texts: impl Iterator<Item = &'a str>) -> Self {
-        let mut codes: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        for text in texts {
-            for word in text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
-                if let Some(kind) = code_kind(word) {
-                    codes.entry(kind).or_default().insert(word.to_owned());
-                }
-            }
-        }
-        Self(codes)
-    }
+fn error_codes<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<ErrorCode<'a>> {
+    let words = texts.flat_map(|it| it.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
+    words.filter_map(|word| Some((code_kind(word)?, word))).collect()
+}
 
-    /// Whether both have codes of one kind, and none in common.
-    fn are_others(&self, others: &Self) -> bool {
-        self.0.iter().any(|(kind, ours)| others.0.get(kind).is_some_and(|it| ours.is_disjoint(it)))
-    }
+/// Whether both have codes of one kind, and none in common.
+fn are_others(ours: &[ErrorCode<'_>], theirs: &[ErrorCode<'_>]) -> bool {
+    ours.iter().any(|(kind, _)| {
+        let mut same_kind = theirs.iter().filter(|(other, _)| other == kind).peekable();
+        same_kind.peek().is_some() && !same_kind.any(|code| ours.contains(code))
+    })
 }
 
 /// The kind of an error code; `None` if the word is not one.
@@ -294,8 +287,10 @@ mod tests {
     #[test]
     fn codes_of_one_kind_are_other_errors_unless_one_is_in_both() {
         let are_others = |ours: &str, theirs: &str| {
-            let of = |text| ErrorCodes::of([text].into_iter());
-            of(ours).are_others(&of(theirs))
+            super::are_others(
+                &error_codes(std::iter::once(ours)),
+                &error_codes(std::iter::once(theirs)),
+            )
         };
         for (ours, theirs) in [
             ("ERR_PNPM_NO_LOCKFILE  Cannot install", "fails with ERR_PNPM_OUTDATED_LOCKFILE"),

@@ -144,7 +144,7 @@ fn path_below<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
     (!folder.is_empty() && !rest.is_empty()).then_some(rest)
 }
 
-fn ends_with_path(path: &str, end: &str) -> bool {
+pub fn ends_with_path(path: &str, end: &str) -> bool {
     let before = path.strip_suffix(end);
     !end.is_empty() && before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
 }

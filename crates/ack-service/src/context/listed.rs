@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use super::outlines::{self, Reading, ScopeOutline};
+use super::outlines::{self, Reading};
 use super::select;
 use super::words::Words;
 use crate::engine::Service;
@@ -14,7 +14,6 @@ use ack_api::remote::WaitPolicy;
 use ack_api::uri::Address;
 use ack_api::{text, time};
 use ack_store::READ_TIMEOUT;
-use ack_store::outline::Outline;
 
 const MAX_LISTED: usize = 50;
 /// Maximum characters of a title and of a description.
@@ -38,38 +37,32 @@ impl Service {
         let reading = Reading { wait_policy: WaitPolicy::None, ..Reading::of(self) };
         let read = outlines::read(&mut selection, &words, reading, &mut Vec::new())?;
         let has_project = selection.current.scope.is_some();
-        let mut places: Vec<(usize, &Outline)> = Vec::new();
+        let mut places = Vec::new();
         for (number, read) in read.iter().enumerate() {
-            let is_listed = |outline: &&Outline| {
-                !has_project || outline.status == Status::Promoted || is_own(read, outline)
-            };
-            let listed = read.outlines().served.iter().filter(is_listed);
-            places.extend(listed.map(|outline| (number, outline)));
+            let mut is_own = read.is_own();
+            for outline in &read.outlines().served {
+                let is_foreign = has_project && !is_own(outline);
+                let is_promoted = outline.status == Status::Promoted;
+                if is_promoted || !is_foreign {
+                    let place = (is_foreign, !is_promoted, Reverse(outline.created));
+                    places.push((place, number, outline));
+                }
+            }
         }
-        let is_foreign = |(number, outline): (usize, &Outline)| {
-            has_project && read.get(number).is_some_and(|read| !is_own(read, outline))
-        };
-        places.sort_by_cached_key(|&(number, outline)| {
-            let is_other = outline.status != Status::Promoted;
-            (is_foreign((number, outline)), is_other, Reverse(outline.created), number, outline.key)
-        });
+        places.sort_by_key(|&(place, number, outline)| (place, number, outline.key));
         places.truncate(MAX_LISTED);
         let mut records = Records::default();
         for (number, read) in read.iter().enumerate() {
-            let here = places.iter().filter(|(scope, _)| *scope == number);
-            let wanted: Vec<_> = here.map(|(_, it)| (it.key, it.id.as_str())).collect();
+            let here = places.iter().filter(|(_, scope, _)| *scope == number);
+            let wanted: Vec<_> = here.map(|(_, _, it)| (it.key, it.id.as_str())).collect();
             records.read((number, &read.scope), &wanted, StatusFilter::Approved, READ_TIMEOUT);
         }
-        let listed = places.into_iter().filter_map(|(number, outline)| {
+        let listed = places.into_iter().filter_map(|(_, number, outline)| {
             let record = records.found.get(&(number, outline.id.clone()))?;
             Some(entry(&read.get(number)?.scope.name, &record.memory))
         });
         Ok(listed.collect())
     }
-}
-
-fn is_own(read: &ScopeOutline, outline: &Outline) -> bool {
-    read.own.contain(&outline.project, &outline.alias)
 }
 
 fn entry(scope: &str, memory: &Memory) -> ListedMemory {

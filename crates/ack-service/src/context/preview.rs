@@ -62,21 +62,20 @@ impl SessionPreview {
         let is_in = |hits: &[MemoryHit], wanted: &MemoryHit| {
             hits.iter().any(|hit| hit.id == wanted.id && hit.scope == wanted.scope)
         };
-        let line = |hit: &MemoryHit, change| PreviewLine {
+        let stay = after.iter().map(|hit| {
+            let stays = is_in(before, hit);
+            (hit, if stays { PreviewChange::Stays } else { PreviewChange::Enters })
+        });
+        let leave = before.iter().filter(|hit| !is_in(after, hit)).map(|hit| {
+            let is_replaced = self.hides.contains(&hit.id);
+            (hit, if is_replaced { PreviewChange::Replaced } else { PreviewChange::Leaves })
+        });
+        let lines = stay.chain(leave).map(|(hit, change)| PreviewLine {
             id: hit.id.clone(),
             title: hit.title.clone(),
             change,
-        };
-        let stays = after.iter().map(|hit| match is_in(before, hit) {
-            true => line(hit, PreviewChange::Stays),
-            false => line(hit, PreviewChange::Enters),
         });
-        let leave = before.iter().filter(|hit| !is_in(after, hit));
-        let leave = leave.map(|hit| match self.hides.contains(&hit.id) {
-            true => line(hit, PreviewChange::Replaced),
-            false => line(hit, PreviewChange::Leaves),
-        });
-        stays.chain(leave).collect()
+        lines.collect()
     }
 
     pub fn tokens(&self, text: impl Fn(&Brief) -> String) -> [usize; 2] {

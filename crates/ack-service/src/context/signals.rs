@@ -1,7 +1,6 @@
 //! What a project's files say about the present work: changed files, the branch, languages,
 //! dependencies.
 
-use std::collections::HashSet;
 use std::time::Duration;
 
 use super::manifests::{self, ManifestNames};
@@ -54,9 +53,7 @@ impl Signals {
 
     /// The ends of the changed paths, by which the project's own memories name them.
     pub fn endings(&self) -> Vec<String> {
-        let mut known = HashSet::new();
-        let endings = self.changes.files.iter().map(|path| path_ending(path));
-        endings.filter(|ending| known.insert(ending.clone())).collect()
+        self.changes.files.iter().map(|path| path_ending(path)).collect()
     }
 
     /// The topics of the changed files, for memories that name none of their paths.
@@ -89,14 +86,11 @@ pub struct Subjects {
 
 impl Subjects {
     fn add(&mut self, subject: &str) {
-        let lower = subject.to_lowercase();
-        if lower.chars().count() < 3 || self.names.contains(&lower) || self.words.contains(&lower) {
-            return;
-        }
         // An inner capital, a digit or a symbol: `retry_policy`, `PayoutJob`, `e2e`.
         let ordinary = subject.chars().skip(1).all(char::is_lowercase)
             && subject.chars().all(char::is_alphabetic);
-        if ordinary { self.words.push(lower) } else { self.names.push(lower) }
+        let subjects = if ordinary { &mut self.words } else { &mut self.names };
+        subjects.extend(Some(subject.to_lowercase()).filter(|it| it.chars().count() > 2));
     }
 }
 

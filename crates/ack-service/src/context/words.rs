@@ -73,8 +73,8 @@ impl Words {
         let mut beginnings: BTreeMap<[u8; 2], Vec<(String, usize)>> = BTreeMap::new();
         for (word, kind) in words {
             let word = lower_case(word.as_ref());
-            let known = list.iter().any(|known| known.word == word);
-            if known || word.len() < 2 || list.len() == MAX_WORDS || is_stop_word(&word) {
+            let is_known = || list.iter().any(|known| known.word == word);
+            if list.len() == MAX_WORDS || word.len() < 2 || is_known() || is_stop_word(&word) {
                 continue;
             }
             let stem = stem(&word).into_owned();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Certainty;
 use crate::budget::ShownText;
-use crate::shown::{Overlap, Shown};
+use crate::shown::Overlap;
 use ack_api::memory::{Memory, StatusFilter};
 use ack_api::{Also, Hidden, MemoryHit, Message, QueryRequest};
 use ack_search::bm25::Bm25Weights;
@@ -16,18 +16,17 @@ use ack_search::wording::Wording;
 pub struct Hit {
     pub hit: MemoryHit,
     pub memory: Memory,
+    /// `None` in a list, which shows everything.
+    pub wording: Option<Wording>,
     /// What it shows of the memory's text, if that was cut.
     pub shown: Option<ShownText>,
+    /// Its place in the ranking.
+    pub found_at: usize,
+    /// The same, or the place of the first result that it contains, which it takes.
     pub place: usize,
     pub also_places: Vec<usize>,
-    /// The results that were at their places before, whose texts it contains.
-    pub contained: Option<Contained>,
-}
-
-pub struct Contained {
-    hits: Vec<Hit>,
-    /// The position of the place where the other one was found.
-    until: usize,
+    /// The results before it whose texts it contains.
+    pub contained: Vec<Self>,
 }
 
 pub struct Place {
@@ -65,12 +64,9 @@ impl Hit {
 
     /// Takes the first place of results that it contains, and what is folded into them.
     fn take_places_of(&mut self, hits: Vec<Self>) {
-        let Some(first) = hits.first().map(|first| first.place) else {
-            return;
-        };
-        let until = std::mem::replace(&mut self.place, first);
         let mut folded: Vec<(usize, Also)> = Vec::new();
         for Self { hit, place, also_places, .. } in &hits {
+            self.place = self.place.min(*place);
             folded.push((*place, Also { id: hit.id.clone(), scope: hit.scope.clone() }));
             folded.extend(also_places.iter().copied().zip(hit.also.iter().cloned()));
         }
@@ -78,16 +74,19 @@ impl Hit {
         for (place, also) in folded {
             self.fold(also, place);
         }
-        self.contained = Some(Contained { hits, until });
+        self.contained = hits;
     }
 }
 
 impl Page {
     /// How a memory relates to the results. An approved memory is not hidden behind one that waits.
-    pub fn overlap(&self, shown: &Shown, wording: &Wording, memory: &Memory) -> Overlap {
+    pub fn overlap(&self, wording: &Wording, memory: &Memory) -> Overlap {
         let serves = |memory: &Memory| StatusFilter::Approved.allows(memory.status);
-        let is_comparable = |hit: &Hit| serves(&hit.memory) == serves(memory);
-        shown.overlap(wording, 0, |at| self.hits.get(at).is_some_and(is_comparable))
+        let comparable = self.hits.iter().enumerate().filter_map(|(at, hit)| {
+            let is_comparable = serves(&hit.memory) == serves(memory);
+            hit.wording.as_ref().filter(|_| is_comparable).map(|known| (at, known))
+        });
+        Overlap::of(wording, comparable, 0)
     }
 
     /// Adds a result, in the place of those at these positions, which it contains.
@@ -129,11 +128,11 @@ impl Page {
         self.places.truncate(end);
         // What a result was found to contain after the end is shown by itself again.
         let mut hits = std::mem::take(&mut self.hits);
-        while let Some(mut hit) = hits.pop() {
-            match hit.contained.take_if(|contained| contained.until >= end) {
-                Some(contained) => hits.extend(contained.hits),
-                None if hit.place < end => self.hits.push(hit),
-                None => {}
+        while let Some(hit) = hits.pop() {
+            if hit.found_at < end {
+                self.hits.push(hit);
+            } else {
+                hits.extend(hit.contained);
             }
         }
         self.hits.sort_by_key(|hit| hit.place);

@@ -2,7 +2,7 @@
 //! certainly answers it.
 
 use super::{Hit, Search};
-use crate::budget::excerpt::{self, Reader};
+use crate::budget::excerpt::{self, MAX_PAGE_BYTES};
 use crate::budget::passage::Question;
 use crate::budget::{ShownText, cut_long_text};
 use ack_api::memory::{Memory, StatusFilter};
@@ -49,6 +49,7 @@ impl Search<'_> {
         Question {
             matcher: self.bm25().map(Matcher::new),
             vector: vector.map(|query| &query.plain),
+            left: MAX_PAGE_BYTES,
         }
     }
 
@@ -57,15 +58,15 @@ impl Search<'_> {
         &self,
         hit: &mut MemoryHit,
         memory: &Memory,
-        reader: &mut Reader<'_>,
+        question: &mut Question<'_>,
     ) -> Option<ShownText> {
         if self.spec.is_proposal {
             return None;
         }
         if self.spec.detail == Detail::Full {
-            return cut_long_text(hit, memory, &mut self.question());
+            return cut_long_text(hit, memory, question);
         }
-        excerpt::select(hit, memory, reader, self.spec.by_agent);
+        excerpt::select(hit, memory, question, self.spec.by_agent);
         None
     }
 
