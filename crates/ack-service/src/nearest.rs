@@ -143,15 +143,14 @@ pub fn run(
     let Some(found) = found.filter(|found| is_large(found)) else {
         return search(service, memory, scope, more);
     };
-    let live = service.indexes.of(found);
-    if live.is_ready() {
+    if found.live.is_ready() {
         return search(service, memory, scope, more);
     }
     let scanned = scan(found, memory, more)?;
-    if live.is_missing() {
+    if found.live.is_missing() {
         let found = Arc::clone(found);
         // An error is reported when the index is needed.
-        std::thread::spawn(move || drop(live.current(&found, READ_TIMEOUT)));
+        std::thread::spawn(move || drop(found.live.current(&found, READ_TIMEOUT)));
     }
     Ok(scanned)
 }
