@@ -82,10 +82,9 @@ pub fn serve_stdio(
     let result = runtime.block_on(async {
         let mut signals = signals::EndSignals::new()?;
         let (reader, writer) = stdio_pipes();
-        let end = End { stop: signals.wait(), is_closed: stdio::is_closed };
         let trouble = start.map(|start| Arc::new(Trouble::new(start, Arc::clone(&report))));
         let server = Server { trouble, ..Server::new(service, offer, report, true) };
-        serve_offer(server, reader, writer, end).await
+        serve_offer(server, reader, writer, signals.wait(), stdio::is_closed).await
     });
     // A request that is still running must not keep the process alive.
     runtime.shutdown_background();
@@ -94,42 +93,28 @@ pub fn serve_stdio(
 
 /// Serves MCP with the four tools on a pair of streams, one message per line, until the first one
 /// ends. It needs a tokio runtime with time and blocking threads.
-pub async fn serve_lines<R, W>(
+pub async fn serve_lines(
     service: &'static Service,
-    reader: R,
-    writer: W,
-) -> std::io::Result<()>
-where
-    R: AsyncRead + Send + Unpin + 'static,
-    W: AsyncWrite + Send + Unpin + 'static,
-{
+    reader: impl AsyncRead + Send + Unpin + 'static,
+    writer: impl AsyncWrite + Send + Unpin + 'static,
+) -> std::io::Result<()> {
     let server = Server::new(service, Offer::default(), Arc::new(|_: &str| {}), true);
-    let end = End { stop: std::future::pending(), is_closed: || false };
-    serve_offer(server, reader, writer, end).await.map(|_| ())
+    let never = std::future::pending();
+    serve_offer(server, reader, writer, never, || false).await.map(|_| ())
 }
 
-/// What ends a server, other than the end of its first stream.
-struct End<S> {
-    stop: S,
-    /// Whether the other end of the first stream is closed. Checked while that stream is not being
-    /// read.
-    is_closed: fn() -> bool,
-}
-
-async fn serve_offer<R, W, S>(
+/// Serves until the first stream or `stop` ends, or until `is_closed` says that the other end of
+/// the first stream is closed, which is checked while that stream is not being read.
+async fn serve_offer(
     server: Server,
-    reader: R,
-    writer: W,
-    end: End<S>,
-) -> std::io::Result<Option<i32>>
-where
-    R: AsyncRead + Send + Unpin + 'static,
-    W: AsyncWrite + Send + Unpin + 'static,
-    S: Future<Output = i32>,
-{
+    reader: impl AsyncRead + Send + Unpin + 'static,
+    writer: impl AsyncWrite + Send + Unpin + 'static,
+    stop: impl Future<Output = i32>,
+    is_closed: fn() -> bool,
+) -> std::io::Result<Option<i32>> {
     let upstreams = Arc::clone(&server.upstreams);
     let trouble = server.trouble.clone();
-    let (transport, mut input) = stdio::transport(reader, writer, end.is_closed);
+    let (transport, mut input) = stdio::transport(reader, writer, is_closed);
     let serving = async {
         match CatchingServer(server).serve(transport).await {
             Ok(running) => running.waiting().await.map(|_| ()).map_err(std::io::Error::other),
@@ -144,7 +129,7 @@ where
             let grace = if was_piped { PIPED_GRACE } else { SHUTDOWN_GRACE };
             timeout(grace, serving).await.unwrap_or(Ok(())).map(|()| None)
         }
-        signal = end.stop => Ok(Some(signal)),
+        signal = stop => Ok(Some(signal)),
     };
     upstreams.end().await;
     if let Some(upstreams) = trouble.and_then(|trouble| trouble.upstreams()) {

@@ -64,15 +64,11 @@ pub fn is_closed() -> bool {
 
 /// The transport over a pair of streams, such as this process's standard input and output.
 /// `is_closed` checks the other end of the first one while it is not being read.
-pub fn transport<R, W>(
-    reader: R,
-    writer: W,
+pub fn transport(
+    reader: impl AsyncRead + Send + Unpin + 'static,
+    writer: impl AsyncWrite + Send + Unpin + 'static,
     is_closed: fn() -> bool,
-) -> (impl Transport<RoleServer, Error = std::io::Error> + 'static, watch::Receiver<Input>)
-where
-    R: AsyncRead + Send + Unpin + 'static,
-    W: AsyncWrite + Send + Unpin + 'static,
-{
+) -> (impl Transport<RoleServer, Error = std::io::Error> + 'static, watch::Receiver<Input>) {
     let (closed, receiver) = watch::channel(Input::Open);
     let lines = Lines {
         reader: BufReader::new(reader),

@@ -84,10 +84,10 @@ fn a_large_scope_is_scanned_until_its_index_exists() {
         let near = service.nearest_approved(&read(&root, "other-value"), "alpha", &[]);
         near.unwrap().into_iter().next().map(|near| near.memory.id)
     };
-    assert_eq!(service.index_bytes(scope), 0);
+    assert_eq!(scope.live.bytes(), 0);
     assert_eq!(nearest().as_deref(), Some("timeout"));
     let began = Instant::now();
-    while service.index_bytes(scope) == 0 {
+    while scope.live.bytes() == 0 {
         assert!(began.elapsed() < Duration::from_secs(60), "no index");
         std::thread::sleep(Duration::from_millis(20));
     }

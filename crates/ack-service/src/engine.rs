@@ -7,9 +7,9 @@ use std::sync::Arc;
 use super::context::outlines::OutlineCache;
 use super::error::Error;
 use crate::config::Config;
-use crate::live::LiveIndexes;
+use crate::live::evict_to_fit;
+use crate::scope::Registry;
 use crate::scope::resolve::{Selection, select};
-use crate::scope::{Registry, Scope};
 use ack_api::memory::Visibility;
 use ack_api::remote::WaitPolicy;
 use ack_store::READ_TIMEOUT;
@@ -20,7 +20,6 @@ pub struct Service {
     pub config: Config,
     pub registry: Registry,
     pub wait_policy: WaitPolicy,
-    pub indexes: Arc<LiveIndexes>,
     /// The store outlines that `get_context` read last.
     pub outlines: Arc<OutlineCache>,
 }
@@ -32,7 +31,6 @@ impl Service {
         Self {
             registry: Registry::new(&config),
             wait_policy: if config.offline { WaitPolicy::None } else { WaitPolicy::Brief },
-            indexes: Arc::new(LiveIndexes::new(config.resident.value as usize)),
             outlines: Arc::new(OutlineCache::new(config.index_bytes / OUTLINES_SHARE)),
             config,
         }
@@ -73,10 +71,6 @@ impl Service {
         self.registry.close();
     }
 
-    pub fn index_bytes(&self, scope: &Arc<Scope>) -> usize {
-        self.indexes.of(scope).bytes()
-    }
-
     pub fn outlines_bytes(&self) -> usize {
         self.outlines.bytes()
     }
@@ -89,7 +83,7 @@ impl Service {
                     let _ = remote.prepare(self.wait_policy);
                 }
                 // Answers have a note about a store that cannot be read.
-                let _ = self.indexes.of(&scope).current(&scope, READ_TIMEOUT);
+                let _ = scope.live.current(&scope, READ_TIMEOUT);
             }
         }
     }
@@ -131,7 +125,7 @@ impl Service {
     ) -> Result<Selection, Error> {
         let selection = select(&self.config, &self.registry, named, folder, reads_stores)?;
         let bound = self.config.index_bytes.saturating_sub(self.outlines_bytes());
-        self.indexes.evict_to_fit(bound, &selection.scopes);
+        evict_to_fit(bound, &self.registry.known(), &selection.scopes);
         Ok(selection)
     }
 }

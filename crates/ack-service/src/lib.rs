@@ -102,7 +102,7 @@ impl Service {
                 Err(Error::Table { scope, source }) => {
                     let scopes = self.registry.discover().scopes;
                     if let Some(failed) = scopes.iter().find(|other| other.name == scope) {
-                        self.indexes.of(failed).refuse_table(&source.to_string());
+                        failed.live.refuse_table(&source.to_string());
                     }
                 }
                 done => return done,

@@ -2,12 +2,10 @@
 //! from the store, and updated with every row that was committed before a request. When all indexes
 //! together exceed their memory limit, the least recently used ones are dropped.
 //!
-//! A [`Scope`] does not know its index. [`LiveIndexes`] finds the index of a scope, and replaces it
-//! when the scope's manifest has changed.
+//! A [`Scope`] has its index. When its manifest changes, another scope and index take its place.
 
-use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use ack_api::text;
@@ -26,21 +24,11 @@ use crate::scope::Scope;
 /// A logical clock: counts the uses of indexes.
 static CLOCK: AtomicU64 = AtomicU64::new(1);
 
-#[derive(Debug)]
-pub struct LiveIndexes {
-    /// Vector tables with more rows are searched in place.
-    resident: usize,
-    indexes: Mutex<HashMap<String, ScopedIndex>>,
-}
-
-type ScopedIndex = (Weak<Scope>, Arc<LiveIndex>);
-
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct LiveIndex {
     slot: Arc<RwLock<Option<IndexedScope>>>,
     /// When it was last used, on the logical clock.
     last_used: AtomicU64,
-    resident: usize,
     /// A table that could be opened but not searched, with the reason. It is not used again.
     refused_table: Mutex<Option<(TableVersion, String)>>,
 }
@@ -80,55 +68,21 @@ impl IndexGuard {
     }
 }
 
-impl LiveIndexes {
-    pub fn new(resident: usize) -> Self {
-        Self { resident, indexes: Mutex::default() }
-    }
-
-    pub const fn resident(&self) -> usize {
-        self.resident
-    }
-
-    /// The index of a scope; an empty one if the scope is new or its manifest has changed.
-    pub fn of(&self, scope: &Arc<Scope>) -> Arc<LiveIndex> {
-        let mut known = self.indexes.lock();
-        if let Some((made_for, live)) = known.get(&scope.name)
-            && std::ptr::eq(made_for.as_ptr(), Arc::as_ptr(scope))
-        {
-            return Arc::clone(live);
+/// Drops the least recently used indexes, but none of a `needed` scope or that is being read.
+pub fn evict_to_fit(bytes: usize, scopes: &[Arc<Scope>], needed: &[Arc<Scope>]) {
+    let used = |scope: &Scope| scope.live.last_used.load(Ordering::Relaxed);
+    let mut sizes: Vec<(u64, usize, &Arc<Scope>)> =
+        scopes.iter().map(|scope| (used(scope), scope.live.bytes(), scope)).collect();
+    let mut total: usize = sizes.iter().map(|(_, size, _)| size).sum();
+    sizes.sort_unstable_by_key(|(used, ..)| *used);
+    for (_, size, scope) in sizes {
+        if total <= bytes {
+            break;
         }
-        let live = Arc::new(LiveIndex {
-            slot: Arc::default(),
-            last_used: AtomicU64::default(),
-            resident: self.resident,
-            refused_table: Mutex::default(),
-        });
-        known.insert(scope.name.clone(), (Arc::downgrade(scope), Arc::clone(&live)));
-        live
-    }
-
-    /// Drops the least recently used indexes, but none of a `needed` scope or that is being read.
-    pub fn evict_to_fit(&self, bytes: usize, needed: &[Arc<Scope>]) {
-        let mut known = self.indexes.lock();
-        known.retain(|_, (scope, _)| scope.strong_count() > 0);
-        let mut sizes: Vec<(u64, usize, &Weak<Scope>, &Arc<LiveIndex>)> = known
-            .values()
-            .map(|(scope, live)| {
-                (live.last_used.load(Ordering::Relaxed), live.bytes(), scope, live)
-            })
-            .collect();
-        let mut total: usize = sizes.iter().map(|(_, size, ..)| size).sum();
-        sizes.sort_unstable_by_key(|(used, ..)| *used);
-        for (_, size, scope, live) in sizes {
-            if total <= bytes {
-                break;
-            }
-            let is_needed =
-                needed.iter().any(|other| std::ptr::eq(scope.as_ptr(), Arc::as_ptr(other)));
-            if !is_needed && let Some(mut slot) = live.slot.try_write() {
-                free_index(&mut slot);
-                total -= size;
-            }
+        let is_needed = needed.iter().any(|other| Arc::ptr_eq(scope, other));
+        if !is_needed && let Some(mut slot) = scope.live.slot.try_write() {
+            free_index(&mut slot);
+            total -= size;
         }
     }
 }
@@ -292,7 +246,7 @@ impl LiveIndex {
             Some((refused, reason)) if refused == stamp => return unusable(reason.clone(), true),
             _ => {}
         }
-        load_table(scope, encoder, self.resident)
+        load_table(scope, encoder)
     }
 }
 
@@ -300,8 +254,8 @@ impl LiveIndex {
 type LoadedTable = Result<(Index, TableInfo), TableState>;
 
 #[cfg(feature = "table")]
-fn load_table(scope: &Scope, encoder: &Encoder, resident: usize) -> LoadedTable {
-    ack_lance::load::load(&scope.lance_folder(), encoder, resident).map_err(|error| {
+fn load_table(scope: &Scope, encoder: &Encoder) -> LoadedTable {
+    ack_lance::load::load(&scope.lance_folder(), encoder, scope.resident).map_err(|error| {
         TableState::Unusable {
             reason: text::line(&error.to_string(), 300),
             may_be_damaged: error.may_be_damage(),
@@ -310,7 +264,7 @@ fn load_table(scope: &Scope, encoder: &Encoder, resident: usize) -> LoadedTable 
 }
 
 #[cfg(not(feature = "table"))]
-const fn load_table(_: &Scope, _: &Encoder, _: usize) -> LoadedTable {
+const fn load_table(_: &Scope, _: &Encoder) -> LoadedTable {
     Err(TableState::None)
 }
 

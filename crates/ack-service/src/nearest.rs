@@ -121,13 +121,13 @@ pub fn run(
     let mut selection = service.select(Some(scope), None)?;
     let profile = Profile::of(memory);
     let found = selection.scopes.iter().find(|it| it.name == scope && is_large(it));
-    let live = found.map(|found| (Arc::clone(found), service.indexes.of(found)));
-    let proposed = match live.filter(|(_, live)| !live.is_ready()) {
-        Some((found, live)) => {
-            let scanned = scan(&found, memory)?;
-            if live.is_missing() {
+    let proposed = match found.filter(|found| !found.live.is_ready()) {
+        Some(found) => {
+            let scanned = scan(found, memory)?;
+            if found.live.is_missing() {
+                let found = Arc::clone(found);
                 // An error is reported when the index is needed.
-                std::thread::spawn(move || drop(live.current(&found, READ_TIMEOUT)));
+                std::thread::spawn(move || drop(found.live.current(&found, READ_TIMEOUT)));
             }
             scanned
         }

@@ -21,7 +21,7 @@ use super::error::Error;
 use super::remote;
 use super::stale::Staleness;
 use crate::evidence::Bounds;
-use crate::live::{IndexGuard, LiveIndex, TableState};
+use crate::live::{IndexGuard, TableState};
 use crate::scope::resolve::Selection;
 use crate::scope::{Scope, ScopeError};
 
@@ -105,11 +105,9 @@ impl OpenScopes {
         let scopes = readable_scopes(selection, policy, notes)?;
         // A locked scope gets less time if other scopes can answer.
         let timeout = if scopes.len() > 1 { READ_TIMEOUT / 4 } else { READ_TIMEOUT };
-        let indexes: Vec<Arc<LiveIndex>> =
-            scopes.iter().map(|scope| service.indexes.of(scope)).collect();
-        let mut refreshed = refresh(&scopes, &indexes, timeout)?;
+        let mut refreshed = refresh(&scopes, timeout)?;
         let open = read_each(&scopes, selection, policy, notes, |scope, _| {
-            let live = service.indexes.of(scope);
+            let live = &scope.live;
             let guard = match refreshed.remove(&scope.name) {
                 Some(done) => done.and_then(|()| live.refreshed(scope, timeout)),
                 None => live.current(scope, timeout),
@@ -309,21 +307,17 @@ pub fn note_incomplete_reads<'a>(scopes: impl Iterator<Item = &'a Scope>, notes:
 /// On several threads, by the names of the scopes; nothing if there is too little to do.
 fn refresh(
     scopes: &[Arc<Scope>],
-    indexes: &[Arc<LiveIndex>],
     timeout: Duration,
 ) -> Result<HashMap<String, Result<(), StoreError>>, Error> {
-    let missing = indexes.iter().filter(|live| !live.is_ready()).count();
+    let missing = scopes.iter().filter(|scope| !scope.live.is_ready()).count();
     if missing < MIN_PARALLEL_SCOPES && scopes.len() < MANY_SCOPES {
         return Ok(HashMap::new());
     }
     let flag = cancel::current();
-    let next = Mutex::new(scopes.iter().zip(indexes));
+    let next = Mutex::new(scopes.iter());
     let work = || {
         let taken = std::iter::from_fn(|| next.lock().next().filter(|_| flag.check().is_ok()));
-        let done = taken.map(|(scope, live)| {
-            let done = live.current(scope, timeout).map(drop);
-            (scope.name.clone(), done)
-        });
+        let done = taken.map(|it| (it.name.clone(), it.live.current(it, timeout).map(drop)));
         done.collect::<Vec<_>>()
     };
     let threads = thread::available_parallelism().map_or(1, usize::from).min(MAX_REFRESH_THREADS);

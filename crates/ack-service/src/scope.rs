@@ -31,6 +31,7 @@ use self::manifest::Manifest;
 pub use self::registry::{Registry, check_manifest};
 use crate::bucket::Remote;
 use crate::config::SettingsError;
+use crate::live::LiveIndex;
 
 const PROJECTS_LOCK_TIMEOUT: Duration = Duration::from_millis(250);
 /// If reading the projects takes less, they are read again after every change of the store.
@@ -54,6 +55,9 @@ pub struct Scope {
     /// The bucket that its memories are published in. The store is then the local copy.
     pub remote: Option<Arc<Remote>>,
     recorded: Mutex<Option<RecordedState>>,
+    /// A vector table with more rows is searched in place.
+    pub resident: usize,
+    pub live: LiveIndex,
 }
 
 #[derive(Debug)]

@@ -248,7 +248,7 @@ fn fill_details(
     (max, audience): (usize, Audience),
     info: &mut ScopeInfo,
 ) -> Result<(), StoreError> {
-    let guard = service.indexes.of(scope).current(scope, READ_TIMEOUT)?;
+    let guard = scope.live.current(scope, READ_TIMEOUT)?;
     let Some(index) = guard.get() else {
         return Ok(());
     };
@@ -290,7 +290,7 @@ fn fill_details(
     info.tags = tags(index, max);
     info.pending = Some(pending);
     let mut found = Problems::default();
-    found.of_table(service, scope, guard.table());
+    found.of_table(scope, guard.table());
     found.of_rows(scope, index, &counts, audience);
     for problem in damage(scope, audience) {
         found.degrades(problem);
@@ -316,13 +316,13 @@ impl Problems {
         self.is_degraded = true;
     }
 
-    fn of_table(&mut self, service: &Service, scope: &Scope, table: Option<&TableState>) {
+    fn of_table(&mut self, scope: &Scope, table: Option<&TableState>) {
         match table {
             Some(TableState::Unusable { reason, may_be_damaged }) => {
                 self.degrades(remote::unusable_table(scope, reason, *may_be_damaged))
             }
             Some(TableState::Used(table))
-                if !table.searched && table.rows > service.indexes.resident() as u64 =>
+                if !table.searched && table.rows > scope.resident as u64 =>
             {
                 let problem = Message::from(
                     "it is larger than `limits.resident` and all of it is in memory, because its \

@@ -1,5 +1,5 @@
-//! Detects changes of a store's files, or of a folder's entries, from metadata alone: to open and
-//! inspect a database is too much for a thousand scopes on every request.
+//! Detects changes of a store's files, or of another file, from metadata alone: to open and inspect
+//! a database is too much for a thousand scopes on every request.
 //!
 //! As git does for its index ("racy git", <https://git-scm.com/docs/racy-git>), a file with the
 //! same identity, length and times is unchanged, if it had been written `SETTLED_AFTER` before the
@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 /// A file that was written more recently than this is inspected again.
 pub(crate) const SETTLED_AFTER: Duration = Duration::from_secs(3);
 
-/// The metadata of a database and its log, or of a folder.
+/// The metadata of a database and its log, or of another file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuickState {
     main: FileMetadata,
@@ -33,7 +33,7 @@ pub(crate) struct FileMetadata {
 impl QuickState {
     /// The current state, or `None` if metadata cannot tell. `path` is the database as configured;
     /// its symbolic links are resolved each time. `log` is the write-ahead log next to the real
-    /// file. For a folder, pass no log.
+    /// file. For another file, pass no log.
     pub fn read(path: &Path, log: Option<&Path>) -> Option<Self> {
         let main = FileMetadata::of(&fs::metadata(path).ok()?);
         let log = match log.map(fs::symlink_metadata) {

@@ -13,7 +13,7 @@ use crate::support::{Root, write_file};
 /// Settings that no server starts with, each with what the error says.
 const BROKEN: [(&str, &str); 4] = [
     ("[limits\n", "line 1"),
-    ("[limits]\nresults = \"many\"\n", "limits.results"),
+    ("[limits]\ntokens = \"many\"\n", "limits.tokens"),
     ("[tools]\nhide = [\"get_memry\"]\n", "get_memry"),
     ("[upstream.x]\nurl = 7\n", "upstream.x"),
 ];

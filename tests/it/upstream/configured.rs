@@ -18,7 +18,6 @@ fn mistakes_in_upstream_are_named_with_line_and_key() {
         no address | [upstream.x] | url = "localhost:80" | TOOLS
         a user in the address | [upstream.x] | url = "http://me:secret@localhost/mcp" | TOOLS
         key of the other kind | [upstream.x] | url = "http://localhost/mcp" | env_from = ["A"] | TOOLS
-        keys that there are no longer | [upstream.x] | command = ["sh"] | env = { A = "1" } | TOOLS
         a table for a tool | [upstream.x] | command = ["sh"] | [upstream.x.tools] | a = { name = "b" }
         no tools | [upstream.x] | command = ["sh"]
         name of ours | [upstream.x] | command = ["sh"] | [upstream.x.tools] | search = "query_memories"

@@ -187,20 +187,13 @@ pub fn scopes_recording<'a>(scopes: &'a [Arc<Scope>], name: &str) -> Vec<&'a Arc
     found.into_iter().map(|(_, scope)| scope).collect()
 }
 
-#[derive(Debug, Clone, Default)]
-pub struct Identity {
-    pub name: String,
-    /// Its rows in the scope that claims it.
-    pub rows: ProjectRows,
-}
+/// The project's name, and its rows in the scope that claims it.
+pub type Identity = (String, ProjectRows);
 
-impl Identity {
-    pub fn of(place: &Place) -> Self {
-        Self {
-            name: place.name.clone().unwrap_or_else(|| "unknown".to_owned()),
-            rows: ProjectRows { names: place.names(), unnamed: false },
-        }
-    }
+/// A project that no scope lists.
+pub fn unlisted(place: &Place) -> Identity {
+    let name = place.name.clone().unwrap_or_else(|| "unknown".to_owned());
+    (name, ProjectRows { names: place.names(), unnamed: false })
 }
 
 pub fn identify(config: &Config, scope: &Scope, place: &Place, claim: &Claim) -> Identity {
@@ -216,12 +209,12 @@ pub fn identify(config: &Config, scope: &Scope, place: &Place, claim: &Claim) ->
         return identity_of_listed(scope, project, &names);
     }
     let exact = matches!(claim, Claim::Path { exact: true, .. } | Claim::Remote | Claim::Name);
-    let mut other = Identity::of(place);
+    let (name, mut rows) = unlisted(place);
     if !(exact && listed.is_empty()) {
         let recorded = scope.recorded();
-        if let Some(name) = names.iter().find(|name| recorded.memories_of(name).is_some()) {
-            other.rows.unnamed = scope.rows_of(name, &[]).unnamed;
-            return other;
+        if let Some(known) = names.iter().find(|name| recorded.memories_of(name).is_some()) {
+            rows.unnamed = scope.rows_of(known, &[]).unnamed;
+            return (name, rows);
         }
     }
     // Otherwise it is the main project of the scope.
@@ -229,11 +222,11 @@ pub fn identify(config: &Config, scope: &Scope, place: &Place, claim: &Claim) ->
     if let Some(project) = sole_or_called.filter(|_| claimed || *claim == Claim::Named) {
         return identity_of_listed(scope, project, &names);
     }
-    other.rows.unnamed = true;
+    rows.unnamed = true;
     if listed.is_empty() && !matches!(claim, Claim::Recorded | Claim::Default) {
-        other.rows.names.push(own_name);
+        rows.names.push(own_name);
     }
-    other
+    (name, rows)
 }
 
 /// A listed project, plus the names of the repository that do not belong to another project.
@@ -242,7 +235,7 @@ fn identity_of_listed(scope: &Scope, project: &Project, names: &[String]) -> Ide
     let mut rows = scope.rows_of(&id, &[]);
     let listed = &scope.manifest.projects;
     rows.names.extend(names.iter().filter(|name| listed.find(name).is_none()).cloned());
-    Identity { name: project.name.clone(), rows }
+    (project.name.clone(), rows)
 }
 
 /// The listed project that a place is, and whether it is the whole repository.

@@ -19,6 +19,7 @@ use super::known::is_same;
 use super::manifest::Manifest;
 use crate::bucket::{self, Remote, is_bucket};
 use crate::config::{Config, Setting, SettingsError};
+use crate::live::LiveIndex;
 
 /// A database at the scope root itself is also a scope.
 const DEFAULT_DATABASE: &str = "claude-mem.db";
@@ -62,6 +63,11 @@ impl Registry {
     #[must_use]
     pub fn limited(&self, names: BTreeSet<String>) -> Self {
         Self { all: Arc::clone(&self.all), visible: Some(names) }
+    }
+
+    /// The scopes that the last discovery found, also those that are not visible.
+    pub fn known(&self) -> Vec<Arc<Scope>> {
+        self.all.known.lock().values().map(|known| Arc::clone(&known.scope)).collect()
     }
 
     /// Closes the stores, unless they are being read.
@@ -225,6 +231,8 @@ impl ScopeFinder {
             store,
             remote,
             recorded: Mutex::default(),
+            resident: self.config.resident.value as usize,
+            live: LiveIndex::default(),
         }
     }
 
@@ -258,6 +266,8 @@ impl ScopeFinder {
             problem,
             remote: None,
             recorded: Mutex::default(),
+            resident: self.config.resident.value as usize,
+            live: LiveIndex::default(),
         }
     }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::slice;
 use std::sync::Arc;
 
-use super::detect::{Claim, Detection, Identity, detect, identify, scopes_recording};
+use super::detect::{Claim, Detection, detect, identify, scopes_recording, unlisted};
 use super::place::Place;
 use super::project::Project;
 use super::{Registry, Scope};
@@ -127,18 +127,18 @@ pub fn current(
         Some((scope, rule)) => Some(Detection { scope, rule, claim: Claim::Named }),
         None => found,
     };
-    let project = match &found {
+    let (name, own) = match &found {
         Some(found) if reads_stores => identify(config, &found.scope, &place, &found.claim),
-        _ => Identity::of(&place),
+        _ => unlisted(&place),
     };
     let is_home = config.home.as_deref().is_some_and(|home| home.starts_with(&place.top));
     Ok(Current {
         is_general: !place.is_marked && (is_home || place.is_general()),
         folder: place.folder,
         top: place.top,
-        name: project.name,
+        name,
         repository: place.repository,
-        own: project.rows,
+        own,
         shares_rows: false,
         rule: found.as_ref().map(|found| found.rule.clone()),
         scope: found.map(|found| found.scope),
