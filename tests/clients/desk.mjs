@@ -665,7 +665,6 @@ const CHECKS = {
     let arrive;
     const arrived = new Promise((resolve) => (arrive = resolve));
     await page.route("**/card", (route) => arrived.then(() => route.continue()));
-    await press(page, "j");
     await page.keyboard.press("j");
     await page.keyboard.press("/");
     arrive();

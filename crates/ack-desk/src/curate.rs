@@ -13,6 +13,7 @@ mod sign;
 pub mod stale;
 pub mod undo;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -207,6 +208,17 @@ fn check_single(scope: &Scope, curated: &CuratedMemory) -> Result<(), CurateErro
         }),
         false => Ok(()),
     }
+}
+
+/// Puts what belongs to a scope together, in the order of the scopes' names.
+pub fn by_scope<'a, T>(
+    all: impl IntoIterator<Item = (&'a Arc<Scope>, T)>,
+) -> impl Iterator<Item = (&'a Arc<Scope>, Vec<T>)> {
+    let mut by_name: BTreeMap<&str, (&Arc<Scope>, Vec<T>)> = BTreeMap::new();
+    for (scope, one) in all {
+        by_name.entry(&scope.name).or_insert_with(|| (scope, Vec::new())).1.push(one);
+    }
+    by_name.into_values()
 }
 
 /// Who decides, in one command or one review session.

@@ -20,9 +20,7 @@ use ack_service::evidence::{Bounds, FileState, WorkTree};
 pub fn evidence(service: &Service, candidate: &Candidate) -> Option<Vec<String>> {
     let current = service.select(None, None).ok()?.current;
     let memory = candidate.memory();
-    let rows = current.rows_in(&candidate.scope);
-    let name = |name: &Option<String>| name.clone().unwrap_or_default();
-    if !rows.contain(&name(&memory.project), &name(&memory.project_alias)) {
+    if !current.rows_in(&candidate.scope).contain_memory(memory) {
         return None;
     }
     let lines = files(&WorkTree::of(&current, Bounds::REVIEW)?, memory);

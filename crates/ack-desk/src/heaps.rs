@@ -6,7 +6,7 @@
 //! another heap never includes it.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use ack_api::memory::{Memory, fold_name};
 use ack_api::number::count;
@@ -477,9 +477,8 @@ impl Desk {
         choice: Option<Choice>,
     ) -> Result<String, CurateError> {
         let unreviewed = by_queue(&self.items).0;
-        let kinds: BTreeSet<&HeapKind> = unreviewed.iter().map(|item| &item.heap).collect();
-        let kind = kinds.into_iter().find(|kind| kind.name() == name).cloned();
-        let kind = kind.ok_or(CurateError::Refused("there is no such heap any more"))?;
+        let kind = unreviewed.iter().map(|item| &item.heap).find(|kind| kind.name() == name);
+        let kind = kind.cloned().ok_or(CurateError::Refused("there is no such heap any more"))?;
         let members = unreviewed.iter().zip(0..);
         let members = members.filter(|(item, _)| item.heap == kind && !item.is_lost());
         let numbers: Vec<usize> = members.map(|(_, number)| number).collect();

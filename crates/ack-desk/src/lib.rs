@@ -29,7 +29,7 @@ pub mod web;
 mod write;
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use ack_api::decision::Decision;
@@ -49,7 +49,7 @@ pub use self::write::{ChangedMemory, ReviewOutcome};
 use crate::curate::find::{Filter, Queue, by_id, queue, short_ids};
 use crate::curate::side_effects::SideEffects;
 use crate::curate::stale::ApprovedMemory;
-use crate::curate::{Candidate, CurateError, ReviewSession, log};
+use crate::curate::{Candidate, CurateError, ReviewSession, by_scope, log};
 use ack_service::Service;
 use ack_service::scope::Scope;
 use ack_service::short_id::ShortIds;
@@ -490,13 +490,10 @@ impl Desk {
 
     /// How many other memories agents stop seeing once they see these.
     fn hidden_count(items: &[&QueueItem], choice: &Choice) -> usize {
-        let mut by_scope: BTreeMap<&str, (&Scope, HashSet<&str>)> = BTreeMap::new();
-        for item in items.iter().filter(|item| choice.serves() && !item.is_approved) {
-            let scope = &item.candidate.scope;
-            let (_, ids) = by_scope.entry(&scope.name).or_insert_with(|| (scope, HashSet::new()));
-            ids.insert(&item.memory().id);
-        }
-        let counts = by_scope.into_values().map(|(scope, ids)| {
+        let served = items.iter().filter(|item| choice.serves() && !item.is_approved);
+        let served = served.map(|item| (&item.candidate.scope, item.memory().id.as_str()));
+        let counts = by_scope(served).map(|(scope, ids)| {
+            let ids = ids.into_iter().collect();
             let older = scope.store.snapshot(|snapshot| snapshot.replaced_by(&ids));
             older.unwrap_or_default().iter().filter(|older| older.status.is_served()).count()
         });
@@ -540,14 +537,12 @@ impl Desk {
 
 /// What else changes with these choices. Nothing, if a store cannot be read: then writing fails.
 fn side_effects(chosen: &[ChoiceOnMemory<'_>], session: &ReviewSession) -> SideEffects {
-    let mut by_scope: BTreeMap<&str, (&Scope, Vec<Decision>)> = BTreeMap::new();
-    for chosen in chosen {
-        let scope = &chosen.item.candidate.scope;
-        let (_, decisions) = by_scope.entry(&scope.name).or_insert_with(|| (scope, Vec::new()));
-        decisions.extend(chosen.decisions(session).unwrap_or_default());
-    }
+    let decisions = chosen.iter().map(|chosen| {
+        (&chosen.item.candidate.scope, chosen.decisions(session).unwrap_or_default())
+    });
     let mut side_effects = SideEffects::default();
-    for (scope, decisions) in by_scope.into_values() {
+    for (scope, decisions) in by_scope(decisions) {
+        let decisions = decisions.concat();
         side_effects.add(log::consequences(scope, &decisions, false).unwrap_or_default().1);
     }
     side_effects

@@ -6,12 +6,11 @@ use std::sync::Arc;
 use ack_api::memory::Memory;
 use ack_compare::groups::{ALIKE, alike};
 use ack_service::Service;
-use ack_service::scope::Scope;
 use ack_store::{Access, READ_TIMEOUT};
 
 use super::Desk;
 use super::queue::{ItemState, QueueItem};
-use crate::curate::Candidate;
+use crate::curate::{Candidate, by_scope};
 
 /// Memories are known by their numbers on the desk.
 #[derive(Debug, Default)]
@@ -34,17 +33,11 @@ impl Relations {
 
 /// Where a store cannot be read, nothing can be decided anyway.
 fn contradicted(service: &Service, waiting: &[Arc<Candidate>]) -> HashMap<usize, String> {
-    let mut by_scope: HashMap<&str, (&Scope, Vec<usize>, Vec<&Memory>)> = HashMap::new();
-    for (number, Candidate { scope, curated }) in waiting.iter().map(|it| &**it).enumerate() {
-        let entry = by_scope.entry(&scope.name);
-        let (_, numbers, memories) = entry.or_insert_with(|| (scope, Vec::new(), Vec::new()));
-        numbers.push(number);
-        memories.push(&curated.memory);
-    }
+    let numbered = waiting.iter().zip(0..).map(|(it, number)| (&it.scope, (number, it.memory())));
     let mut found = HashMap::new();
-    for (scope, numbers, memories) in by_scope.into_values() {
-        let counts =
-            scope.store.read(Access::QuickScan, READ_TIMEOUT, |snapshot| snapshot.counts_by_id());
+    for (scope, numbered) in by_scope(numbered) {
+        let (numbers, memories): (Vec<usize>, Vec<&Memory>) = numbered.into_iter().unzip();
+        let counts = scope.store.read(Access::QuickScan, READ_TIMEOUT, |snapshot| snapshot.counts_by_id());
         if counts.is_ok_and(|counts| counts.approved + counts.promoted > 0) {
             let others = service.contradicted_by(&memories, &scope.name).unwrap_or_default();
             let others = numbers.into_iter().zip(others);

@@ -4,7 +4,7 @@
 //! moment. A choice counts only if every memory it names is still what the curator saw; otherwise
 //! the whole choice is put back.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use ack_api::decision::{Decision, Edit, Verdict};
@@ -17,7 +17,7 @@ use super::effective::{key, replaced_by};
 use super::queue::{ItemState, QueueItem};
 use crate::curate::side_effects::{About, SideEffects};
 use crate::curate::stale::ApprovedMemory;
-use crate::curate::{Candidate, CurateError, ReviewSession, log, merge_edits};
+use crate::curate::{Candidate, CurateError, ReviewSession, by_scope, log, merge_edits};
 use ack_service::scope::Scope;
 
 #[derive(Debug, Default)]
@@ -163,25 +163,20 @@ impl Desk {
     }
 
     fn planned_choices(&self) -> Vec<(Arc<Scope>, Vec<PlannedChoice>)> {
-        let mut by_scope = BTreeMap::new();
-        for made in &self.choices {
-            for pick in &made.picks {
-                let Some(item) = self.items.get(pick.number) else {
-                    continue;
-                };
-                let scope = &item.candidate.scope;
-                let entry = by_scope.entry(&scope.name);
-                let (_, choices) = entry.or_insert_with(|| (Arc::clone(scope), Vec::new()));
-                choices.push(PlannedChoice {
-                    number: pick.number,
-                    choice: made.choice.clone(),
-                    reason: made.reason.clone(),
-                    item: item.clone(),
-                    other: pick.other.clone(),
-                });
-            }
-        }
-        by_scope.into_values().collect()
+        let picks =
+            self.choices.iter().flat_map(|made| made.picks.iter().map(move |it| (made, it)));
+        let planned = picks.filter_map(|(made, pick)| {
+            let item = self.items.get(pick.number)?;
+            let planned = PlannedChoice {
+                number: pick.number,
+                choice: made.choice.clone(),
+                reason: made.reason.clone(),
+                item: item.clone(),
+                other: pick.other.clone(),
+            };
+            Some((&item.candidate.scope, planned))
+        });
+        by_scope(planned).map(|(scope, planned)| (Arc::clone(scope), planned)).collect()
     }
 
     /// Marks what was written and puts the rest back in its present state.
