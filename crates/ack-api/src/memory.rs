@@ -138,7 +138,7 @@ pub struct Memory {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
     /// A second name of that project, if the store has one (a merged worktree).
-    #[serde(skip, skip_serializing_if = "Option::is_none")]
+    #[serde(skip)]
     pub project_alias: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
@@ -180,13 +180,13 @@ pub struct Memory {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stale_after: Option<Date>,
     /// The reasons against it that applied when a person kept it anyway.
-    #[serde(skip, skip_serializing_if = "Option::is_none")]
+    #[serde(skip)]
     pub kept_despite: Option<String>,
     /// The word by which its author says that it is no longer valid, such as `deprecated`.
-    #[serde(skip, skip_serializing_if = "Option::is_none")]
+    #[serde(skip)]
     pub withdrawn: Option<String>,
     /// The stored status, if it is not a known word. The memory then counts as rejected.
-    #[serde(skip, skip_serializing_if = "Option::is_none")]
+    #[serde(skip)]
     pub unknown_status: Option<String>,
     /// The columns whose value was broken and was read as far as possible.
     #[serde(skip)]

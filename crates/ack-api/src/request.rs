@@ -222,7 +222,7 @@ pub struct ListScopesRequest {
     pub cursor: Option<String>,
     /// The size limit of a page in tokens, for callers in this program. Agents cannot set it: it
     /// would add to the schemas that every session reads.
-    #[serde(skip, skip_serializing_if = "Option::is_none")]
+    #[serde(skip)]
     pub max_tokens: Option<i64>,
     #[serde(skip)]
     pub by_agent: bool,

@@ -116,10 +116,6 @@ impl IdTable {
             entry.remove();
         }
     }
-
-    pub fn iter(&self) -> impl Iterator<Item = u32> {
-        self.0.iter().copied()
-    }
 }
 
 #[cfg(test)]

@@ -137,12 +137,6 @@ fn lower(part: &str) -> String {
 mod tests {
     use super::*;
 
-    fn check(text: &str, role: TextRole, expected: &[&str]) {
-        let mut found = Vec::new();
-        pairs(text, role, &mut |pair| found.push(pair.joined));
-        assert_eq!(found, expected, "{text}");
-    }
-
     #[test]
     fn the_parts_of_a_symbol_are_joined_in_pairs() {
         for (text, expected) in [
@@ -163,7 +157,9 @@ mod tests {
             ("データ-x", &[]),
             ("aBcDeFgHiJkLmNoP", &[]),
         ] {
-            check(text, TextRole::Document, expected);
+            let mut found = Vec::new();
+            pairs(text, TextRole::Document, &mut |pair| found.push(pair.joined));
+            assert_eq!(found, expected, "{text}");
         }
     }
 }

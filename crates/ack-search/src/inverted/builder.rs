@@ -4,13 +4,11 @@
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-use rustc_hash::FxHashMap as HashMap;
-
 use super::{DocEntry, Index};
 use crate::analyzer::{AnalyzedDoc, Analyzer, analyzer_threads, unpack_term};
 use crate::encoder::Encoder;
 use crate::semantic::QuantizedVector;
-use ack_api::source::{Claim, StoredMemory};
+use ack_api::source::StoredMemory;
 
 /// Rows per batch. If there are fewer rows in all, no thread is started.
 const BATCH_ROWS: usize = 256;
@@ -35,8 +33,6 @@ pub struct Builder<'scope, 'env, 'index> {
     pub index: &'index mut Index,
     scope: &'scope thread::Scope<'scope, 'env>,
     batch: Vec<StoredMemory>,
-    /// The ids of rows that are not in the index yet, with their claims.
-    pending: HashMap<Box<str>, Claim>,
     /// Batches go to the workers in turn, and their results are taken in turn.
     workers: Vec<Worker>,
     sent: usize,
@@ -45,28 +41,18 @@ pub struct Builder<'scope, 'env, 'index> {
 
 impl<'scope, 'env, 'index> Builder<'scope, 'env, 'index> {
     pub fn new(index: &'index mut Index, scope: &'scope thread::Scope<'scope, 'env>) -> Self {
-        Self {
-            index,
-            scope,
-            batch: Vec::new(),
-            pending: HashMap::default(),
-            workers: Vec::new(),
-            sent: 0,
-            added: 0,
-        }
+        Self { index, scope, batch: Vec::new(), workers: Vec::new(), sent: 0, added: 0 }
     }
 
-    /// The claim of the row with this id that is, or will be, in the index.
-    pub fn claim(&self, id: &str) -> Option<Claim> {
-        let indexed = || Some(self.index.find(id)?.1.claim());
-        self.pending.get(id).copied().or_else(indexed)
-    }
-
-    /// Adds a row, immediately or later.
+    /// Adds a row that owns its id, now or later.
     pub fn push(&mut self, row: StoredMemory) {
-        let id = row.memory.id.as_str().into();
-        self.pending.insert(id, row.claim());
-        self.batch.push(row);
+        if row.memory.id.is_empty() {
+            self.index.without_id += 1;
+        } else if is_beaten(self.index, &row) {
+            self.index.duplicate_ids += 1;
+        } else {
+            self.batch.push(row);
+        }
         if self.batch.len() >= BATCH_ROWS {
             self.send_batch();
         }
@@ -75,7 +61,7 @@ impl<'scope, 'env, 'index> Builder<'scope, 'env, 'index> {
     pub fn finish(mut self) {
         if self.sent == 0 {
             let analyzed = analyze(&mut Analyzer::default(), std::mem::take(&mut self.batch));
-            add(self.index, analyzed, &mut Vec::new(), &mut self.pending);
+            add(self.index, analyzed, &mut Vec::new());
             return;
         }
         self.send_batch();
@@ -105,28 +91,35 @@ impl<'scope, 'env, 'index> Builder<'scope, 'env, 'index> {
         if let Some(worker) = self.workers.get_mut(worker)
             && let Ok(batch) = worker.analyzed.recv()
         {
-            add(self.index, batch, &mut worker.term_numbers, &mut self.pending);
+            add(self.index, batch, &mut worker.term_numbers);
         }
     }
 }
 
+/// Whether a row with this id is in the index and has the stronger claim to it.
+fn is_beaten(index: &Index, row: &StoredMemory) -> bool {
+    let owner = index.find(&row.memory.id);
+    owner.is_some_and(|(_, owner)| !row.claim().beats(owner.claim()))
+}
+
 /// Adds a batch. `term_numbers` are the index's numbers of the analyzer's terms.
-fn add(
-    index: &mut Index,
-    batch: AnalyzedBatch,
-    term_numbers: &mut Vec<u32>,
-    pending: &mut HashMap<Box<str>, Claim>,
-) {
-    let (docs, contents) = index.halves();
-    term_numbers.extend(batch.new_terms.iter().map(|term| contents.intern_term(term)));
+fn add(index: &mut Index, batch: AnalyzedBatch, term_numbers: &mut Vec<u32>) {
+    let new_terms = batch.new_terms.iter();
+    term_numbers.extend(new_terms.map(|term| index.contents.intern_term(term)));
     for (row, doc, vector) in batch.rows {
+        if let Some((weaker, _)) = index.find(&row.memory.id) {
+            index.duplicate_ids += 1;
+            if is_beaten(index, &row) {
+                continue;
+            }
+            index.docs.delete(weaker);
+        }
         let terms = doc.terms.iter().map(|term| unpack_term(*term));
         let terms = terms
             .filter_map(|(term, half_units)| Some((*term_numbers.get(term as usize)?, half_units)));
-        if let Some(number) = docs.push(&DocEntry::of(&row, doc.length)) {
-            contents.add(number, vector.as_ref(), terms);
+        if let Some(number) = index.docs.push(&DocEntry::of(&row, doc.length)) {
+            index.contents.add(number, vector.as_ref(), terms);
         }
-        pending.remove(row.memory.id.as_str());
     }
 }
 

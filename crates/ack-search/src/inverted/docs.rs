@@ -81,7 +81,7 @@ pub struct DocTable {
     flags: Vec<DocFlags>,
     lengths: Vec<u32>,
     /// The live documents, by their ids and by their rows.
-    pub(super) by_id: IdTable,
+    by_id: IdTable,
     by_row: IdTable,
     pub(crate) names: Interner,
 }
@@ -155,9 +155,9 @@ impl DocTable {
         self.push(entry)
     }
 
-    pub(super) fn delete(&mut self, id: &str) {
-        let Some(doc) = self.with_id(id) else { return };
-        self.by_id.remove(hash(id), doc);
+    pub(super) fn delete(&mut self, doc: DocId) {
+        let id_hash = hash(self.id(doc));
+        self.by_id.remove(id_hash, doc);
         if let Some(row) = self.get(doc) {
             let row_hash = hash(&row.key);
             self.by_row.remove(row_hash, doc);

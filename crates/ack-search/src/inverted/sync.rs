@@ -3,13 +3,13 @@
 
 use std::thread;
 
-use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
+use rustc_hash::FxHashSet as HashSet;
 
 use super::builder::Builder;
 use super::docs::INDEXED_STATUSES;
 use super::{DocEntry, DocId, Index};
 use ack_api::memory::Status;
-use ack_api::source::{Claim, ListedRow, Records, RowKey, StoredMemory};
+use ack_api::source::{ListedRow, Records, RowKey, StoredMemory};
 
 /// If more than one in this many documents is dead, the index should be rebuilt.
 const REBUILD_DEAD_RATIO: usize = 8;
@@ -20,86 +20,65 @@ impl Index {
     /// Builds the index of everything in a snapshot.
     pub fn build<R: Records>(snapshot: &R) -> Result<Self, R::Error> {
         let mut index = Self::default();
-        // Rows with a stronger claim than an earlier row with the same id. The earlier row was
-        // added before these were seen.
-        let mut stronger: HashMap<Box<str>, StoredMemory> = HashMap::default();
         thread::scope(|scope| {
             let mut builder = Builder::new(&mut index, scope);
             snapshot.scan(&mut |row| {
                 if row.status == Status::Rejected {
                     builder.index.rejected.insert((row.id)()?.into());
-                    return Ok(());
-                }
-                let row = row.read()?;
-                let id = row.memory.id.as_str();
-                if id.is_empty() {
-                    builder.index.without_id += 1;
-                    return Ok(());
-                }
-                let other = stronger.get(id).map(StoredMemory::claim);
-                let Some(other) = other.or_else(|| builder.claim(id)) else {
-                    builder.push(row);
-                    return Ok(());
-                };
-                builder.index.duplicate_ids += 1;
-                if row.claim().beats(other) {
-                    stronger.insert(id.into(), row);
+                } else {
+                    builder.push(row.read()?);
                 }
                 Ok(())
             })?;
             builder.finish();
             Ok::<(), R::Error>(())
         })?;
-        let mut stronger: Vec<StoredMemory> = stronger.into_values().collect();
-        stronger.sort_unstable_by_key(|row| row.key);
-        index.replace(stronger);
         index.has_status = snapshot.has_status();
         index.finish_loading();
         Ok(index)
     }
 
-    /// Adds rows and replaces those with the same ids.
-    fn replace(&mut self, rows: Vec<StoredMemory>) {
-        thread::scope(|scope| {
-            let mut builder = Builder::new(self, scope);
-            for row in rows {
-                builder.index.docs.delete(&row.memory.id);
-                builder.push(row);
-            }
-            builder.finish();
-        });
-    }
-
-    /// Finds what changed since the index was built, from a listing of the rows of `snapshot`: the
-    /// rows to add or replace, and the ids that are gone. It does not change the index, so a
-    /// disturbed snapshot can be read again.
+    /// Finds what changed since the index was built, from a listing of the rows of `snapshot`. It
+    /// does not change the index, so a disturbed snapshot can be read again.
     pub fn changes<R: Records>(&self, listing: Listing, snapshot: &R) -> Result<Changes, R::Error> {
-        let mut comparison = Comparison::new(self, snapshot.has_status());
-        comparison.changes.rejected = listing.rejected;
+        let mut changes = Changes {
+            rejected: listing.rejected,
+            has_status: snapshot.has_status(),
+            ..Changes::default()
+        };
+        let mut kept = vec![false; self.docs.count()];
         let mut wanted: Vec<RowKey> = Vec::new();
         let mut last = None;
         for (key, fingerprint, status) in &listing.rows {
             // Nearly every row is unchanged and costs no more than this lookup.
             let doc = self.next_doc_of_row(&mut last, *key);
-            match doc.filter(|doc| self.is_unchanged(*doc, *fingerprint, *status)) {
-                Some(doc) => comparison.add_unchanged(doc, *status),
-                None => wanted.push(*key),
+            let Some(doc) = doc.filter(|doc| self.is_unchanged(*doc, *fingerprint, *status)) else {
+                wanted.push(*key);
+                continue;
+            };
+            if self.doc(doc).is_some_and(|known| known.status != *status) {
+                changes.decided.push((doc, *status));
+            }
+            if let Some(is_kept) = kept.get_mut(doc as usize) {
+                *is_kept = true;
             }
         }
+        let is_gone = |doc: &DocId| kept.get(*doc as usize) == Some(&false);
+        changes.gone = self.live().map(|(doc, _)| doc).filter(is_gone).collect();
         // Reading single rows only pays off for a few of them, and rows without a number can only
         // be read by a scan.
         if wanted.len() * 4 > listing.rows.len() || wanted.iter().any(|key| key.rowid == 0) {
             let wanted: HashSet<RowKey> = wanted.into_iter().collect();
             snapshot.scan(&mut |row| {
                 if row.status != Status::Rejected && wanted.contains(&row.key) {
-                    comparison.add(row.read()?);
+                    changes.added.push(row.read()?);
                 }
                 Ok(())
             })?;
         } else {
-            snapshot.rows(&wanted)?.into_iter().for_each(|row| comparison.add(row));
+            changes.added = snapshot.rows(&wanted)?;
         }
-        Ok(comparison.finish())
+        Ok(changes)
     }
 
     /// The live document of a row. In the order of the store, it is nearly always the one after the
@@ -126,11 +105,9 @@ impl Index {
     /// Applies changes that [`Index::changes`] found. Returns false and does nothing if so many
     /// documents would be dead that the index should be rebuilt.
     pub fn apply(&mut self, changes: Changes) -> bool {
-        let replaced = |row: &&StoredMemory| self.docs.with_id(&row.memory.id).is_some();
-        let newly_dead = changes.removed.len() + changes.added.iter().filter(replaced).count();
         // Dead remote documents cost little, and the next build of the table drops them.
         let is_resident = self.remote.is_none();
-        let dead = self.docs.count() - self.live().count() + newly_dead;
+        let dead = self.docs.count() - self.live().count() + changes.gone.len();
         if is_resident
             && dead * REBUILD_DEAD_RATIO > self.docs.count() + changes.added.len()
             && dead > MAX_TOLERATED_DEAD
@@ -138,16 +115,18 @@ impl Index {
             return false;
         }
         self.rejected = changes.rejected;
-        self.duplicate_ids = changes.duplicate_ids;
-        self.without_id = changes.without_id;
         self.has_status = changes.has_status;
-        for id in changes.removed {
-            self.docs.delete(&id);
-        }
+        // The rows that they count are never in the index, so they are among those added.
+        (self.duplicate_ids, self.without_id) = (0, 0);
+        changes.gone.into_iter().for_each(|doc| self.docs.delete(doc));
         for (doc, status) in changes.decided {
             self.docs.set_status(doc, status);
         }
-        self.replace(changes.added);
+        thread::scope(|scope| {
+            let mut builder = Builder::new(self, scope);
+            changes.added.into_iter().for_each(|row| builder.push(row));
+            builder.finish();
+        });
         self.measure();
         true
     }
@@ -175,97 +154,6 @@ impl<'a> DocEntry<'a> {
             files: memory.files.iter().map(String::as_str).collect(),
             superseded_by: memory.superseded_by.as_deref(),
         }
-    }
-}
-
-/// Compares an index with the current rows of its store. Rows come in any order; of several with
-/// the same id, the strongest claim wins, whether they changed or not.
-struct Comparison<'a> {
-    index: &'a Index,
-    /// The documents whose rows are unchanged and own their id.
-    kept: Vec<bool>,
-    /// The other rows that own their id, by it, each with its number in the order of arrival.
-    added: HashMap<Box<str>, (usize, StoredMemory)>,
-    arrived: usize,
-    changes: Changes,
-}
-
-impl<'a> Comparison<'a> {
-    fn new(index: &'a Index, has_status: bool) -> Self {
-        Self {
-            index,
-            kept: vec![false; index.docs.count()],
-            added: HashMap::default(),
-            arrived: 0,
-            changes: Changes { has_status, ..Changes::default() },
-        }
-    }
-
-    fn is_kept(&self, doc: DocId) -> bool {
-        self.kept.get(doc as usize).copied().unwrap_or(false)
-    }
-
-    fn keep(&mut self, doc: DocId, is_kept: bool) {
-        if let Some(entry) = self.kept.get_mut(doc as usize) {
-            *entry = is_kept;
-        }
-    }
-
-    /// The claim of the unchanged row of a document.
-    fn claim(&self, doc: DocId) -> Option<Claim> {
-        let known = self.index.doc(doc)?;
-        let decided = self.changes.decided.get(&doc);
-        Some(decided.map_or(known.claim(), |status| Claim::new(*status, known.key)))
-    }
-
-    /// Adds the row of a document, of which only the status may have changed.
-    fn add_unchanged(&mut self, doc: DocId, status: Status) {
-        let index = self.index;
-        if index.doc(doc).is_some_and(|known| known.status != status) {
-            self.changes.decided.insert(doc, status);
-        }
-        // Usually nothing was added yet, so the id need not be looked up.
-        let rival = if self.added.is_empty() { None } else { self.added.get(index.id(doc)) };
-        if let Some((_, rival)) = rival {
-            self.changes.duplicate_ids += 1;
-            if self.claim(doc).is_some_and(|claim| !claim.beats(rival.claim())) {
-                return;
-            }
-            self.added.remove(index.id(doc));
-        }
-        self.keep(doc, true);
-    }
-
-    fn add(&mut self, row: StoredMemory) {
-        let id = row.memory.id.as_str();
-        if id.is_empty() {
-            self.changes.without_id += 1;
-            return;
-        }
-        let unchanged = self.index.docs.with_id(id).filter(|doc| self.is_kept(*doc));
-        let added = self.added.get(id).map(|(_, row)| row.claim());
-        if let Some(rival) = added.or_else(|| self.claim(unchanged?)) {
-            self.changes.duplicate_ids += 1;
-            if !row.claim().beats(rival) {
-                return;
-            }
-        }
-        if let Some(doc) = unchanged {
-            self.keep(doc, false);
-        }
-        self.arrived += 1;
-        self.added.insert(id.into(), (self.arrived, row));
-    }
-
-    fn finish(self) -> Changes {
-        let index = self.index;
-        let removed = index.docs.by_id.iter().filter(|doc| !self.is_kept(*doc));
-        let removed = removed.map(|doc| index.id(doc)).filter(|id| !self.added.contains_key(*id));
-        let removed = removed.map(Into::into).collect();
-        let mut added: Vec<(usize, StoredMemory)> = self.added.into_values().collect();
-        added.sort_unstable_by_key(|(number, _)| *number);
-        let added = added.into_iter().map(|(_, row)| row).collect();
-        Changes { removed, added, ..self.changes }
     }
 }
 
@@ -337,13 +225,13 @@ impl Listing {
 
 #[derive(Debug, Default)]
 pub struct Changes {
-    added: Vec<StoredMemory>,
-    removed: Vec<Box<str>>,
+    /// The documents whose rows are gone or have changed.
+    gone: Vec<DocId>,
     /// The documents of which only the status changed.
-    decided: HashMap<DocId, Status>,
+    decided: Vec<(DocId, Status)>,
+    /// All other rows, also those that do not own their id.
+    added: Vec<StoredMemory>,
     rejected: HashSet<Box<str>>,
-    duplicate_ids: usize,
-    without_id: usize,
     has_status: bool,
 }
 
