@@ -49,8 +49,7 @@ pub fn fetch_version(client: &Client, head: &Head) -> Result<Version, BucketErro
 }
 
 pub fn parse_version(client: &Client, bytes: &[u8]) -> Result<Version, BucketError> {
-    let version: Version = parse(client, "a version", bytes)?;
-    check_format(client, version.format)?;
+    let version = parse(client, "a version", bytes, |version: &Version| version.format)?;
     match version.problem() {
         Some(problem) => Err(BucketError::damaged(client.address(), problem)),
         None => Ok(version),
@@ -58,26 +57,25 @@ pub fn parse_version(client: &Client, bytes: &[u8]) -> Result<Version, BucketErr
 }
 
 pub fn parse_head(client: &Client, bytes: &[u8]) -> Result<Head, BucketError> {
-    let head: Head = parse(client, "HEAD.json", bytes)?;
-    check_format(client, head.format)?;
-    Ok(head)
+    parse(client, "HEAD.json", bytes, |head: &Head| head.format)
 }
 
-fn parse<T: DeserializeOwned>(client: &Client, name: &str, bytes: &[u8]) -> Result<T, BucketError> {
-    serde_json::from_slice(bytes).map_err(|error| {
+fn parse<T: DeserializeOwned>(
+    client: &Client,
+    name: &str,
+    bytes: &[u8],
+    format: fn(&T) -> u32,
+) -> Result<T, BucketError> {
+    let parsed = serde_json::from_slice(bytes).map_err(|error| {
         BucketError::damaged(client.address(), format!("{name} cannot be read: {error}"))
-    })
-}
-
-fn check_format(client: &Client, found: u32) -> Result<(), BucketError> {
-    if found != FORMAT {
-        return Err(BucketError::OtherFormat {
-            address: client.address().to_string(),
-            found,
-            known: FORMAT,
-        });
+    })?;
+    match format(&parsed) {
+        FORMAT => Ok(parsed),
+        found => {
+            let address = client.address().to_string();
+            Err(BucketError::OtherFormat { address, found, known: FORMAT })
+        }
     }
-    Ok(())
 }
 
 /// Fetches a version and makes it the one that is served. The lock of the cache must be held.
