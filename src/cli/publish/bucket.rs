@@ -312,14 +312,8 @@ fn pruned_text(pruned: &PrunePlan) -> String {
         let some = render::first_of(&versions, MAX_LISTED);
         format!("; rollback to {some} is no longer possible")
     };
-    let unlisted = pruned.unlisted.as_ref().map_or_else(String::new, |reason| {
-        format!(
-            "this key may not list the bucket ({reason}), so objects that killed publishers left \
-             are not removed\n"
-        )
-    });
     format!(
-        "{} with {} that no kept version needs{removed}\n{unlisted}",
+        "{} with {} that no kept version needs{removed}\n",
         render::count(pruned.objects as u64, "object"),
         size(pruned.bytes)
     )

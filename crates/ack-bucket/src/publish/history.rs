@@ -1,6 +1,6 @@
 //! The history of a publication: listing versions, rolling back, and removing old ones.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use ack_lance::records;
@@ -35,9 +35,6 @@ pub struct PrunePlan {
     pub versions: Vec<u64>,
     pub objects: usize,
     pub bytes: u64,
-    /// Why the bucket could not be listed. Then only objects of old versions are removed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub unlisted: Option<String>,
     #[serde(skip)]
     names: Vec<String>,
 }
@@ -51,14 +48,6 @@ pub struct RollbackChanges {
     pub go_away: usize,
     /// Memories that get their earlier contents.
     pub change: usize,
-}
-
-impl PrunePlan {
-    fn add(&mut self, name: String, bytes: u64) {
-        self.objects += 1;
-        self.bytes += bytes;
-        self.names.push(name);
-    }
 }
 
 impl Publisher {
@@ -188,48 +177,33 @@ impl Publisher {
     }
 
     /// Finds the versions older than a given age, except the current one, and objects that belong
-    /// to no version. Nothing is removed. If the bucket may not be listed, finds only the objects
-    /// of old versions.
+    /// to no version. Nothing is removed.
     pub fn find_prunable(&self, min_age: Duration) -> Result<PrunePlan, BucketError> {
         let chain = self.version_chain(usize::MAX)?;
         let now = Timestamp::now();
         let is_old = |at: &str| at.parse().is_ok_and(|at| age(now, at) > min_age);
         let mut pruned = PrunePlan::default();
-        let mut needed: HashSet<&str> = HashSet::new();
-        let mut of_old_versions: BTreeMap<&str, u64> = BTreeMap::new();
+        let (mut needed, mut of_old_versions) = (HashSet::new(), HashSet::new());
         for (place, (log, version)) in chain.iter().enumerate() {
-            let files = version.files.iter();
+            let objects = version.files.iter().map(|file| &file.object).chain([log]);
             if place > 0 && is_old(&version.published_at) {
                 pruned.versions.push(version.version);
-                of_old_versions.insert(log, 0);
-                of_old_versions.extend(files.map(|file| (file.object.as_str(), file.bytes)));
+                of_old_versions.extend(objects);
             } else {
-                needed.insert(log);
-                needed.extend(files.map(|file| file.object.as_str()));
+                needed.extend(objects);
             }
         }
-        let listed: Result<Vec<_>, _> =
-            FOLDERS.iter().map(|folder| self.client.list(folder)).collect();
-        match listed {
-            Ok(listed) => {
-                for object in listed.into_iter().flatten() {
-                    let name = object.name.as_str();
-                    let is_settled = age(now, object.modified) > UPLOAD_GRACE;
-                    if !needed.contains(name) && (is_settled || of_old_versions.contains_key(name))
-                    {
-                        pruned.add(object.name, object.bytes);
-                    }
+        for folder in FOLDERS {
+            for object in self.client.list(folder)? {
+                let is_settled = age(now, object.modified) > UPLOAD_GRACE;
+                if !needed.contains(&object.name)
+                    && (is_settled || of_old_versions.contains(&object.name))
+                {
+                    pruned.objects += 1;
+                    pruned.bytes += object.bytes;
+                    pruned.names.push(object.name);
                 }
             }
-            Err(BucketError::Refused { reason, .. }) => {
-                pruned.unlisted = Some(reason);
-                for (name, bytes) in of_old_versions {
-                    if !needed.contains(name) {
-                        pruned.add(name.to_owned(), bytes);
-                    }
-                }
-            }
-            Err(error) => return Err(error),
         }
         // The description is removed first: a version without its files must not look restorable.
         pruned.names.sort_by_key(|name| !name.starts_with("log/"));
