@@ -12,8 +12,7 @@ use bytes::Bytes;
 use futures::TryStreamExt;
 use object_store::path::Path;
 use object_store::{
-    Error, GetOptions, MultipartUpload, ObjectStore, ObjectStoreExt, PutMode, PutOptions,
-    PutPayload, UpdateVersion,
+    Error, GetOptions, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, UpdateVersion,
 };
 use tokio::runtime::Runtime;
 
@@ -189,33 +188,21 @@ impl Client {
         let mut file = File::open(file).map_err(&failed)?;
         let path = self.path(name);
         let mut upload = self.ask("write", name, self.store.put_multipart(&path))?;
-        let done = self.send_parts(name, upload.as_mut(), || {
+        let mut send_parts = || loop {
             let mut part = Vec::with_capacity(PART_BYTES);
             (&mut file).take(PART_BYTES as u64).read_to_end(&mut part).map_err(&failed)?;
+            if part.is_empty() {
+                return self.ask("write", name, upload.complete()).map(drop);
+            }
             sent(part.len() as u64);
-            Ok(part)
-        });
+            self.ask("write", name, upload.put_part(part.into()))?;
+        };
+        let done = send_parts();
         if done.is_err() {
             // Its parts would stay in the bucket, where nothing lists them.
             let _ = self.wait(REQUEST_TIMEOUT, upload.abort());
         }
         done
-    }
-
-    /// Sends parts until one is empty.
-    fn send_parts(
-        &self,
-        name: &str,
-        upload: &mut dyn MultipartUpload,
-        mut next: impl FnMut() -> Result<Vec<u8>, BucketError>,
-    ) -> Result<(), BucketError> {
-        loop {
-            let part = next()?;
-            if part.is_empty() {
-                return self.ask("write", name, upload.complete()).map(drop);
-            }
-            self.ask("write", name, upload.put_part(part.into()))?;
-        }
     }
 
     /// Removes objects; missing ones are no error.

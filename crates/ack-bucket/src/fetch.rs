@@ -4,7 +4,7 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
 
 use parking_lot::Mutex;
@@ -49,8 +49,7 @@ pub fn fetch_version(client: &Client, head: &Head) -> Result<Version, BucketErro
 }
 
 pub fn parse_version(client: &Client, bytes: &[u8]) -> Result<Version, BucketError> {
-    let version: Version = parse(client, "a version", bytes)?;
-    check_format(client, version.format)?;
+    let version = parse(client, "a version", bytes, |version: &Version| version.format)?;
     match version.problem() {
         Some(problem) => Err(BucketError::damaged(client.address(), problem)),
         None => Ok(version),
@@ -58,26 +57,25 @@ pub fn parse_version(client: &Client, bytes: &[u8]) -> Result<Version, BucketErr
 }
 
 pub fn parse_head(client: &Client, bytes: &[u8]) -> Result<Head, BucketError> {
-    let head: Head = parse(client, "HEAD.json", bytes)?;
-    check_format(client, head.format)?;
-    Ok(head)
+    parse(client, "HEAD.json", bytes, |head: &Head| head.format)
 }
 
-fn parse<T: DeserializeOwned>(client: &Client, name: &str, bytes: &[u8]) -> Result<T, BucketError> {
-    serde_json::from_slice(bytes).map_err(|error| {
+fn parse<T: DeserializeOwned>(
+    client: &Client,
+    name: &str,
+    bytes: &[u8],
+    format: fn(&T) -> u32,
+) -> Result<T, BucketError> {
+    let parsed = serde_json::from_slice(bytes).map_err(|error| {
         BucketError::damaged(client.address(), format!("{name} cannot be read: {error}"))
-    })
-}
-
-fn check_format(client: &Client, found: u32) -> Result<(), BucketError> {
-    if found != FORMAT {
-        return Err(BucketError::OtherFormat {
-            address: client.address().to_string(),
-            found,
-            known: FORMAT,
-        });
+    })?;
+    match format(&parsed) {
+        FORMAT => Ok(parsed),
+        found => {
+            let address = client.address().to_string();
+            Err(BucketError::OtherFormat { address, found, known: FORMAT })
+        }
     }
-    Ok(())
 }
 
 /// Fetches a version and makes it the one that is served. The lock of the cache must be held.
@@ -123,7 +121,10 @@ pub fn assemble(
     allowed: u64,
 ) -> Result<PathBuf, BucketError> {
     let work = cache.temporary_folder()?;
-    link_files(cache, version, work.path())?;
+    for file in &version.files {
+        cache::link(&cache.file(&file.sha256), &cache::file_path(work.path(), &file.path))?;
+    }
+    mirror::tag_version(work.path(), version)?;
     let before = cache.installed().filter(|before| !cache::is_damaged(before));
     let limit = allowed.saturating_sub(version.bytes());
     let limit = limit.min(version.bytes().saturating_mul(MAX_EXPANSION).max(MIN_EXPANDED_BYTES));
@@ -131,16 +132,8 @@ pub fn assemble(
     cache.install(work, name, version)
 }
 
-/// Links the files of a version to a folder. The lock of the cache must be held.
-pub fn link_files(cache: &Cache, version: &Version, folder: &Path) -> Result<(), BucketError> {
-    for file in &version.files {
-        cache::link(&cache.file(&file.sha256), &cache::file_path(folder, &file.path))?;
-    }
-    mirror::tag_version(folder, version)
-}
-
 /// Fetches the missing files of a version. The lock of the cache must be held.
-pub fn fetch(
+fn fetch(
     client: &Client,
     cache: &Cache,
     version: &Version,

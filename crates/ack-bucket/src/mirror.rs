@@ -14,7 +14,7 @@ use ack_lance::records;
 use ack_store::links::Link;
 use ack_store::table_version::tag_file;
 use ack_store::{Access, READ_TIMEOUT, Store};
-use rusqlite::{Connection, OptionalExtension, Statement, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::BucketError;
 use crate::address::Address;
@@ -23,7 +23,7 @@ use crate::format::{LINKS, Version};
 
 const SCHEMA: &str = include_str!("../../../schemas/scope.sql");
 
-/// The SQL that adds or replaces a record, with the values of [`write_record`].
+/// Adds or replaces a record.
 const UPSERT: &str = "INSERT OR REPLACE INTO memories (rowid, id, project, session, session_id, \
     date, type, title, subtitle, facts, concepts, files, narrative, status, confidence, \
     reviewed_at, reviewed_by, superseded_by, created_at, updated_at, stale_after) VALUES (?1, ?2, \
@@ -198,8 +198,32 @@ impl Writer {
 
     /// Adds or replaces a record under its row number.
     pub fn upsert(&mut self, rowid: i64, record: &Memory) -> rusqlite::Result<()> {
-        let mut statement = self.connection.prepare_cached(UPSERT)?;
-        write_record(&mut statement, rowid, record)
+        let list =
+            |values: &[String]| serde_json::to_string(values).unwrap_or_else(|_| "[]".to_owned());
+        self.connection.prepare_cached(UPSERT)?.execute(params![
+            rowid,
+            record.id,
+            record.project,
+            record.session,
+            record.session_id,
+            record.date,
+            record.kind,
+            record.title,
+            record.subtitle,
+            list(&record.facts),
+            list(&record.concepts),
+            list(&record.files),
+            record.narrative,
+            record.status.as_str(),
+            record.confidence,
+            record.reviewed_at.map(|it| it.to_string()),
+            record.reviewed_by,
+            record.superseded_by,
+            record.created_at.map(|it| it.to_string()),
+            record.updated_at.map(|it| it.to_string()),
+            record.stale_after.map(|it| it.to_string()),
+        ])?;
+        Ok(())
     }
 
     /// Adds or replaces records as they arrive. Returns how many cannot be read; `None` if they have
@@ -210,7 +234,6 @@ impl Writer {
         limit: u64,
     ) -> rusqlite::Result<Option<u64>> {
         let (mut unreadable, mut bytes) = (0, 0_u64);
-        let mut statement = self.connection.prepare_cached(UPSERT)?;
         for block in blocks {
             for (key, json) in block.iter() {
                 bytes = bytes.saturating_add(json.len() as u64);
@@ -218,7 +241,7 @@ impl Writer {
                     return Ok(None);
                 }
                 match std::str::from_utf8(json).ok().and_then(Memory::parse_published) {
-                    Some(record) => write_record(&mut statement, key.rowid, &record)?,
+                    Some(record) => self.upsert(key.rowid, &record)?,
                     None => unreadable += 1,
                 }
             }
@@ -258,37 +281,4 @@ impl Writer {
         self.connection.execute_batch(&format!("{}\nCOMMIT", self.create_indexes))?;
         self.connection.close().map_err(|(_, error)| error)
     }
-}
-
-fn write_record(
-    statement: &mut Statement<'_>,
-    rowid: i64,
-    record: &Memory,
-) -> rusqlite::Result<()> {
-    let list =
-        |values: &[String]| serde_json::to_string(values).unwrap_or_else(|_| "[]".to_owned());
-    statement.execute(params![
-        rowid,
-        record.id,
-        record.project,
-        record.session,
-        record.session_id,
-        record.date,
-        record.kind,
-        record.title,
-        record.subtitle,
-        list(&record.facts),
-        list(&record.concepts),
-        list(&record.files),
-        record.narrative,
-        record.status.as_str(),
-        record.confidence,
-        record.reviewed_at.map(|it| it.to_string()),
-        record.reviewed_by,
-        record.superseded_by,
-        record.created_at.map(|it| it.to_string()),
-        record.updated_at.map(|it| it.to_string()),
-        record.stale_after.map(|it| it.to_string()),
-    ])?;
-    Ok(())
 }

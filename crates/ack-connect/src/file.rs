@@ -18,9 +18,8 @@ use similar::TextDiff;
 use tempfile::NamedTempFile;
 
 use super::backup::{Backup, backup_path};
-use super::ours::EntryKind;
 use super::switch::{self, Switch};
-use super::{ClientFile, ConnectError, FileFormat, Part, json, parts, toml, yaml};
+use super::{ClientFile, ConnectError, FileFormat, Part, json, ours, parts, toml, yaml};
 use ack_service::config::SettingsError;
 use ack_sys::files;
 use ack_sys::text_file::with_line_ends_of;
@@ -189,10 +188,7 @@ pub fn foreign_entry(file: &ClientFile) -> Result<Option<String>, ConnectError> 
 
 fn other_entry(file: &ClientFile, text: &str) -> Option<String> {
     let settings = settings(file.format, text).ok()?;
-    file.parts.iter().find_map(|part| match EntryKind::of(entry(&settings, part)?) {
-        EntryKind::Other(does) => Some(does),
-        EntryKind::ThisProgram | EntryKind::Unknown => None,
-    })
+    file.parts.iter().find_map(|part| ours::other_use(entry(&settings, part)?))
 }
 
 pub fn entry<'a>(settings: &'a Value, part: &Part) -> Option<&'a Value> {
@@ -423,17 +419,15 @@ fn add_parts(format: FileFormat, added: &[Part], text: &str) -> Result<String, S
 /// empty are removed unless they were in it.
 fn remove_parts(file: &ClientFile, text: &str, before: Option<&Value>) -> Result<String, String> {
     let mut left = settings(file.format, text)?;
-    let mut ours = file.parts.clone();
-    ours.retain(|part| {
-        entry(&left, part).is_none_or(|entry| EntryKind::of(entry) == EntryKind::ThisProgram)
-    });
-    parts::remove(&mut left, &ours, before);
+    let mut own = file.parts.clone();
+    own.retain(|part| entry(&left, part).is_none_or(ours::is_entry));
+    parts::remove(&mut left, &own, before);
     // In two steps, because comments may be all that is left in an object.
     let text = rewrite(file.format, text, &left)?;
     let Some(before) = before else {
         return Ok(text);
     };
-    parts::prune(&mut left, &ours, before);
+    parts::prune(&mut left, &own, before);
     rewrite(file.format, &text, &left)
 }
 

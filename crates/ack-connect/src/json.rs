@@ -3,8 +3,10 @@
 
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstObject, CstObjectProp, CstRootNode};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use similar::{Algorithm, DiffTag, capture_diff_slices};
+
+use super::Members;
 
 /// JSON as clients read it, with comments and trailing commas.
 const OPTIONS: ParseOptions = ParseOptions {
@@ -30,11 +32,7 @@ pub fn read(text: &str) -> Result<Value, String> {
 ///
 /// # Errors
 /// A key that would change occurs twice, and programs differ in which one they use.
-pub fn rewrite(
-    text: &str,
-    old: &Map<String, Value>,
-    new: &Map<String, Value>,
-) -> Result<String, String> {
+pub fn rewrite(text: &str, old: &Members, new: &Members) -> Result<String, String> {
     let root = parse(text)?;
     update(&top(&root)?, old, new)?;
     Ok(root.to_string())
@@ -62,11 +60,7 @@ fn top(root: &CstRootNode) -> Result<CstObject, String> {
     root.object_value().ok_or_else(|| "its content is not a JSON object".to_owned())
 }
 
-fn update(
-    object: &CstObject,
-    old: &Map<String, Value>,
-    new: &Map<String, Value>,
-) -> Result<(), String> {
+fn update(object: &CstObject, old: &Members, new: &Members) -> Result<(), String> {
     for (key, value) in old.iter().filter(|(key, _)| !new.contains_key(*key)) {
         let Some(property) = property(object, key)? else {
             continue;

@@ -225,6 +225,9 @@ impl Launch {
     }
 }
 
-fn members(value: &Value) -> Map<String, Value> {
+/// What an object in settings holds.
+type Members = Map<String, Value>;
+
+fn members(value: &Value) -> Members {
     value.as_object().cloned().unwrap_or_default()
 }

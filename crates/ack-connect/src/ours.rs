@@ -14,45 +14,31 @@ use ack_api::text::line;
 /// The keys of an entry that say how to start the program. They are overwritten; every other
 /// existing key belongs to the user.
 pub const START_KEYS: [&str; 5] = ["type", "command", "cmd", "args", "bash"];
-/// How many of the keys that reach a server name its address.
-const ADDRESS_KEY_COUNT: usize = 4;
 const MAX_SHOWN_CHARS: usize = 200;
-/// The keys that reach a server over HTTP, those of its address first. Next to a command, they mean
-/// another server or are invalid.
-pub const ADDRESS_KEYS: [&str; 9] = [
-    "url",
-    "uri",
-    "httpUrl",
-    "serverUrl",
-    "headers",
-    "http_headers",
-    "env_http_headers",
-    "bearer_token",
-    "bearer_token_env_var",
-];
+/// The keys that reach a server over HTTP. Next to a command, they mean another server or are
+/// invalid.
+pub const HTTP_KEYS: &str = "url uri httpUrl serverUrl headers http_headers env_http_headers \
+    bearer_token bearer_token_env_var";
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum EntryKind {
-    ThisProgram,
-    /// It runs another program, or connects to a server over HTTP, as the text says.
-    Other(String),
-    Unknown,
+/// The address of the server to which an entry connects over HTTP.
+pub fn address(entry: &Value) -> Option<&str> {
+    let keys = ["url", "uri", "httpUrl", "serverUrl"];
+    keys.iter().find_map(|key| entry.get(*key)?.as_str())
 }
 
-impl EntryKind {
-    pub fn of(entry: &Value) -> Self {
-        let text = |key: &&str| entry.get(*key).and_then(Value::as_str);
-        let addresses = ADDRESS_KEYS.iter().take(ADDRESS_KEY_COUNT);
-        if let Some(address) = addresses.filter_map(text).next() {
-            return Self::Other(format!("connects to `{}`", line(address, MAX_SHOWN_CHARS)));
-        }
-        let words = launch_words(entry);
-        match words.first() {
-            None => Self::Unknown,
-            Some(_) if starts_server(&words) => Self::ThisProgram,
-            Some(program) => Self::Other(format!("runs `{}`", line(program, MAX_SHOWN_CHARS))),
-        }
+/// Whether an entry starts this program.
+pub fn is_entry(entry: &Value) -> bool {
+    address(entry).is_none() && starts_server(&launch_words(entry))
+}
+
+/// What an entry does that runs another program or connects to a server over HTTP.
+pub fn other_use(entry: &Value) -> Option<String> {
+    if let Some(address) = address(entry) {
+        return Some(format!("connects to `{}`", line(address, MAX_SHOWN_CHARS)));
     }
+    let words = launch_words(entry);
+    let program = words.first().filter(|_| !starts_server(&words))?;
+    Some(format!("runs `{}`", line(program, MAX_SHOWN_CHARS)))
 }
 
 /// The words that start an entry's program. Some clients write them as a list, some as an object.
@@ -251,7 +237,7 @@ mod tests {
             json!({ "command": ["pipx", "run", "ack-memory", "serve"] }),
             json!({ "command": "/opt/am", "args": ["--db", "/m", "--pin", "a", "serve", "--surface", "x"] }),
         ] {
-            assert_eq!(EntryKind::of(&ours), EntryKind::ThisProgram, "{ours}");
+            assert!(is_entry(&ours) && other_use(&ours).is_none(), "{ours}");
         }
         let serve = ["serve"];
         for (other, does) in [
@@ -262,10 +248,11 @@ mod tests {
             (json!({ "command": "docker", "args": ["run", NAME, "serve"] }), "runs `docker`"),
             (json!({ "command": "a\nb", "args": serve }), "runs `a b`"),
         ] {
-            let expected = EntryKind::Other(does.to_owned());
-            assert_eq!(EntryKind::of(&other), expected, "{other}");
+            assert!(!is_entry(&other));
+            assert_eq!(other_use(&other).as_deref(), Some(does), "{other}");
         }
-        assert_eq!(EntryKind::of(&json!({ "env": {} })), EntryKind::Unknown);
+        let unknown = json!({ "env": {} });
+        assert!(!is_entry(&unknown) && other_use(&unknown).is_none());
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! What goes into the settings of a client and out of them again, whatever format the file has.
 
+use std::borrow::Borrow;
 use std::path::PathBuf;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::ours::{self, EntryKind};
-use super::{Part, members};
+use super::{Members, Part, members, ours};
 
 /// Adds parts to settings. Our existing entries are changed in place.
 pub fn add(settings: &mut Value, parts: &[Part]) -> Result<(), String> {
@@ -40,7 +40,7 @@ pub fn add(settings: &mut Value, parts: &[Part]) -> Result<(), String> {
                 }
             }
             Part::Required { name, value } => {
-                let top = object(settings, &[])?;
+                let top = object(settings, &[] as &[&str])?;
                 top.entry(*name).or_insert_with(|| value.clone());
             }
             Part::Switch(switch) => switch.turn_off(settings),
@@ -69,8 +69,7 @@ pub fn remove(settings: &mut Value, parts: &[Part], before: Option<&Value>) {
         match (part, at(settings, path)) {
             (Part::Member { name, .. }, Some(Value::Object(object))) => {
                 let earlier = earlier.and_then(|earlier| earlier.get(*name));
-                let is_other = |entry: &&Value| EntryKind::of(entry) != EntryKind::ThisProgram;
-                match (object.get_mut(*name), earlier.filter(is_other)) {
+                match (object.get_mut(*name), earlier.filter(|entry| !ours::is_entry(entry))) {
                     (Some(entry), Some(earlier)) => *entry = earlier.clone(),
                     _ => drop(object.shift_remove(*name)),
                 }
@@ -147,26 +146,24 @@ pub fn inside<'a>(settings: &'a Value, path: &[impl AsRef<str>]) -> Option<&'a V
     path.iter().try_fold(settings, |value, key| value.get(key.as_ref()))
 }
 
-fn at<'a>(settings: &'a mut Value, path: &[&str]) -> Option<&'a mut Value> {
-    path.iter().try_fold(settings, |value, key| value.get_mut(*key))
+pub fn at<'a>(settings: &'a mut Value, path: &[impl AsRef<str>]) -> Option<&'a mut Value> {
+    path.iter().try_fold(settings, |value, key| value.get_mut(key.as_ref()))
 }
 
-fn object<'a>(
+pub fn object<'a>(
     settings: &'a mut Value,
-    path: &[&str],
-) -> Result<&'a mut Map<String, Value>, String> {
+    path: &[impl Borrow<str>],
+) -> Result<&'a mut Members, String> {
+    let other = || format!("`{}` is not an object", path.join("."));
     let mut value = settings;
     for key in path {
-        let object = value
-            .as_object_mut()
-            .ok_or_else(|| format!("`{}` is not an object", path.join(".")))?;
-        value = object.entry(*key).or_insert(Value::Null);
+        value = value.as_object_mut().ok_or_else(other)?.entry(key.borrow()).or_insert(Value::Null);
         // A section without entries.
         if value.is_null() {
-            *value = Value::Object(Map::new());
+            *value = Value::Object(Members::new());
         }
     }
-    value.as_object_mut().ok_or_else(|| format!("`{}` is not an object", path.join(".")))
+    value.as_object_mut().ok_or_else(other)
 }
 
 fn list<'a>(settings: &'a mut Value, path: &[&str]) -> Result<&'a mut Vec<Value>, String> {
@@ -180,13 +177,13 @@ fn list<'a>(settings: &'a mut Value, path: &[&str]) -> Result<&'a mut Vec<Value>
 
 /// Sets the keys that start the server, removes those that reach a server over HTTP, and adds the
 /// rest if missing.
-fn merge(known: &mut Map<String, Value>, wanted: Map<String, Value>) {
+fn merge(known: &mut Members, wanted: Members) {
     let other_transport = |kind: &Value| !["stdio", "local"].contains(&kind.as_str().unwrap_or(""));
     known.retain(|key, value| match key.as_str() {
         // Old arguments, if the wanted command includes its own.
         "args" => wanted.contains_key("args"),
         "type" => wanted.contains_key("type") || !other_transport(value),
-        key => !ours::ADDRESS_KEYS.contains(&key),
+        key => !ours::HTTP_KEYS.split(' ').any(|known| known == key),
     });
     for (key, value) in wanted {
         if ours::START_KEYS.contains(&key.as_str()) || !known.contains_key(&key) {

@@ -165,8 +165,8 @@ pub fn read(path: &Path, format: FileFormat) -> Option<Value> {
 fn start(entry: &Value) -> Start {
     let mut words = ours::launch_words(entry).into_iter();
     let Some(program) = words.next() else {
-        let address = ours::ADDRESS_KEYS.iter().find_map(|key| entry.get(*key)?.as_str());
-        return address.map_or(Start::Unknown, |address| Start::Address(address.to_owned()));
+        let address = ours::address(entry).map(str::to_owned);
+        return address.map_or(Start::Unknown, Start::Address);
     };
     let variables = ["env", "envs", "environment"].into_iter().find_map(|key| {
         let set = entry.get(key).or_else(|| entry.get("command")?.get(key))?.as_object()?.iter();

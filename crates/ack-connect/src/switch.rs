@@ -6,11 +6,11 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::ConnectError;
 use super::file::{beside, io, keep, read, unusable};
-use super::parts::inside;
+use super::parts::{at, inside, object};
 
 /// A value in a file that puts unreviewed text into sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,8 +44,7 @@ impl Switch {
             put(settings, &self.path, self.on.clone());
             return;
         }
-        let mut keys = self.path.iter();
-        let there = keys.try_fold(settings, |inner, key| inner.get_mut(key));
+        let there = at(settings, &self.path);
         let (Some(Value::Array(now)), Some(on)) = (there, self.on.as_array()) else {
             return;
         };
@@ -64,17 +63,10 @@ fn put(settings: &mut Value, path: &[String], value: Value) {
     let Some((last, above)) = path.split_last() else {
         return;
     };
-    let mut inner = settings;
-    for key in above {
-        let Value::Object(members) = inner else {
-            return;
-        };
-        inner = members.entry(key).or_insert_with(|| Map::new().into());
-    }
-    match inner {
-        Value::Object(members) if value.is_null() => drop(members.shift_remove(last)),
-        Value::Object(members) => drop(members.insert(last.clone(), value)),
-        _ => {}
+    match object(settings, above) {
+        Ok(members) if value.is_null() => drop(members.shift_remove(last)),
+        Ok(members) => drop(members.insert(last.clone(), value)),
+        Err(_) => {}
     }
 }
 

@@ -1,18 +1,18 @@
 //! Rewrites a TOML file. The order, comments and spacing of everything that does not differ stay.
 
-use serde_json::{Map, Value};
-use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, Value as TomlValue};
+use serde::Serialize as _;
+use serde_json::Value;
+use toml_edit::ser::ValueSerializer;
+use toml_edit::{DocumentMut, Item, Table, TableLike, Value as TomlValue};
+
+use super::Members;
 
 pub fn read(text: &str) -> Result<Value, String> {
     parse(text)?;
     ::toml::from_str(text).map_err(|error| error.to_string())
 }
 
-pub fn rewrite(
-    text: &str,
-    old: &Map<String, Value>,
-    new: &Map<String, Value>,
-) -> Result<String, String> {
+pub fn rewrite(text: &str, old: &Members, new: &Members) -> Result<String, String> {
     let mut document = parse(text)?;
     update(document.as_table_mut(), old, new);
     let mut after = document.to_string();
@@ -34,7 +34,7 @@ fn parse(text: &str) -> Result<DocumentMut, String> {
     })
 }
 
-fn update(table: &mut dyn TableLike, old: &Map<String, Value>, new: &Map<String, Value>) {
+fn update(table: &mut dyn TableLike, old: &Members, new: &Members) {
     for key in old.keys().filter(|key| !new.contains_key(*key)) {
         table.remove(key);
     }
@@ -74,19 +74,6 @@ fn item(value: &Value) -> Item {
 }
 
 fn inline(value: &Value) -> TomlValue {
-    match value {
-        Value::Array(entries) => entries.iter().map(inline).collect::<Array>().into(),
-        Value::Object(members) => {
-            let members = members.iter().map(|(key, value)| (key.as_str(), inline(value)));
-            members.collect::<InlineTable>().into()
-        }
-        Value::String(text) => text.as_str().into(),
-        Value::Bool(flag) => (*flag).into(),
-        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
-            (Some(number), _) => number.into(),
-            (None, Some(number)) => number.into(),
-            (None, None) => number.to_string().into(),
-        },
-        Value::Null => "".into(),
-    }
+    // TOML has nothing for null.
+    value.serialize(ValueSerializer::new()).unwrap_or_else(|_| "".into())
 }

@@ -10,14 +10,13 @@ use ack_sys::files::{self, with_tilde};
 use serde_json::{Value, json};
 
 use super::file::{self, FileAction, FileChange};
-use super::ours::{self, EntryKind};
 use super::parts::retain_hooks;
 use super::recogniser::StoreKind;
 use super::runner::without_runner;
 use super::status::read;
 use super::switch::{self, Switch};
 use super::{
-    Client, ClientFile, ClientPlaces, ConnectError, Extras, FileFormat, Launch, NAME, Part,
+    Client, ClientFile, ClientPlaces, ConnectError, Extras, FileFormat, Launch, NAME, Part, ours,
 };
 
 /// Programs that keep memories, besides those with `memory` in their name.
@@ -241,8 +240,10 @@ fn servers(place: &Place) -> Vec<Unreviewed> {
     };
     let entries = place.settings.get(section).and_then(Value::as_object).into_iter().flatten();
     let others = entries.filter(|(name, entry)| {
-        let is_ours = EntryKind::of(entry) == EntryKind::ThisProgram;
-        !is_ours && !is_part_of_goose(entry) && is_on(entry) && serves_memories(name, entry)
+        !ours::is_entry(entry)
+            && !is_part_of_goose(entry)
+            && is_on(entry)
+            && serves_memories(name, entry)
     });
     let found = others.map(|(name, entry)| {
         let switch = Switch::at(&[section, name], entry.clone(), Value::Null);
@@ -342,10 +343,9 @@ fn goose_memory(client: Client, place: &Place) -> Option<Unreviewed> {
 }
 
 fn serves_memories(name: &str, entry: &Value) -> bool {
-    let address = ours::ADDRESS_KEYS.iter().find_map(|key| entry.get(*key)?.as_str());
     keeps_memories(name)
         || memory_program(&ours::launch_words(entry).join(" ")).is_some()
-        || address.is_some_and(|address| program_in(address).is_some())
+        || ours::address(entry).is_some_and(|address| program_in(address).is_some())
 }
 
 /// What Claude Code notes by itself about each project, and reads at the start of each session.

@@ -5,26 +5,22 @@
 //! It parses the result and compares it with what was intended, so it rejects an unusual style
 //! instead of damaging it.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::members;
+use super::{Members, members};
 
 const INDENT: usize = 2;
 
 pub fn read(text: &str) -> Result<Value, String> {
     match serde_saphyr::from_str(text).map_err(|error| error.without_snippet().to_string())? {
-        Value::Null => Ok(Value::Object(Map::new())),
+        Value::Null => Ok(Value::Object(Members::new())),
         top @ Value::Object(_) => Ok(top),
         _ => Err("it is not a mapping".to_owned()),
     }
 }
 
 /// Changes the settings of a text from `old` to `new`: entries of sections.
-pub fn rewrite(
-    text: &str,
-    old: &Map<String, Value>,
-    new: &Map<String, Value>,
-) -> Result<String, String> {
+pub fn rewrite(text: &str, old: &Members, new: &Members) -> Result<String, String> {
     let mut lines = YamlLines(text.split_inclusive('\n').map(str::to_owned).collect());
     let last = lines.0.last().cloned().unwrap_or_default();
     if let Some(line) = lines.0.last_mut().filter(|line| !line.ends_with('\n')) {
@@ -32,7 +28,7 @@ pub fn rewrite(
     }
     let sections = old.keys().chain(new.keys().filter(|key| !old.contains_key(*key)));
     for section in sections.filter(|section| old.get(*section) != new.get(*section)) {
-        let entries = |top: &Map<String, Value>| top.get(section).map(members).unwrap_or_default();
+        let entries = |top: &Members| top.get(section).map(members).unwrap_or_default();
         let (before, after) = (entries(old), entries(new));
         for name in before.keys().filter(|name| !after.contains_key(*name)) {
             lines.take(section, name)?;
@@ -63,7 +59,7 @@ pub fn is_empty(text: &str) -> bool {
     text.lines().all(|line| line.trim().is_empty())
 }
 
-fn full(mut top: Map<String, Value>) -> Map<String, Value> {
+fn full(mut top: Members) -> Members {
     top.retain(|_, value| !value.is_null() && value.as_object().is_none_or(|it| !it.is_empty()));
     top
 }
@@ -77,7 +73,7 @@ struct YamlLines(Vec<String>);
 type Span = std::ops::Range<usize>;
 
 impl YamlLines {
-    fn put(&mut self, section: &str, name: &str, entry: &Map<String, Value>) -> Result<(), String> {
+    fn put(&mut self, section: &str, name: &str, entry: &Members) -> Result<(), String> {
         let Some(body) = self.section(section)? else {
             self.0.push(format!("{section}:\n"));
             self.0.extend(block_style(name, entry, INDENT));
@@ -167,7 +163,7 @@ fn key_of(line: &str, indent: usize) -> Option<String> {
 }
 
 /// The lines of an entry. A value on one line of JSON is YAML.
-fn block_style(name: &str, entry: &Map<String, Value>, indent: usize) -> Vec<String> {
+fn block_style(name: &str, entry: &Members, indent: usize) -> Vec<String> {
     let spaces = " ".repeat(indent * 2);
     let members = entry.iter().map(|(key, value)| format!("{spaces}{key}: {value}\n"));
     let head = format!("{}{name}:\n", " ".repeat(indent));

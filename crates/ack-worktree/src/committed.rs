@@ -8,6 +8,7 @@
 use std::path::Path;
 
 use gix_index::hash::{Kind, ObjectId};
+use gix_object::bstr::ByteSlice as _;
 use rustc_hash::FxHashMap as HashMap;
 
 use crate::history;
@@ -133,15 +134,7 @@ impl ObjectNames {
     pub fn compute(kind: Kind, content: &[u8]) -> Option<Self> {
         let name =
             |content: &[u8]| gix_object::compute_hash(kind, gix_object::Kind::Blob, content).ok();
-        let plain = content.windows(2).any(|pair| pair == b"\r\n").then(|| {
-            let mut plain = Vec::with_capacity(content.len());
-            for (at, byte) in content.iter().enumerate() {
-                if *byte != b'\r' || content.get(at + 1) != Some(&b'\n') {
-                    plain.push(*byte);
-                }
-            }
-            plain
-        });
+        let plain = content.contains_str("\r\n").then(|| content.replace("\r\n", "\n"));
         Some(Self { exact: name(content)?, plain: plain.as_deref().and_then(name) })
     }
 

@@ -79,16 +79,15 @@ pub fn default_branch(repository: &Repository) -> Option<String> {
 pub fn head(repository: &Repository) -> Result<Option<ObjectId>, Unknown> {
     let text = files::read_text(&repository.git_dir.join("HEAD"), MAX_REFS_BYTES)
         .map_err(|_| Unknown::Unreadable)?;
-    match text.trim().strip_prefix("ref:") {
-        Some(name) => match read(repository, name.trim()) {
-            Some(id) => Ok(Some(id)),
-            None if repository.common_dir.join("reftable").exists() => Err(Unknown::Unreadable),
-            None => Ok(None),
-        },
-        None => {
-            ObjectId::from_hex(text.trim().as_bytes()).map(Some).map_err(|_| Unknown::Unreadable)
-        }
+    let Some(name) = text.trim().strip_prefix("ref:") else {
+        let id = ObjectId::from_hex(text.trim().as_bytes());
+        return id.map(Some).map_err(|_| Unknown::Unreadable);
+    };
+    let id = read(repository, name.trim());
+    if id.is_none() && repository.common_dir.join("reftable").exists() {
+        return Err(Unknown::Unreadable);
     }
+    Ok(id)
 }
 
 /// What the reference with this full name points to.

@@ -30,21 +30,8 @@ const MAX_PATTERN_BYTES: u64 = 256 << 10;
 /// A file that is older than the last commit or checkout by more than this is not current work.
 const STALE_AFTER: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// Names of folders with generated files, in lower case.
-const GENERATED_FOLDERS: [&str; 13] = [
-    "__pycache__",
-    "bower_components",
-    "build",
-    "coverage",
-    "deriveddata",
-    "dist",
-    "node_modules",
-    "obj",
-    "out",
-    "pods",
-    "site-packages",
-    "target",
-    "venv",
-];
+const GENERATED_FOLDERS: &str = "__pycache__ bower_components build coverage deriveddata dist \
+    node_modules obj out pods site-packages target venv";
 /// A file of this name marks its folder as a cache, an environment or another repository.
 const MARKER_FILES: [&str; 3] = ["CACHEDIR.TAG", "pyvenv.cfg", ".git"];
 /// Suffixes of backups, logs and temporary files.
@@ -136,7 +123,8 @@ impl UntrackedSearch<'_> {
     }
 
     fn is_new_folder(&mut self, name: &str, path: &str) -> bool {
-        !GENERATED_FOLDERS.contains(&name.to_lowercase().as_str())
+        let name = name.to_lowercase();
+        !GENERATED_FOLDERS.split(' ').any(|known| known == name)
             && !self.index.path_is_directory(path.into())
             && !self.rules.is_ignored_folder(path)
     }

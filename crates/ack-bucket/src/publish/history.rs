@@ -1,9 +1,8 @@
 //! The history of a publication: listing versions, rolling back, and removing old ones.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashSet;
 use std::time::Duration;
 
-use ack_lance::records;
 use jiff::Timestamp;
 use object_store::UpdateVersion;
 use serde::Serialize;
@@ -13,7 +12,6 @@ use super::{Publisher, random_name};
 use crate::BucketError;
 use crate::fetch;
 use crate::format::{FORMAT, Head, Version};
-use crate::mirror;
 
 /// Younger objects that belong to no version may be part of an upload in progress.
 const UPLOAD_GRACE: Duration = Duration::from_hours(1);
@@ -35,30 +33,8 @@ pub struct PrunePlan {
     pub versions: Vec<u64>,
     pub objects: usize,
     pub bytes: u64,
-    /// Why the bucket could not be listed. Then only objects of old versions are removed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub unlisted: Option<String>,
     #[serde(skip)]
     names: Vec<String>,
-}
-
-/// How many memories a rollback changes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct RollbackChanges {
-    /// Memories that readers do not have now.
-    pub come_back: usize,
-    /// Memories that readers have now and then do not.
-    pub go_away: usize,
-    /// Memories that get their earlier contents.
-    pub change: usize,
-}
-
-impl PrunePlan {
-    fn add(&mut self, name: String, bytes: u64) {
-        self.objects += 1;
-        self.bytes += bytes;
-        self.names.push(name);
-    }
 }
 
 impl Publisher {
@@ -117,34 +93,6 @@ impl Publisher {
         })
     }
 
-    /// Compares an earlier version with the current one. Fetches the files of both that are not in
-    /// the cache.
-    pub fn rollback_changes(&self, number: u64) -> Result<RollbackChanges, BucketError> {
-        let chain = self.version_chain(usize::MAX)?;
-        let earlier = self.find_version(number, &chain)?;
-        let current = chain.first().map_or(earlier, |(_, current)| current);
-        let (mut now, then) = (self.contents(current)?, self.contents(earlier)?);
-        let mut changes = RollbackChanges::default();
-        for (id, contents) in then {
-            match now.remove(&id) {
-                None => changes.come_back += 1,
-                Some(present) if present != contents => changes.change += 1,
-                Some(_) => {}
-            }
-        }
-        changes.go_away = now.len();
-        Ok(changes)
-    }
-
-    /// The ids of a version's memories, each with the hash of its contents.
-    fn contents(&self, version: &Version) -> Result<HashMap<String, u64>, BucketError> {
-        let _lock = self.lock()?;
-        fetch::fetch(&self.client, &self.cache, version, &mut |_| {})?;
-        let folder = self.cache.temporary_folder()?;
-        fetch::link_files(&self.cache, version, folder.path())?;
-        Ok(records::fingerprints(&mirror::table_folder(folder.path()))?)
-    }
-
     /// Publishes the content of an earlier version as a new version. Memories that were withdrawn
     /// by hand since then do not come back unless they are named.
     pub fn roll_back(
@@ -188,48 +136,33 @@ impl Publisher {
     }
 
     /// Finds the versions older than a given age, except the current one, and objects that belong
-    /// to no version. Nothing is removed. If the bucket may not be listed, finds only the objects
-    /// of old versions.
+    /// to no version. Nothing is removed.
     pub fn find_prunable(&self, min_age: Duration) -> Result<PrunePlan, BucketError> {
         let chain = self.version_chain(usize::MAX)?;
         let now = Timestamp::now();
         let is_old = |at: &str| at.parse().is_ok_and(|at| age(now, at) > min_age);
         let mut pruned = PrunePlan::default();
-        let mut needed: HashSet<&str> = HashSet::new();
-        let mut of_old_versions: BTreeMap<&str, u64> = BTreeMap::new();
+        let (mut needed, mut of_old_versions) = (HashSet::new(), HashSet::new());
         for (place, (log, version)) in chain.iter().enumerate() {
-            let files = version.files.iter();
+            let objects = version.files.iter().map(|file| &file.object).chain([log]);
             if place > 0 && is_old(&version.published_at) {
                 pruned.versions.push(version.version);
-                of_old_versions.insert(log, 0);
-                of_old_versions.extend(files.map(|file| (file.object.as_str(), file.bytes)));
+                of_old_versions.extend(objects);
             } else {
-                needed.insert(log);
-                needed.extend(files.map(|file| file.object.as_str()));
+                needed.extend(objects);
             }
         }
-        let listed: Result<Vec<_>, _> =
-            FOLDERS.iter().map(|folder| self.client.list(folder)).collect();
-        match listed {
-            Ok(listed) => {
-                for object in listed.into_iter().flatten() {
-                    let name = object.name.as_str();
-                    let is_settled = age(now, object.modified) > UPLOAD_GRACE;
-                    if !needed.contains(name) && (is_settled || of_old_versions.contains_key(name))
-                    {
-                        pruned.add(object.name, object.bytes);
-                    }
+        for folder in FOLDERS {
+            for object in self.client.list(folder)? {
+                let is_settled = age(now, object.modified) > UPLOAD_GRACE;
+                if !needed.contains(&object.name)
+                    && (is_settled || of_old_versions.contains(&object.name))
+                {
+                    pruned.objects += 1;
+                    pruned.bytes += object.bytes;
+                    pruned.names.push(object.name);
                 }
             }
-            Err(BucketError::Refused { reason, .. }) => {
-                pruned.unlisted = Some(reason);
-                for (name, bytes) in of_old_versions {
-                    if !needed.contains(name) {
-                        pruned.add(name.to_owned(), bytes);
-                    }
-                }
-            }
-            Err(error) => return Err(error),
         }
         // The description is removed first: a version without its files must not look restorable.
         pruned.names.sort_by_key(|name| !name.starts_with("log/"));

@@ -28,8 +28,9 @@ pub struct StorePlaces<'a> {
 }
 
 impl StorePlaces<'_> {
-    fn variable_or(&self, name: &str, default: impl FnOnce() -> PathBuf) -> PathBuf {
-        self.path_in(name).unwrap_or_else(default)
+    /// The folder that a variable names, or else one in the home folder.
+    fn own(&self, variable: &str, usual: &str) -> PathBuf {
+        self.path_in(variable).unwrap_or_else(|| self.home.join(usual))
     }
 
     fn path_in(&self, name: &str) -> Option<PathBuf> {
@@ -106,9 +107,7 @@ const fn place(kind: StoreKind, base: Base, path: &'static str) -> Place {
 impl Place {
     fn stores(&self, places: &StorePlaces<'_>) -> Vec<FoundStore> {
         let base = match self.base {
-            Base::Own(variable, usual) => {
-                Some(places.variable_or(variable, || places.home.join(usual)))
-            }
+            Base::Own(variable, usual) => Some(places.own(variable, usual)),
             Base::Home => Some(places.home.clone()),
             Base::DotConfig if cfg!(target_os = "macos") => Some(places.home.join(".config")),
             Base::DotConfig | Base::Settings => Some(places.settings.clone()),
@@ -181,19 +180,19 @@ fn native_scopes(places: &StorePlaces<'_>) -> Vec<FoundStore> {
 }
 
 fn databases(places: &StorePlaces<'_>) -> Vec<FoundStore> {
-    let claude_mem = places.variable_or("CLAUDE_MEM_DATA_DIR", || places.home.join(".claude-mem"));
-    let service = places.variable_or("MCP_MEMORY_SQLITE_PATH", || {
-        let base = places.variable_or("MCP_MEMORY_BASE_DIR", || places.data.join("mcp-memory"));
-        base.join("sqlite_vec.db")
+    let claude_mem = places.own("CLAUDE_MEM_DATA_DIR", ".claude-mem").join("claude-mem.db");
+    let service = places.path_in("MCP_MEMORY_SQLITE_PATH").unwrap_or_else(|| {
+        let base = places.path_in("MCP_MEMORY_BASE_DIR");
+        base.unwrap_or_else(|| places.data.join("mcp-memory")).join("sqlite_vec.db")
     });
-    let claude_mem = usual_database(StoreKind::ClaudeMem, &claude_mem.join("claude-mem.db"));
+    let claude_mem = usual_database(StoreKind::ClaudeMem, &claude_mem);
     let service = usual_database(StoreKind::McpMemoryService, &service);
     claude_mem.into_iter().chain(service).collect()
 }
 
 /// The folder that Claude Code's settings name in place of one for each project.
 fn configured_auto_memory(places: &StorePlaces<'_>) -> Option<FoundStore> {
-    let claude = places.variable_or("CLAUDE_CONFIG_DIR", || places.home.join(".claude"));
+    let claude = places.own("CLAUDE_CONFIG_DIR", ".claude");
     let settings = settings(&claude.join("settings.json"))?;
     let folder = Path::new(settings.get("autoMemoryDirectory")?.as_str()?);
     notes_of(StoreKind::AutoMemory, &expand_home(folder, Some(&places.home)))
@@ -220,14 +219,14 @@ fn server_memories(places: &StorePlaces<'_>) -> Vec<FoundStore> {
 }
 
 fn basic_memories(places: &StorePlaces<'_>) -> Vec<FoundStore> {
-    let base = places.variable_or("BASIC_MEMORY_CONFIG_DIR", || places.home.join(".basic-memory"));
+    let base = places.own("BASIC_MEMORY_CONFIG_DIR", ".basic-memory");
     let settings = settings(&base.join("config.json")).unwrap_or_default();
     let projects = settings.get("projects").and_then(Value::as_object);
     let path = |project: &Value| {
         let path = project.as_str().or_else(|| project.get("path")?.as_str())?;
         Some(expand_home(Path::new(path), Some(&places.home)))
     };
-    let usual = places.variable_or("BASIC_MEMORY_HOME", || places.home.join("basic-memory"));
+    let usual = places.own("BASIC_MEMORY_HOME", "basic-memory");
     let projects = projects.into_iter().flat_map(|projects| projects.values());
     let mut folders: Vec<PathBuf> = projects.filter_map(path).chain([usual]).collect();
     folders.sort();
