@@ -119,8 +119,9 @@ fn chosen(
         return Ok(waiting);
     }
     let others = only.and_then(|_| caller.scopes(None).ok()).unwrap_or_default();
-    let unmatched = progress::while_reading(|| unmatched(scopes, &others, &filter, caller.now));
-    Err(CliError::NothingWaits(unmatched?))
+    let unmatched = progress::while_reading(|| unmatched(scopes, &others, &filter, caller.now))?;
+    let message = format!("no unreviewed memory matches{}", unmatched.in_words());
+    Err(CliError::typed(message).with_hints(unmatched.hints()))
 }
 
 /// Notes why memories may be out of date, so that whoever approves them keeps them despite that.

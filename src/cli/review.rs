@@ -13,7 +13,7 @@ use crate::cli::command::SHELL;
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 
-use ack_api::{QueryRequest, RelationKind, text};
+use ack_api::{ErrorCode, Hint, QueryRequest, RelationKind, text};
 use serde::Serialize;
 use serde_json::json;
 
@@ -70,7 +70,9 @@ fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Re
     }
     let scopes = caller.readable_scopes(args.scope.as_deref())?;
     if scopes.is_empty() && is_any_unreadable(caller)? {
-        return Err(CliError::NothingReadable);
+        let message = "no scope can be read, so it is not known what waits for review";
+        return Err(CliError::new(ErrorCode::StoreUnreadable, message)
+            .with_hint(Hint::command("doctor", "says what is wrong")));
     }
     let mut filter =
         Filter { kind: args.kind, project: args.project, tag: args.tag, ..Filter::default() };
