@@ -219,7 +219,7 @@ fn written(args: &AddMemoryArgs, project: Option<String>) -> Result<Option<Edit>
             .with_example("add \"Exit code 137 is SIGKILL\""));
     }
     editor()?;
-    let after = in_editor(&edit, || prompt::confirm("Edit again, with what you wrote?"))?;
+    let after = in_editor(&edit)?;
     Ok(after.filter(|after| *after != edit))
 }
 

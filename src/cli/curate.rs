@@ -180,8 +180,7 @@ pub fn edit(caller: Caller<'_>, args: &EditArgs) -> Result<(), CliError> {
     let candidate = progress::while_reading(|| places.find(&args.id))?;
     let DecideArgs { because, dry_run, .. } = &args.decide;
     let session = prepare(caller, *dry_run, because.as_deref())?;
-    let again = || prompt::confirm("Edit again, with what you wrote?");
-    let Some(edit) = edited(&candidate, again)? else {
+    let Some(edit) = edited(&candidate)? else {
         return write_plain("nothing was changed\n");
     };
     let doubts = flags(&Memory {

@@ -17,10 +17,8 @@ use ack_api::Diagnostic;
 use parking_lot::Mutex;
 
 use self::device::Device;
-pub use self::input::{Input, Typed};
 use self::keys::Key;
 use self::walk::{Found, Walk, Wanted, Wish};
-use super::editor::edit_in_editor;
 use super::unwritten;
 use crate::cli::caller::Caller;
 use crate::cli::command::SHELL;
@@ -29,9 +27,9 @@ use crate::cli::error::CliError;
 use crate::cli::output::write_plain;
 use crate::cli::progress;
 use crate::cli::{prompt, signals};
-use ack_desk::Desk;
 use ack_desk::background::{MAX_COMPARED_FIRST, find_approved, find_need, find_relations};
 use ack_desk::curate::ReviewSession;
+use ack_desk::{Desk, ReviewOutcome};
 
 const UNWRITTEN: &str = "decisions of an earlier review were not written; the command for them is \
                          shown after you leave";
@@ -59,14 +57,18 @@ pub fn run_terminal_desk(
     desk.shorten_ids();
     let desk = Arc::new(Mutex::new(desk));
     let term = std::env::var_os("TERM");
-    if view.is_plain || !Device::is_possible(term.as_ref().and_then(|term| term.to_str())) {
-        return plain::run(caller, &desk, session);
+    let is_plain = view.is_plain || !Device::is_possible(term.as_ref().and_then(|it| it.to_str()));
+    let show = if is_plain { plain::run } else { on_screen };
+    let (wish, outcomes) = show(caller, &desk, session, view);
+    for outcome in &outcomes {
+        report(caller, outcome, false)?;
     }
-    if !has_many(&desk) {
-        progress::while_reading(|| find_relations(&desk));
-    }
-    if on_screen(caller, &desk, session, view)? == Wish::Keep {
-        save(caller, &desk, session)?;
+    let mut desk = desk.lock();
+    if wish == Wish::Keep && desk.unwritten() > 0 {
+        let folders = unwritten::candidate_folders(caller.config);
+        write_plain(&unwritten::save(&folders, &mut desk, session))?;
+    } else if outcomes.is_empty() {
+        write_plain("nothing was decided\n")?;
     }
     Ok(())
 }
@@ -77,7 +79,10 @@ fn on_screen(
     desk: &Arc<Mutex<Desk>>,
     session: &ReviewSession,
     view: TerminalView,
-) -> Result<Wish, CliError> {
+) -> (Wish, Vec<ReviewOutcome>) {
+    if !has_many(desk) {
+        progress::while_reading(|| find_relations(desk));
+    }
     prompt::begin_reading();
     let mut device = Device::open();
     let modes = device.modes();
@@ -89,7 +94,7 @@ fn on_screen(
     let helper = Helper::start(desk);
     helper.catch_interrupt();
     let mut asked = None;
-    let wish = loop {
+    loop {
         device.draw(|screen| draw::draw(&mut walk, screen));
         let wanted = walk.wanted();
         // What is shown for a second time is asked for again.
@@ -114,24 +119,14 @@ fn on_screen(
             Event::Resized => {}
         }
         match wish {
-            Wish::Leave | Wish::Keep => break wish,
+            Wish::Leave | Wish::Keep => return (wish, walk.outcomes),
             Wish::Edit(number) => {
-                device.lend(|| {
-                    walk.edit(number, |memory| edit_in_editor(memory, &Input::start()));
-                });
+                device.lend(|| walk.edit(number));
                 helper.catch_interrupt();
             }
             Wish::Nothing => {}
         }
-    };
-    drop(device);
-    for outcome in &walk.outcomes {
-        report(caller, outcome, false)?;
     }
-    if wish == Wish::Leave && walk.outcomes.is_empty() {
-        leave_undecided(desk)?;
-    }
-    Ok(wish)
 }
 
 enum Event {
@@ -222,16 +217,4 @@ fn has_many(desk: &Mutex<Desk>) -> bool {
 pub fn problem(error: &dyn Diagnostic) -> String {
     let hint = error.hint_for(&SHELL).map(|hint| format!("hint: {hint}\n"));
     format!("{error}\n{}", hint.unwrap_or_default())
-}
-
-fn leave_undecided(desk: &Mutex<Desk>) -> Result<(), CliError> {
-    write_plain(match desk.lock().written() {
-        0 => "nothing was decided\n",
-        _ => "nothing else was decided\n",
-    })
-}
-
-fn save(caller: Caller<'_>, desk: &Mutex<Desk>, session: &ReviewSession) -> Result<(), CliError> {
-    let folders = unwritten::candidate_folders(caller.config);
-    write_plain(&unwritten::save(&folders, &mut desk.lock(), session))
 }
