@@ -3,14 +3,14 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use serde_json::json;
 
 use super::args::ImportArgs;
 use super::error::CliError;
 use super::output::{write_err, write_json, write_plain};
+use super::progress;
 use super::render::{count, grouped, verb};
 use crate::import::{
     ImportError, ImportOptions, ImportReport, RefusedLine, check_name, run as import,
@@ -83,9 +83,9 @@ fn store_of(config: &Config, scope: &str) -> Result<PathBuf, CliError> {
 }
 
 fn open(args: &ImportArgs) -> Result<(Box<dyn BufRead>, ProgressBar), CliError> {
-    let (input, bar): (Box<dyn BufRead>, _) = if args.file.as_os_str() == "-" {
-        let bar = ProgressBar::new_spinner();
-        (Box::new(bar.wrap_read(std::io::stdin().lock())), bar)
+    let mut length = None;
+    let input: Box<dyn BufRead> = if args.file.as_os_str() == "-" {
+        Box::new(std::io::stdin().lock())
     } else {
         let io = CliError::io("read", &args.file);
         let file = File::open(&args.file).map_err(&io)?;
@@ -106,16 +106,13 @@ fn open(args: &ImportArgs) -> Result<(Box<dyn BufRead>, ProgressBar), CliError> 
             };
             return Err(CliError::usage("FILE", message).with_hint(hint));
         }
-        let bar = ProgressBar::new(metadata.len());
-        (Box::new(bar.wrap_read(BufReader::new(file))), bar)
+        length = Some(metadata.len());
+        Box::new(BufReader::new(file))
     };
-    if let Ok(style) = ProgressStyle::with_template(
-        "{spinner} {bar:30} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left",
-    ) {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(Duration::from_millis(200));
-    Ok((input, bar))
+    let bar =
+        progress::bar("{spinner} {bar:30} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left");
+    length.into_iter().for_each(|length| bar.set_length(length));
+    Ok((Box::new(bar.wrap_read(input)), bar))
 }
 
 fn refusals_text(refused: &[RefusedLine]) -> String {

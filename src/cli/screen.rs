@@ -58,9 +58,9 @@ impl Screen {
         Self::of(std::io::stderr())
     }
 
-    #[cfg(test)]
-    pub fn of_width(width: Option<usize>) -> Self {
-        Self { width, height: None, now: Timestamp::UNIX_EPOCH, zone: TimeZone::UTC }
+    /// One whose lines end nowhere.
+    pub fn endless() -> Self {
+        Self { width: None, height: None, now: Timestamp::UNIX_EPOCH, zone: TimeZone::UTC }
     }
 
     fn of(stream: impl IsTerminal + AsFd) -> Self {

@@ -31,9 +31,11 @@ impl Places<'_> {
         let hit = last.as_ref().and_then(|last| numbered_result(typed, last));
         let found = match hit {
             Some(hit) => by_whole_id(&self.named(&hit.scope), &hit.id),
-            None => match address(typed) {
-                Some((scope, id)) => self.at_address(typed, &scope, &id)?,
-                None => by_id(self.scopes, typed),
+            None => match (address(typed), by_whole_id(self.scopes, typed)) {
+                // One whose id looks like an address comes first, as for `get`.
+                (Some((scope, id)), Err(_)) => by_whole_id(&self.addressed(typed, &scope)?, &id),
+                (Some(_), found) => found,
+                (None, _) => by_id(self.scopes, typed),
             },
         };
         let error = match found {
@@ -44,22 +46,14 @@ impl Places<'_> {
         Err(self.elsewhere(typed).unwrap_or(error).into())
     }
 
-    /// The memory at an address. One whose id looks like an address comes first, as for `get`.
-    fn at_address(
-        &self,
-        typed: &str,
-        scope: &str,
-        id: &str,
-    ) -> Result<Result<Candidate, CurateError>, CliError> {
-        if let Ok(found) = by_whole_id(self.scopes, typed) {
-            return Ok(Ok(found));
-        }
+    /// The scope that an address names.
+    fn addressed(&self, typed: &str, scope: &str) -> Result<Vec<Arc<Scope>>, CliError> {
         check_scope(typed, self.only, self.scopes)?;
-        let mut named = self.named(scope);
+        let named = self.named(scope);
         if named.is_empty() && self.caller.config.pinned.is_none() {
-            named = self.caller.scopes(Some(scope))?;
+            return self.caller.scopes(Some(scope));
         }
-        Ok(by_whole_id(&named, id))
+        Ok(named)
     }
 
     fn named(&self, name: &str) -> Vec<Arc<Scope>> {

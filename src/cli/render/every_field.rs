@@ -120,7 +120,7 @@ fn check<A: JsonSchema + DeserializeOwned>(render: impl Fn(&A) -> String) -> Vec
 
 #[test]
 fn every_field_of_every_answer_is_shown_or_excused() {
-    let screen = Screen::of_width(None);
+    let screen = Screen::endless();
     let listings = [false, true].map(|long| Listing { long, ..Listing::plain(&screen) });
     let unshown = [
         (

@@ -11,48 +11,34 @@ use textwrap::{Options, WordSeparator, WordSplitter, core::display_width};
 
 use crate::cli::screen::Screen;
 
-/// The fewest columns of a table's last cell.
-const MIN_CELL: usize = 10;
-
 pub fn paint(style: Style, text: impl std::fmt::Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// Rows as a table. Columns that are `right` are aligned there. If it is wider than `width`, the first
-/// column and the last one wrap.
+/// Rows as a table. Columns that are `right` are aligned there, and the last one wraps.
 pub fn table<const COLUMNS: usize>(
     rows: &[[String; COLUMNS]],
     right: Range<usize>,
-    width: Option<usize>,
+    screen: &Screen,
 ) -> String {
-    let widest = |column: usize, parts: fn(&str) -> usize| {
+    let widths: [usize; COLUMNS] = std::array::from_fn(|column| {
         let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| parts(cell)).max().unwrap_or_default()
-    };
-    let mut widths: [usize; COLUMNS] = std::array::from_fn(|column| widest(column, display_width));
-    let too_wide =
-        |widths: &[usize], width: &usize| widths.iter().sum::<usize>() + 2 * COLUMNS > *width;
-    if let Some(width) = width.filter(|width| too_wide(&widths, width)) {
-        let [first, between @ .., last] = widths.as_mut_slice() else {
-            return String::new();
-        };
-        *first = widest(0, |cell| cell.split(' ').map(display_width).max().unwrap_or_default());
-        let taken = *first + between.iter().sum::<usize>() + 2 * COLUMNS;
-        *last = width.saturating_sub(taken).max(MIN_CELL);
-    }
+        cells.map(|cell| display_width(cell)).max().unwrap_or_default()
+    });
     let mut out = String::new();
     for row in rows {
-        let cells = row.iter().zip(widths);
-        let cells: Vec<_> = cells.map(|(cell, width)| textwrap::wrap(cell, width.max(1))).collect();
-        for number in 0..cells.iter().map(Vec::len).max().unwrap_or_default() {
-            let mut line = String::new();
-            for (column, (cell, width)) in cells.iter().zip(widths).enumerate() {
-                let part = cell.get(number).map_or("", |part| &**part);
-                let pad = " ".repeat(width.saturating_sub(display_width(part)));
-                let is_right = right.contains(&column);
-                let (before, after) = if is_right { (&*pad, "") } else { ("", &*pad) };
-                line += &format!(" {before}{part}{after} ");
-            }
+        let [cells @ .., last] = row.as_slice() else { continue };
+        let mut line = String::new();
+        for (column, (cell, width)) in cells.iter().zip(widths).enumerate() {
+            let pad = " ".repeat(width.saturating_sub(display_width(cell)));
+            let is_right = right.contains(&column);
+            let (before, after) = if is_right { (&*pad, "") } else { ("", &*pad) };
+            line += &format!(" {before}{cell}{after} ");
+        }
+        // Without a text, the line is there all the same.
+        let last = if last.is_empty() { " " } else { last };
+        let rest = " ".repeat(display_width(&line) + 1);
+        for line in lines(screen, last, &format!("{line} "), &rest) {
             out += &format!("{}\n", line.trim_end());
         }
     }
@@ -219,7 +205,7 @@ mod tests {
 
     #[test]
     fn wrapping_and_highlighting_lose_nothing() {
-        let screen = Screen::of_width(Some(24));
+        let screen = Screen { width: Some(24), ..Screen::endless() };
         let text = "sqlx wraps each migration in a transaction\n\n日本語のとても長い文章はどこでも改行されることがある";
         let out =
             marked_block(&screen, text, ("- ", "  "), Style::new(), &QueryWords::of("migration"));
