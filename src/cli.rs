@@ -221,7 +221,7 @@ fn show_context(global: &Global, args: &ContextArgs) -> Result<(), CliError> {
         service.0.short_ids(&ids, None).unwrap_or_default()
     };
     print(&answer, global, |answer, screen| {
-        render::context(answer, &Listing { short, ..Listing::plain(screen) })
+        render::context(answer, &Listing { short, screen: screen.clone(), ..Listing::default() })
     })
 }
 

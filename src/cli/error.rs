@@ -127,8 +127,8 @@ impl CliError {
     /// Adds a command that is allowed: what comes after the program's name.
     #[must_use]
     pub fn with_example(mut self, text: impl Into<String>) -> Self {
-        if let Self::Noticed { example, .. } | Self::Request(Error::InvalidArgument { example, .. }) =
-            &mut self
+        if let Self::Noticed { example, .. }
+        | Self::Request(Error::InvalidArgument { example, .. }) = &mut self
         {
             *example = Some(command(&text.into()));
         }

@@ -51,7 +51,7 @@ fn render(report: &EvalReport) -> String {
         let categories = mode.categories.iter();
         rows.extend(categories.map(|(category, scores)| row(&format!("  {category}"), scores)));
     }
-    let mut out = table(&rows, 1..6, &Screen::endless()) + "Means with 95 % intervals.\n";
+    let mut out = table(&rows, 1..6, &Screen::default()) + "Means with 95 % intervals.\n";
     out.extend(unknown_ids(report));
     for mode in &report.modes {
         let lost = mode.lost.iter();

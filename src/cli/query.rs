@@ -71,7 +71,7 @@ pub fn run(global: &Global, args: QueryArgs) -> Result<ExitCode, CliError> {
     let unreviewed = at_terminal.then(|| unreviewed(service.0, &request, &answer));
     let listing = Listing {
         unreviewed: unreviewed.flatten(),
-        screen: &screen,
+        screen,
         marks: QueryWords::of(request.query.as_deref().unwrap_or_default()),
         long: recall.long,
         first,
@@ -131,7 +131,8 @@ pub fn unreviewed_text(found: usize, question: &str, filters: &str) -> Option<St
 }
 
 fn next_page_of(last: Option<LastQuery>, request: &LastQuery) -> Result<LastQuery, CliError> {
-    let refuse = |message: &str, hint| CliError::new(ErrorCode::InvalidCursor, message).with_hint(hint);
+    let refuse =
+        |message: &str, hint| CliError::new(ErrorCode::InvalidCursor, message).with_hint(hint);
     let Some(mut last) = last else {
         let message = "there was no query at this terminal in the last day";
         return Err(refuse(message, Hint::command("query WORDS", "searches")));

@@ -33,10 +33,8 @@ use ack_desk::{Desk, ReviewOutcome};
 
 const UNWRITTEN: &str = "decisions of an earlier review were not written; the command for them is \
                          shown after you leave";
-/// How often the size of the terminal is looked at.
-const TICK: Duration = Duration::from_millis(100);
-/// The same while something is looked for.
-const SHORT_TICK: Duration = Duration::from_millis(15);
+/// How often the size of the terminal is looked at, and whether something was found.
+const TICK: Duration = Duration::from_millis(30);
 /// Who goes through the cards faster does not look at what is near them.
 const UNHURRIED: Duration = Duration::from_millis(60);
 
@@ -104,7 +102,7 @@ fn on_screen(
         match next_event(&mut device, &helper, is_due) {
             Event::Pause => {
                 asked = wanted;
-                let _ = wanted.map(|it| helper.wanted.send((it, Arc::clone(&helper.is_busy))));
+                let _ = wanted.map(|wanted| helper.wanted.send(wanted));
             }
             Event::Key(Key::Suspend) => device.suspend(),
             Event::Key(Key::Quit) => Device::quit(),
@@ -148,9 +146,7 @@ fn next_event(device: &mut Device, helper: &Helper, is_pause_awaited: bool) -> E
         if device.is_resized() {
             return Event::Resized;
         }
-        let is_busy = Arc::strong_count(&helper.is_busy) > 1;
-        let tick = if is_busy || is_pause_awaited { SHORT_TICK } else { TICK };
-        if let Some(key) = device.key(tick) {
+        if let Some(key) = device.key(TICK) {
             return Event::Key(key);
         }
         if is_pause_awaited && began.elapsed() >= UNHURRIED {
@@ -161,19 +157,16 @@ fn next_event(device: &mut Device, helper: &Helper, is_pause_awaited: bool) -> E
 
 /// Looks for what takes a while, on threads of its own.
 struct Helper {
-    wanted: Sender<(Wanted, Arc<()>)>,
+    wanted: Sender<Wanted>,
     events: Receiver<Event>,
     sender: Sender<Event>,
-    /// Held by whatever is looked for.
-    is_busy: Arc<()>,
 }
 
 impl Helper {
     fn start(desk: &Arc<Mutex<Desk>>) -> Self {
         let (sender, events) = channel();
-        let (wanted, wants) = channel::<(Wanted, Arc<()>)>();
-        let is_busy = Arc::new(());
-        let (shared, changes, busy) = (Arc::clone(desk), sender.clone(), Arc::clone(&is_busy));
+        let (wanted, wants) = channel();
+        let (shared, changes) = (Arc::clone(desk), sender.clone());
         std::thread::spawn(move || {
             let changed = || drop(changes.send(Event::Changed));
             find_need(&shared, changed);
@@ -183,23 +176,19 @@ impl Helper {
                 find_relations(&shared);
                 changed();
             }
-            drop(busy);
         });
         let (desk, answers) = (Arc::clone(desk), sender.clone());
         std::thread::spawn(move || {
-            while let Ok(mut latest) = wants.recv() {
+            while let Ok(wanted) = wants.recv() {
                 // Only what is wanted last is still looked at.
-                while let Ok(later) = wants.try_recv() {
-                    latest = later;
-                }
-                let (wanted, _busy) = latest;
-                let found = Found::search(&desk, wanted);
+                let latest = wants.try_iter().last().unwrap_or(wanted);
+                let found = Found::search(&desk, latest);
                 if found.is_some_and(|found| answers.send(Event::Found(found)).is_err()) {
                     return;
                 }
             }
         });
-        Self { wanted, events, sender, is_busy }
+        Self { wanted, events, sender }
     }
 
     /// Ctrl+C of a terminal that is not ours at that moment, or an interrupt of another program.

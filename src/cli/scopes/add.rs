@@ -169,7 +169,8 @@ fn with_program_name(store: &Path, error: StoreError) -> CliError {
     }
     match recogniser::at(store) {
         Some(found) if found.kind.support() == Support::Import => {
-            let message = format!("`{}` holds {}, not a store", store.display(), found.kind.title());
+            let message =
+                format!("`{}` holds {}, not a store", store.display(), found.kind.title());
             CliError::new(ErrorCode::InvalidArgument, message)
                 .with_hint(Hint::command("import FILE --scope NAME", "imports it"))
                 .at(store)
