@@ -15,9 +15,9 @@ use super::keys::Key;
 use super::walk::{Asked, Found, KEYS, Place, Walk, Wish};
 use crate::cli::caller::Caller;
 use crate::cli::output::write_err;
-use crate::cli::progress;
 use crate::cli::review::unwritten;
 use crate::cli::screen::Screen;
+use crate::cli::{progress, prompt};
 use ack_desk::background::{find_approved, find_need, find_relations};
 use ack_desk::choice::REASONS;
 use ack_desk::curate::ReviewSession;
@@ -46,7 +46,8 @@ pub fn run(
     write_err(&format!("{}\n{BEGIN}", desk.lock().head().text));
     unwritten::save_at_exit(caller, desk, session, || {});
     let mut walk = Walk::new(desk, session);
-    let input = Input::start();
+    prompt::begin_reading();
+    let mut input = Input::default();
     let (mut printed, mut was_open) = (String::new(), true);
     loop {
         let said = std::mem::take(&mut walk.said.text);
@@ -56,10 +57,13 @@ pub fn run(
         let is_open = walk.place != Place::Cards || walk.shown.is_some();
         // After the last card, the person leaves.
         let leaves = std::mem::replace(&mut was_open, is_open) && !is_open;
-        let typed =
-            if leaves { Typed::Line("q".to_owned()) } else { ask(&mut walk, &input, &mut printed) };
+        let typed = if leaves {
+            Typed::Line("q".to_owned())
+        } else {
+            ask(&mut walk, &mut input, &mut printed)
+        };
         let wish = match typed {
-            Typed::Line(line) if walk.field.is_some() => answer(&mut walk, &line),
+            Typed::Line(line) if walk.field.is_some() => answer(&mut walk, &line, &mut printed),
             Typed::Line(line) => do_line(&mut walk, &line, &mut printed),
             Typed::Interrupt => walk.press(&Key::Interrupt),
             Typed::End => Wish::Keep,
@@ -73,7 +77,7 @@ pub fn run(
 }
 
 /// Asks the open question, or for a key, below what the full screen shows.
-fn ask(walk: &mut Walk<'_>, input: &Input, printed: &mut String) -> Typed {
+fn ask(walk: &mut Walk<'_>, input: &mut Input, printed: &mut String) -> Typed {
     if let Some(field) = &walk.field {
         let question = field.question(walk.desk.lock().unwritten());
         let question = question.replace("Esc back", "? lists them, q back");
@@ -127,11 +131,12 @@ fn row_text(row: &[Cell]) -> String {
 }
 
 /// Answers the open question.
-fn answer(walk: &mut Walk<'_>, line: &str) -> Wish {
+fn answer(walk: &mut Walk<'_>, line: &str, printed: &mut String) -> Wish {
     let is_last = matches!(&walk.field, Some(field) if field.asked == Asked::Leave);
     match line {
         "s" if is_last => return Wish::Keep,
         "k" if is_last => {
+            printed.clear();
             walk.press(&Key::Escape);
             walk.go_back();
         }
