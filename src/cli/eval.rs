@@ -7,7 +7,6 @@ use std::io::BufReader;
 use super::args::EvalArgs;
 use super::output::{write_json, write_out};
 use super::render::{count, grouped, table, verb};
-use super::screen::Screen;
 use super::{CloseOnDrop, progress};
 use crate::cli::error::CliError;
 use crate::eval::{Estimate, EvalReport, QueriesError, Scores, complete_ids, parse, run};
@@ -51,7 +50,7 @@ fn render(report: &EvalReport) -> String {
         let categories = mode.categories.iter();
         rows.extend(categories.map(|(category, scores)| row(&format!("  {category}"), scores)));
     }
-    let mut out = table(&rows, 1..6, &Screen::default()) + "Means with 95 % intervals.\n";
+    let mut out = table(&rows, 1..6, None) + "Means with 95 % intervals.\n";
     out.extend(unknown_ids(report));
     for mode in &report.modes {
         let lost = mode.lost.iter();

@@ -11,34 +11,48 @@ use textwrap::{Options, WordSeparator, WordSplitter, core::display_width};
 
 use crate::cli::screen::Screen;
 
+/// The fewest columns of a table's last cell.
+const MIN_CELL: usize = 10;
+
 pub fn paint(style: Style, text: impl std::fmt::Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// Rows as a table. Columns that are `right` are aligned there, and the last one wraps.
+/// Rows as a table. Columns that are `right` are aligned there. If it is wider than `width`, the first
+/// column and the last one wrap.
 pub fn table<const COLUMNS: usize>(
     rows: &[[String; COLUMNS]],
     right: Range<usize>,
-    screen: &Screen,
+    width: Option<usize>,
 ) -> String {
-    let widths: [usize; COLUMNS] = std::array::from_fn(|column| {
+    let widest = |column: usize, parts: fn(&str) -> usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| display_width(cell)).max().unwrap_or_default()
-    });
+        cells.map(|cell| parts(cell)).max().unwrap_or_default()
+    };
+    let mut widths: [usize; COLUMNS] = std::array::from_fn(|column| widest(column, display_width));
+    let too_wide =
+        |widths: &[usize], width: &usize| widths.iter().sum::<usize>() + 2 * COLUMNS > *width;
+    if let Some(width) = width.filter(|width| too_wide(&widths, width)) {
+        let [first, between @ .., last] = widths.as_mut_slice() else {
+            return String::new();
+        };
+        *first = widest(0, |cell| cell.split(' ').map(display_width).max().unwrap_or_default());
+        let taken = *first + between.iter().sum::<usize>() + 2 * COLUMNS;
+        *last = width.saturating_sub(taken).max(MIN_CELL);
+    }
     let mut out = String::new();
     for row in rows {
-        let [cells @ .., last] = row.as_slice() else { continue };
-        let mut line = String::new();
-        for (column, (cell, width)) in cells.iter().zip(widths).enumerate() {
-            let pad = " ".repeat(width.saturating_sub(display_width(cell)));
-            let is_right = right.contains(&column);
-            let (before, after) = if is_right { (&*pad, "") } else { ("", &*pad) };
-            line += &format!(" {before}{cell}{after} ");
-        }
-        // Without a text, the line is there all the same.
-        let last = if last.is_empty() { " " } else { last };
-        let rest = " ".repeat(display_width(&line) + 1);
-        for line in lines(screen, last, &format!("{line} "), &rest) {
+        let cells = row.iter().zip(widths);
+        let cells: Vec<_> = cells.map(|(cell, width)| textwrap::wrap(cell, width.max(1))).collect();
+        for number in 0..cells.iter().map(Vec::len).max().unwrap_or_default() {
+            let mut line = String::new();
+            for (column, (cell, width)) in cells.iter().zip(widths).enumerate() {
+                let part = cell.get(number).map_or("", |part| &**part);
+                let pad = " ".repeat(width.saturating_sub(display_width(part)));
+                let is_right = right.contains(&column);
+                let (before, after) = if is_right { (&*pad, "") } else { ("", &*pad) };
+                line += &format!(" {before}{part}{after} ");
+            }
             out += &format!("{}\n", line.trim_end());
         }
     }

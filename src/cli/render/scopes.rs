@@ -47,7 +47,7 @@ fn table(scopes: &[&ScopeInfo], current: Option<&String>, screen: &Screen) -> St
     let names = ["scope", "memories", "unreviewed", "changed", "health", "about"];
     let scopes = scopes.iter().map(|scope| row(scope, current, screen));
     let rows: Vec<_> = std::iter::once(names.map(str::to_owned)).chain(scopes).collect();
-    super::layout::table(&rows, 1..3, screen)
+    super::layout::table(&rows, 1..3, screen.width)
 }
 
 /// A row of the table, for a screen that is too narrow for it.
