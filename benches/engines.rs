@@ -148,15 +148,7 @@ fn fill(root: &Path, sets: &Path, size: usize) -> Vec<Question> {
     let path = root.join("scopes/all/memory.db");
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     let now = "2026-11-21T00:00:00Z".parse().unwrap();
-    import::run(
-        path.clone(),
-        &mut text.as_bytes(),
-        ImportOptions::default(),
-        now,
-        &mut |_| {},
-        &mut |_| {},
-    )
-    .unwrap();
+    import::run(path.clone(), &mut text.as_bytes(), ImportOptions::default(), now).unwrap();
     let connection = Connection::open(path).unwrap();
     connection.execute_batch("PRAGMA synchronous = OFF; BEGIN").unwrap();
     let mut random = Random(42);

@@ -364,16 +364,7 @@ fn roots(folder: &Path) -> BTreeMap<String, tempfile::TempDir> {
             let path = root.path().join("scopes").join(&scope).join("memory.db");
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             let now = "2026-11-21T00:00:00Z".parse().unwrap();
-            let refuse = &mut |refused: &_| panic!("{scope}: {refused:?}");
-            import::run(
-                path,
-                &mut text.as_bytes(),
-                ImportOptions::default(),
-                now,
-                &mut |_| {},
-                refuse,
-            )
-            .unwrap();
+            import::run(path, &mut text.as_bytes(), ImportOptions::default(), now).unwrap();
         }
         (name, root)
     });

@@ -37,22 +37,14 @@ fn main() {
         let now = "2026-11-27T00:00:00Z".parse().unwrap();
         let scope = root.path().join("scopes/bench");
         std::fs::create_dir_all(&scope).unwrap();
-        let refuse = &mut |refused: &_| panic!("{file}: {refused:?}");
         let text = text.lines().map(|line| {
             let mut line: Value = serde_json::from_str(line).unwrap();
             line["status"] = "approved".into();
             format!("{line}\n")
         });
         let text: String = text.collect();
-        import::run(
-            scope.join("memory.db"),
-            &mut text.as_bytes(),
-            ImportOptions::default(),
-            now,
-            &mut |_| {},
-            refuse,
-        )
-        .unwrap();
+        import::run(scope.join("memory.db"), &mut text.as_bytes(), ImportOptions::default(), now)
+            .unwrap();
     }
     let inputs =
         Inputs { root: Some(Setting::flag("--root", root.path().to_owned())), ..Inputs::default() };

@@ -11,7 +11,6 @@ use ack_api::decision::Edit;
 use ack_api::import_line::{self, ImportLine, Row};
 use ack_api::memory::{Memory, Unreviewed};
 use ack_api::time;
-use ack_desk::publish::{PublishError, add_note};
 use ack_service::scope::resolve::find;
 use ack_service::scope::{DATABASE_NAMES, Scope};
 use ack_store::folder::dialect::Dialect;
@@ -19,7 +18,7 @@ use ack_store::layout::Profile;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::import::{self, ImportError, ImportOptions, check_name, name_like};
+use crate::import::{ImportError, check_name, name_like};
 
 /// Where a memory of a person goes who is in no project.
 const NO_PROJECT: &str = "mine";
@@ -32,14 +31,6 @@ pub enum Destination {
     },
     /// A folder of notes in the Open Knowledge Format.
     Notes(Arc<Scope>),
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum AddError {
-    #[error(transparent)]
-    Import(#[from] ImportError),
-    #[error(transparent)]
-    Publish(#[from] PublishError),
 }
 
 impl Destination {
@@ -99,20 +90,6 @@ impl Destination {
     /// Whether git, and nobody else, approves what is in it.
     pub fn is_approved_by_git(&self) -> bool {
         matches!(self, Self::Notes(scope) if scope.manifest.reference.is_some())
-    }
-
-    /// Writes the memory, unreviewed. Returns the file that it is in.
-    pub fn write(&self, row: &Row, memory: &Memory, now: Timestamp) -> Result<PathBuf, AddError> {
-        match self {
-            Self::Store { path, .. } => {
-                let line = serde_json::to_string(&row.line).unwrap_or_default();
-                let (mut line, options) = (line.as_bytes(), ImportOptions::default());
-                let path = path.clone();
-                let run = import::run(path, &mut line, options, now, &mut |_| {}, &mut |_| {});
-                Ok(run?.path)
-            }
-            Self::Notes(scope) => Ok(add_note(scope.store.path(), memory)?),
-        }
     }
 }
 

@@ -53,7 +53,7 @@ use self::render::Listing;
 use self::settings::{config, inputs, load};
 use self::tables::{Tables, with_tables};
 use crate::cli::error::CliError;
-use ack_api::{Resolve as _, text};
+use ack_api::{ErrorCode, Resolve as _, text};
 use ack_desk::choice::Choice;
 use ack_service::Service;
 use ack_service::config::ENV_PROJECT;
@@ -221,7 +221,7 @@ fn show_context(global: &Global, args: &ContextArgs) -> Result<(), CliError> {
         service.0.short_ids(&ids, None).unwrap_or_default()
     };
     print(&answer, global, |answer, screen| {
-        render::context(answer, &Listing { short, ..Listing::plain(screen) })
+        render::context(answer, &Listing { short, screen: screen.clone(), ..Listing::default() })
     })
 }
 
@@ -277,10 +277,11 @@ fn run_command(cli: Cli) -> Result<ExitCode, CliError> {
             let tables = Tables::Changed.unless(args.no_index || args.list);
             with_tables(desk.config, tables, || review::run(desk, args))
         }),
-        Command::Publish(args) if global.offline && args.to.is_some() => Err(CliError::Offline {
-            action: "publish to a bucket",
-            hint: "leave out --offline, or publish to a folder with `--to-folder`",
-        }),
+        Command::Publish(args) if global.offline && args.to.is_some() => {
+            let message = "cannot publish to a bucket: --offline allows no connection";
+            Err(CliError::new(ErrorCode::InvalidArgument, message)
+                .with_hint("leave out --offline, or publish to a folder with `--to-folder`"))
+        }
         Command::Publish(args) => publish::run(&config(global)?, &args, json),
         Command::Check(args) => return check::run(&config(global)?, &args, json),
         Command::Import(args) => {
@@ -292,7 +293,12 @@ fn run_command(cli: Cli) -> Result<ExitCode, CliError> {
         #[cfg(feature = "table")]
         Command::Index(args) => index::run(&config(global)?, &args, json),
         #[cfg(not(feature = "table"))]
-        Command::Index(_) => Err(CliError::NotBuilt),
+        Command::Index(_) => {
+            let message = "this build of ack-memory has no vector tables";
+            Err(CliError::new(ErrorCode::IndexFailed, message).with_hint(
+                "searches work without one; a build with the default features can build it",
+            ))
+        }
         Command::Config(args) => config_file::run(global, args.action),
         Command::Doctor(args) => return doctor::run(inputs(global)?, &args, global),
     };

@@ -67,9 +67,8 @@ pub fn build(root: &Path, now: jiff::Timestamp) -> Result<(), ImportError> {
         written.map_err(io)?;
         let path = folder.join("memory.db");
         let (mut input, options) = (sample.memories.as_bytes(), ImportOptions::default());
-        let report = run(path, &mut input, options, now, &mut |_| {}, &mut |_| {})?;
-        around(&report.path, sample)
-            .map_err(|source| ImportError::Sqlite { path: report.path.clone(), source })?;
+        run(path.clone(), &mut input, options, now)?;
+        around(&path, sample).map_err(|source| ImportError::Sqlite { path, source })?;
     }
     Ok(())
 }

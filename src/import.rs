@@ -25,12 +25,13 @@ const MAX_LINE_BYTES: usize = 8 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     #[error(
-        "{refused} of {} {} refused, so nothing was imported",
+        "{} of {} {} refused, so nothing was imported",
+        refused.len(),
         count(*lines as u64, "line"),
-        verb(*refused as u64, "was", "were")
+        verb(refused.len() as u64, "was", "were")
     )]
     Refused {
-        refused: usize,
+        refused: Vec<RefusedLine>,
         lines: usize,
         /// The bracket with which a file begins that is JSON, but not JSON lines, or a space.
         begins: char,
@@ -156,25 +157,13 @@ pub struct ReadLines {
     begins: char,
 }
 
-/// Reads every line. `progress` gets the number of bytes read so far.
-pub fn read(
-    input: &mut dyn BufRead,
-    now: jiff::Timestamp,
-    progress: &mut dyn FnMut(u64),
-) -> std::io::Result<ReadLines> {
+/// Reads every line.
+pub fn read(input: &mut dyn BufRead, now: jiff::Timestamp) -> std::io::Result<ReadLines> {
     let (mut rows, mut refused): (Vec<NumberedRow>, Vec<RefusedLine>) = (Vec::new(), Vec::new());
     let mut begins = ' ';
     let mut positions: HashMap<String, usize> = HashMap::new();
-    let (mut bytes, mut number, mut raw) = (0u64, 0, Vec::new());
-    loop {
-        raw.clear();
-        let read = input.read_until(b'\n', &mut raw)?;
-        if read == 0 {
-            break;
-        }
-        bytes += read as u64;
-        number += 1;
-        progress(bytes);
+    for (number, raw) in (1..).zip(input.split(b'\n')) {
+        let raw = raw?;
         let text = String::from_utf8_lossy(&raw);
         let text = text.trim_start_matches('\u{feff}').trim();
         if text.is_empty() {
@@ -213,37 +202,29 @@ pub fn read(
 }
 
 /// Imports into the store at `path`, and creates the store if it is missing. After an error,
-/// nothing is written. The refused lines go to `account`.
+/// nothing is written.
 pub fn run(
     path: PathBuf,
     input: &mut dyn BufRead,
     options: ImportOptions,
     now: jiff::Timestamp,
-    progress: &mut dyn FnMut(u64),
-    account: &mut dyn FnMut(&[RefusedLine]),
 ) -> Result<ImportReport, ImportError> {
-    let read = read(input, now, progress).map_err(|source| ImportError::Io {
-        action: "read",
-        path: PathBuf::from("the import"),
-        source,
-    })?;
-    let ReadLines { rows, mut refused, begins } = read;
+    let io = |source| ImportError::Io { action: "read", path: "the import".into(), source };
+    let ReadLines { rows, mut refused, begins } = read(input, now).map_err(io)?;
     let lines = rows.len() + refused.len();
     let target = Target::new(path);
     // A repeated import may have nothing new, but a new scope needs at least one line.
     if lines == 0 && target.is_new {
         return Err(ImportError::NoLines);
     }
-    let plan = target.plan(rows, options.update, &mut refused)?;
+    let mut plan = target.plan(rows, options.update)?;
+    refused.append(&mut plan.refused);
     refused.sort_by_key(|refusal| refusal.line);
-    if !refused.is_empty() {
-        account(&refused);
-        if !options.skip_refused {
-            return Err(ImportError::Refused { refused: refused.len(), lines, begins });
-        }
+    if !refused.is_empty() && !options.skip_refused {
+        return Err(ImportError::Refused { refused, lines, begins });
     }
-    let something = !plan.added.is_empty() || !plan.updated.is_empty();
-    let writes = something && !options.dry_run;
+    let has_changes = !plan.added.is_empty() || !plan.updated.is_empty();
+    let writes = has_changes && !options.dry_run;
     if writes {
         target.commit(&plan, now)?;
     }

@@ -8,7 +8,8 @@ use ack_memory_fuzz::now;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
-    let (rows, refused) = import::read(&mut &*data, now(), &mut |_| {}).unwrap();
+    let read = import::read(&mut &*data, now()).unwrap();
+    let (rows, refused) = (read.rows, read.refused);
     let lines = data.split(|byte| *byte == b'\n').count();
     assert!(rows.len() + refused.len() <= lines);
     let mut ids: Vec<&str> = rows.iter().map(|(_, row)| row.id.as_str()).collect();

@@ -96,8 +96,6 @@ fn root() -> &'static PathBuf {
                 &mut line.as_bytes(),
                 ImportOptions::default(),
                 now(),
-                &mut |_| {},
-                &mut |_| {},
             )
             .unwrap();
         }

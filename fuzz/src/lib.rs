@@ -68,8 +68,6 @@ pub fn service() -> &'static Service {
                 &mut input.as_bytes(),
                 ImportOptions::default(),
                 now(),
-                &mut |_| {},
-                &mut |_| {},
             )
             .unwrap();
         }

@@ -2,11 +2,14 @@
 //! writes waits for review, unless it has the owner's token.
 
 use std::io::{IsTerminal as _, Read as _};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ack_api::decision::Edit;
+use ack_api::import_line::Row;
 use ack_api::memory::{Memory, Status};
 use ack_api::{RelationKind, text};
+use jiff::Timestamp;
 use serde_json::json;
 
 use super::args::AddMemoryArgs;
@@ -19,11 +22,12 @@ use super::output::{write_err, write_json, write_plain};
 use super::review::editor::in_editor;
 use super::user::user_name;
 use super::{CloseOnDrop, progress, prompt};
-use crate::add::{AddError, Destination, memory, row};
-use crate::import::check_name;
+use crate::add::{Destination, memory, row};
+use crate::import::{self, ImportOptions, check_name};
 use ack_desk::choice::Choice;
 use ack_desk::curate::ReviewSession;
 use ack_desk::curate::find::by_whole_id;
+use ack_desk::publish::add_note;
 use ack_desk::{Desk, ReviewOutcome};
 use ack_service::Service;
 use ack_service::config::Config;
@@ -44,7 +48,7 @@ pub fn run(caller: Caller<'_>, args: &AddMemoryArgs) -> Result<(), CliError> {
     let Some(written) = written(args, here.project.clone())? else {
         return write_plain(NOTHING);
     };
-    let row = row(written, now).map_err(CliError::Typed)?;
+    let row = row(written, now).map_err(CliError::typed)?;
     let mut memory = memory(&row, now);
     let mut doubts = flags(&memory);
     doubts.lines.extend(progress::while_reading(|| said_before(config, &memory)));
@@ -66,7 +70,7 @@ pub fn run(caller: Caller<'_>, args: &AddMemoryArgs) -> Result<(), CliError> {
     let there = there.and_then(|known| by_whole_id(std::slice::from_ref(known), id).ok());
     let path = match &there {
         Some(there) => there.scope.store.path().to_owned(),
-        None => to.write(&row, &memory, now)?,
+        None => write(&to, &row, &memory, now)?,
     };
     if !caller.json {
         let place = with_tilde(&path, config.home.as_deref());
@@ -101,6 +105,23 @@ pub fn run(caller: Caller<'_>, args: &AddMemoryArgs) -> Result<(), CliError> {
         ),
     };
     write_plain(&format!("  {id}\n{next}\n"))
+}
+
+/// Writes a memory, unreviewed. Returns the file that it is in.
+fn write(
+    to: &Destination,
+    row: &Row,
+    memory: &Memory,
+    now: Timestamp,
+) -> Result<PathBuf, CliError> {
+    match to {
+        Destination::Store { path, .. } => {
+            let line = serde_json::to_string(&row.line).unwrap_or_default();
+            let (mut line, options) = (line.as_bytes(), ImportOptions::default());
+            Ok(import::run(path.clone(), &mut line, options, now)?.path)
+        }
+        Destination::Notes(scope) => Ok(add_note(scope.store.path(), memory)?),
+    }
 }
 
 /// Approves what was added, as a decision that can be undone.
@@ -198,7 +219,7 @@ fn written(args: &AddMemoryArgs, project: Option<String>) -> Result<Option<Edit>
             .with_example("add \"Exit code 137 is SIGKILL\""));
     }
     editor()?;
-    let after = in_editor(&edit, || prompt::confirm("Edit again, with what you wrote?"))?;
+    let after = in_editor(&edit)?;
     Ok(after.filter(|after| *after != edit))
 }
 
@@ -211,9 +232,9 @@ fn standard_input() -> Result<String, CliError> {
     let length = read.map_err(CliError::io("read", "standard input"))?;
     if length as u64 > MAX_TEXT_BYTES {
         let message = "the text is longer than 1 MiB: nothing was added; shorten it";
-        return Err(CliError::Typed(message.to_owned()));
+        return Err(CliError::typed(message));
     }
-    String::from_utf8(bytes).map_err(|_| CliError::Typed("the text is not UTF-8".to_owned()))
+    String::from_utf8(bytes).map_err(|_| CliError::typed("the text is not UTF-8"))
 }
 
 /// What a person should know before a memory is added.
@@ -259,13 +280,4 @@ fn said_before(config: &Config, memory: &Memory) -> Vec<String> {
         }));
     }
     found
-}
-
-impl From<AddError> for CliError {
-    fn from(error: AddError) -> Self {
-        match error {
-            AddError::Import(error) => Self::Import(error),
-            AddError::Publish(error) => Self::Publish(error),
-        }
-    }
 }

@@ -3,16 +3,16 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::IsTerminal;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use ack_api::text;
+use ack_api::{ErrorCode, text};
 
 use super::command::SHELL;
 use super::error::CliError;
 use super::output::write_err;
+use super::prompt;
 use super::scopes::set::find_scope;
 use super::user::user_name;
 use ack_connect::quoted_path;
@@ -27,7 +27,6 @@ pub const ENV_TOKEN: &str = "ACK_MEM_CURATOR_TOKEN";
 /// The file under the root that contains the same token.
 pub const TOKEN_FILE: &str = "curator-token";
 const MIN_TOKEN_BYTES: usize = 16;
-const NO_TERMINAL: &str = "a person decides about memories, and there is no terminal";
 
 /// The context of a command: the settings, the output format, the time.
 #[derive(Clone, Copy)]
@@ -86,22 +85,23 @@ impl Caller<'_> {
 
     /// The same; `None` for a process that has no token.
     pub fn session_of_person(&self) -> Result<Option<ReviewSession>, CliError> {
-        match self.session(None) {
-            Err(CliError::Curator { problem }) if problem == NO_TERMINAL => Ok(None),
-            session => session.map(Some),
-        }
+        let actor = self.known_actor()?;
+        Ok(actor.map(|actor| ReviewSession::begin(actor, None, self.now)))
     }
 
     pub fn actor(&self) -> Result<String, CliError> {
+        let problem = "a person decides about memories, and there is no terminal";
+        self.known_actor()?.ok_or_else(|| refused(problem))
+    }
+
+    /// Who decides; `None` for a process that has no token.
+    fn known_actor(&self) -> Result<Option<String>, CliError> {
         let name = user_name(self.config);
         if let Some(given) = std::env::var_os(ENV_TOKEN).filter(|given| !given.is_empty()) {
             check_token(&self.config.root.value.join(TOKEN_FILE), &given)?;
-            return Ok(format!("process:{name}"));
+            return Ok(Some(format!("process:{name}")));
         }
-        if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
-            return Ok(format!("human:{name}"));
-        }
-        Err(CliError::Curator { problem: NO_TERMINAL })
+        Ok(prompt::is_possible().then(|| format!("human:{name}")))
     }
 }
 
@@ -128,7 +128,15 @@ fn check_token(path: &Path, given: &OsStr) -> Result<(), CliError> {
         }
         return Ok(());
     };
-    Err(CliError::Curator { problem })
+    Err(refused(problem))
+}
+
+fn refused(problem: &str) -> CliError {
+    let message = format!("nothing was decided: {problem}");
+    CliError::new(ErrorCode::DecisionRefused, message).with_hint(
+        "run it in a terminal; for scripts, put a token of your own (16 characters or more) into \
+         `curator-token` in the root folder and into ACK_MEM_CURATOR_TOKEN",
+    )
 }
 
 /// The reason for a decision. A blank one is none, as at the review desk.

@@ -72,35 +72,8 @@ pub const SHELL: Shell = Shell { command };
 /// The command line for these arguments: `query --next` as `ack-memory --root DIR query --next`.
 pub fn command(arguments: &str) -> String {
     let starts = STARTS.get_or_init(|| program::runner().map_or(PROGRAM, |runner| runner.typed));
-    with_flags(arguments, starts, FLAGS.get().map_or("", String::as_str))
-}
-
-fn with_flags(arguments: &str, starts: &str, flags: &str) -> String {
     let name = arguments.split(' ').next().unwrap_or_default();
     let is_rootless = name.starts_with('-') || ROOTLESS_COMMANDS.contains(&name);
-    let flags = if is_rootless { "" } else { flags };
+    let flags = FLAGS.get().filter(|_| !is_rootless).map_or("", String::as_str);
     format!("{starts}{flags} {arguments}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_command_carries_the_flags_that_it_needs() {
-        let flags = " --root '/my root'";
-        for (arguments, line) in [
-            ("setup", "ack-memory --root '/my root' setup"),
-            ("query --next", "ack-memory --root '/my root' query --next"),
-            ("demo", "ack-memory demo"),
-            ("--help", "ack-memory --help"),
-        ] {
-            assert_eq!(with_flags(arguments, PROGRAM, flags), line);
-            assert_eq!(with_flags(arguments, PROGRAM, ""), format!("ack-memory {arguments}"));
-        }
-        assert_eq!(
-            with_flags("get 1", "npx ack-memory", " --pin a"),
-            "npx ack-memory --pin a get 1"
-        );
-    }
 }

@@ -14,7 +14,7 @@ use super::output::{write_json, write_out, write_plain};
 use super::settings::{ShownSetting, inputs, shown};
 use super::signals;
 use crate::offer::Offer;
-use ack_api::Hint;
+use ack_api::{ErrorCode, Hint};
 use ack_service::config::{Config, ConfigFile};
 use ack_sys::text_file;
 
@@ -94,6 +94,7 @@ pub(super) fn open_editor(file: &Path, editor: &str) -> Result<(), CliError> {
     signals::ignore_interrupts(false);
     match status {
         Ok(status) if status.success() => Ok(()),
-        _ => Err(CliError::Editor { editor: editor.to_owned() }),
+        _ => Err(CliError::new(ErrorCode::IoError, format!("the editor `{editor}` failed"))
+            .with_hint("set VISUAL or EDITOR to another one")),
     }
 }

@@ -6,7 +6,6 @@ mod undo;
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 use ack_api::decision::{Decision, Verdict};
 use ack_api::memory::{Memory, Status};
@@ -16,7 +15,7 @@ use serde_json::json;
 use self::typed_ids::Places;
 pub use self::undo::undo;
 use super::add::flags;
-use super::args::{ChosenArgs, DecideArgs, EditArgs, ReplaceArgs};
+use super::args::{ChosenArgs, EditArgs, ReplaceArgs};
 use super::caller::{Caller, reason};
 use super::output::{write_err, write_json, write_plain};
 use super::render::{count, grouped};
@@ -32,7 +31,6 @@ use ack_desk::curate::{
 };
 use ack_desk::held_back::HeldBack;
 use ack_desk::{ChangedMemory, Desk, ReviewOutcome};
-use ack_service::scope::Scope;
 use ack_service::short_id::ShortIds;
 use ack_service::{Error, Service};
 
@@ -46,14 +44,13 @@ pub fn decide(
     args: ChosenArgs,
 ) -> Result<(), CliError> {
     let by_filter = args.ids.is_empty();
-    let DecideArgs { scope, because, dry_run } = args.decide.clone();
-    let is_sure = !by_filter || args.yes || dry_run;
+    let is_sure = !by_filter || args.yes || args.decide.dry_run;
     let include_flagged = !by_filter || args.include_flagged;
-    let scopes = caller.readable_scopes(scope.as_deref())?;
-    let chosen = chosen(caller, args, &scopes)?;
-    let session = prepare(caller, dry_run, because.as_deref())?;
+    let places = Places::of(caller, &args.decide)?;
+    let chosen = chosen(&places, &args)?;
+    let session = places.session()?;
     let service = Service::new(caller.config.clone()).leak();
-    let mut desk = Desk::with(chosen, &scopes, service, caller.now);
+    let mut desk = Desk::with(chosen, &places.scopes, service, caller.now);
     if matches!(choice, Choice::Approve | Choice::Promote) {
         mark_stale(&mut desk)?;
     }
@@ -80,17 +77,12 @@ pub fn decide(
         return Ok(());
     }
     desk.choose(&numbers, choice, None)?;
-    carry_out(caller, desk, &session, dry_run)
+    places.carry_out(desk, &session)
 }
 
-fn chosen(
-    caller: Caller<'_>,
-    args: ChosenArgs,
-    scopes: &[Arc<Scope>],
-) -> Result<Vec<Candidate>, CliError> {
-    let only = args.decide.scope.as_deref();
+fn chosen(places: &Places<'_>, args: &ChosenArgs) -> Result<Vec<Candidate>, CliError> {
+    let Places { caller, scopes, .. } = places;
     if !args.ids.is_empty() {
-        let places = Places { caller, only, scopes };
         let find = || args.ids.iter().map(|id| places.find(id)).collect::<Result<Vec<_>, _>>();
         let mut found = progress::while_reading(find)?;
         // The same memory under its id and a part of it is still one.
@@ -98,7 +90,7 @@ fn chosen(
         found.retain(|it| known.insert((it.scope.name.clone(), it.memory().id.clone())));
         return Ok(found);
     }
-    let ChosenArgs { kind, project, tag, session, .. } = args;
+    let ChosenArgs { kind, project, tag, session, .. } = args.clone();
     let filter = Filter { kind, project, tag, session, only: None };
     if filter.is_empty() && !args.waiting {
         return Err(CliError::invalid(
@@ -118,9 +110,11 @@ fn chosen(
     if !waiting.is_empty() {
         return Ok(waiting);
     }
-    let others = only.and_then(|_| caller.scopes(None).ok()).unwrap_or_default();
-    let unmatched = progress::while_reading(|| unmatched(scopes, &others, &filter, caller.now));
-    Err(CliError::NothingWaits(unmatched?))
+    let is_scope_named = args.decide.scope.is_some();
+    let others = caller.scopes(None).ok().filter(|_| is_scope_named).unwrap_or_default();
+    let unmatched = progress::while_reading(|| unmatched(scopes, &others, &filter, caller.now))?;
+    let message = format!("no unreviewed memory matches{}", unmatched.in_words());
+    Err(CliError::typed(message).with_hints(unmatched.hints()))
 }
 
 /// Notes why memories may be out of date, so that whoever approves them keeps them despite that.
@@ -151,20 +145,17 @@ fn report_repeated(desk: &Desk, numbers: &[usize]) {
 
 pub fn replace(caller: Caller<'_>, args: &ReplaceArgs) -> Result<(), CliError> {
     let stays = args.by.as_ref().or(args.into.as_ref()).map_or("", String::as_str);
-    let only = args.decide.scope.as_deref();
-    let scopes = caller.readable_scopes(only)?;
-    let places = Places { caller, only, scopes: &scopes };
+    let places = Places::of(caller, &args.decide)?;
     let (replaced, successor) =
         progress::while_reading(|| (places.find(&args.id), places.find(stays)));
     let (replaced, successor) = (replaced?, successor?);
-    let DecideArgs { because, dry_run, .. } = &args.decide;
-    let session = prepare(caller, *dry_run, because.as_deref())?;
+    let session = places.session()?;
     check_successor(&replaced, &successor)?;
     let (old, new) = (replaced.memory().clone(), successor.memory());
     let id = new.id.clone();
     let merges = args.merge || args.into.is_some();
     let choice = if merges { Choice::Merge { into: id } } else { Choice::Replace { by: id } };
-    decide_alone(caller, replaced, &scopes, choice, &session, *dry_run)?;
+    places.decide_alone(replaced, choice, &session)?;
     if old.status.is_served() && new.status == Status::Staging {
         let (old, new) = (text::line(&old.id, 80), text::line(&new.id, 80));
         write_err(&format!("note: {old} is still served until {new} is approved\n"));
@@ -173,14 +164,10 @@ pub fn replace(caller: Caller<'_>, args: &ReplaceArgs) -> Result<(), CliError> {
 }
 
 pub fn edit(caller: Caller<'_>, args: &EditArgs) -> Result<(), CliError> {
-    let only = args.decide.scope.as_deref();
-    let scopes = caller.readable_scopes(only)?;
-    let places = Places { caller, only, scopes: &scopes };
+    let places = Places::of(caller, &args.decide)?;
     let candidate = progress::while_reading(|| places.find(&args.id))?;
-    let DecideArgs { because, dry_run, .. } = &args.decide;
-    let session = prepare(caller, *dry_run, because.as_deref())?;
-    let again = || prompt::confirm("Edit again, with what you wrote?");
-    let Some(edit) = edited(&candidate, again)? else {
+    let session = places.session()?;
+    let Some(edit) = edited(&candidate)? else {
         return write_plain("nothing was changed\n");
     };
     let doubts = flags(&Memory {
@@ -195,32 +182,32 @@ pub fn edit(caller: Caller<'_>, args: &EditArgs) -> Result<(), CliError> {
         return write_plain("nothing was changed\n");
     }
     let choice = Choice::Edit { edit: Box::new(edit) };
-    decide_alone(caller, candidate, &scopes, choice, &session, *dry_run)
+    places.decide_alone(candidate, choice, &session)
 }
 
-fn decide_alone(
-    caller: Caller<'_>,
-    candidate: Candidate,
-    scopes: &[Arc<Scope>],
-    choice: Choice,
-    session: &ReviewSession,
-    dry_run: bool,
-) -> Result<(), CliError> {
-    let service = Service::new(caller.config.clone()).leak();
-    let mut desk = Desk::with(vec![candidate], scopes, service, caller.now);
-    desk.choose(&[0], choice, None)?;
-    service.close();
-    carry_out(caller, desk, session, dry_run)
-}
+impl Places<'_> {
+    fn session(&self) -> Result<ReviewSession, CliError> {
+        prepare(self.caller, self.args.dry_run, self.args.because.as_deref())
+    }
 
-fn carry_out(
-    caller: Caller<'_>,
-    mut desk: Desk,
-    session: &ReviewSession,
-    dry_run: bool,
-) -> Result<(), CliError> {
-    let outcome = if dry_run { desk.dry_run(session)? } else { desk.write(session)? };
-    report(caller, &outcome, dry_run)
+    fn decide_alone(
+        &self,
+        candidate: Candidate,
+        choice: Choice,
+        session: &ReviewSession,
+    ) -> Result<(), CliError> {
+        let service = Service::new(self.caller.config.clone()).leak();
+        let mut desk = Desk::with(vec![candidate], &self.scopes, service, self.caller.now);
+        desk.choose(&[0], choice, None)?;
+        service.close();
+        self.carry_out(desk, session)
+    }
+
+    fn carry_out(&self, mut desk: Desk, session: &ReviewSession) -> Result<(), CliError> {
+        let dry_run = self.args.dry_run;
+        let outcome = if dry_run { desk.dry_run(session)? } else { desk.write(session)? };
+        report(self.caller, &outcome, dry_run)
+    }
 }
 
 /// A session. One that writes nothing needs no permission.

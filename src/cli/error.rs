@@ -17,7 +17,6 @@ use crate::import::ImportError;
 use crate::mcp::http::ServeError;
 use ack_connect::ConnectError;
 use ack_desk::curate::CurateError;
-use ack_desk::curate::find::Unmatched;
 use ack_desk::publish::PublishError;
 use ack_service::config::{Part, SettingsError};
 use ack_service::scope::{Scope, ScopeError};
@@ -44,38 +43,22 @@ pub enum CliError {
     #[cfg(feature = "bucket")]
     #[error(transparent)]
     Bucket(Box<ack_bucket::BucketError>),
-    #[error("nothing was decided: {problem}")]
-    Curator { problem: &'static str },
-    #[error("{0}")]
-    Typed(String),
+    /// A problem that is described where it is noticed.
     #[error("{message}")]
-    Usage { argument: String, message: String, hints: Vec<Hint>, example: Option<String> },
-    #[error("no unreviewed memory matches{}", .0.in_words())]
-    NothingWaits(Unmatched),
-    #[error("no scope can be read, so it is not known what waits for review")]
-    NothingReadable,
+    Noticed {
+        code: ErrorCode,
+        exit_code: u8,
+        message: String,
+        argument: Option<String>,
+        path: Option<PathBuf>,
+        hints: Vec<Hint>,
+        example: Option<String>,
+    },
     #[error("there is no scope `{name}`")]
     NoScope { name: String, known: Vec<String> },
-    #[error("there is no `{}`", path.display())]
-    NoStore { path: PathBuf },
-    #[error("`{}` holds {holds}, not a store", path.display())]
-    NotAStore { path: PathBuf, holds: &'static str },
     #[cfg(feature = "table")]
     #[error("the vector table of scope `{scope}` cannot be built: {source}")]
     Index { scope: String, source: ack_lance::build::BuildError },
-    #[error("cannot {action}: --offline allows no connection")]
-    Offline { action: &'static str, hint: &'static str },
-    #[cfg(not(feature = "table"))]
-    #[error("this build of ack-memory has no vector tables")]
-    NotBuilt,
-    #[error("the editor `{editor}` failed")]
-    Editor { editor: String },
-    #[error("there was no query at this terminal in the last day")]
-    NoLastQuery,
-    #[error("that was the last page")]
-    LastPage,
-    #[error("there is no memory `{number}` and no result with that number")]
-    NoSuchNumber { number: String, known: bool },
     #[error("{} begin with `{typed}`", count(found.total as u64, "id"))]
     AmbiguousId { typed: String, found: IdMatches },
     #[error("cannot {action} `{}`", path.display())]
@@ -94,20 +77,49 @@ impl CliError {
         Self::NoScope { name: name.to_owned(), known }
     }
 
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self::noticed(code, 1, None, message.into())
+    }
+
     /// An invalid argument, described in a sentence.
     pub fn usage(argument: &str, message: impl Into<String>) -> Self {
-        Self::Usage {
-            argument: argument.to_owned(),
-            message: message.into(),
+        Self::noticed(ErrorCode::InvalidArgument, 2, Some(argument), message.into())
+    }
+
+    /// The same about a text that was typed.
+    pub fn typed(message: impl Into<String>) -> Self {
+        Self::noticed(ErrorCode::InvalidArgument, 2, None, message.into())
+    }
+
+    fn noticed(code: ErrorCode, exit_code: u8, argument: Option<&str>, message: String) -> Self {
+        Self::Noticed {
+            code,
+            exit_code,
+            message,
+            argument: argument.map(|argument| text::line(argument, 100)),
+            path: None,
             hints: Vec::new(),
             example: None,
         }
     }
 
     #[must_use]
-    pub fn with_hint(mut self, hint: impl Into<Hint>) -> Self {
-        if let Self::Usage { hints, .. } = &mut self {
-            hints.push(hint.into());
+    pub fn with_hint(self, hint: impl Into<Hint>) -> Self {
+        self.with_hints([hint.into()])
+    }
+
+    #[must_use]
+    pub fn with_hints(mut self, more: impl IntoIterator<Item = Hint>) -> Self {
+        if let Self::Noticed { hints, .. } = &mut self {
+            hints.extend(more);
+        }
+        self
+    }
+
+    #[must_use]
+    pub fn at(mut self, place: &Path) -> Self {
+        if let Self::Noticed { path, .. } = &mut self {
+            *path = Some(place.to_owned());
         }
         self
     }
@@ -115,8 +127,8 @@ impl CliError {
     /// Adds a command that is allowed: what comes after the program's name.
     #[must_use]
     pub fn with_example(mut self, text: impl Into<String>) -> Self {
-        if let Self::Usage { example, .. } | Self::Request(Error::InvalidArgument { example, .. }) =
-            &mut self
+        if let Self::Noticed { example, .. }
+        | Self::Request(Error::InvalidArgument { example, .. }) = &mut self
         {
             *example = Some(command(&text.into()));
         }
@@ -130,16 +142,14 @@ impl CliError {
     /// 2 for a usage error, else 1.
     pub const fn exit_code(&self) -> u8 {
         match self {
+            Self::Noticed { exit_code, .. } => *exit_code,
             Self::Request(
                 Error::InvalidArgument { .. }
                 | Error::UnknownArgument { .. }
                 | Error::OtherScope { .. }
                 | Error::InvalidCursor(_),
             )
-            | Self::Settings(SettingsError::Invalid { part: Part::Offer, .. })
-            | Self::NothingWaits(_)
-            | Self::Typed(_)
-            | Self::Usage { .. } => 2,
+            | Self::Settings(SettingsError::Invalid { part: Part::Offer, .. }) => 2,
             _ => 1,
         }
     }
@@ -195,19 +205,9 @@ impl Diagnostic for CliError {
         match self {
             #[cfg(feature = "table")]
             Self::Index { .. } => ErrorCode::IndexFailed,
-            Self::Offline { .. } => ErrorCode::InvalidArgument,
-            Self::NoLastQuery | Self::LastPage => ErrorCode::InvalidCursor,
-            Self::NoSuchNumber { .. } | Self::AmbiguousId { .. } => ErrorCode::MemoryNotFound,
-            Self::Curator { .. } => ErrorCode::DecisionRefused,
+            Self::Noticed { code, .. } => *code,
+            Self::AmbiguousId { .. } => ErrorCode::MemoryNotFound,
             Self::NoScope { .. } => ErrorCode::ScopeNotFound,
-            Self::NothingWaits(_)
-            | Self::Typed(_)
-            | Self::NotAStore { .. }
-            | Self::Usage { .. } => ErrorCode::InvalidArgument,
-            Self::NothingReadable => ErrorCode::StoreUnreadable,
-            Self::NoStore { .. } => ErrorCode::StoreNotFound,
-            #[cfg(not(feature = "table"))]
-            Self::NotBuilt => ErrorCode::IndexFailed,
             _ => ErrorCode::IoError,
         }
     }
@@ -220,49 +220,24 @@ impl Diagnostic for CliError {
         if let Some(inner) = self.inner() {
             return inner.hints();
         }
-        let advice = match self {
-            Self::Usage { hints, .. } => return hints.clone(),
+        vec![match self {
+            Self::Noticed { hints, .. } => return hints.clone(),
             #[cfg(feature = "table")]
             Self::Index { source, .. } => return source.hints(),
-            Self::NothingWaits(unmatched) => return unmatched.hints(),
-            Self::NotAStore { .. } => {
-                return vec![Hint::command("import FILE --scope NAME", "imports it")];
-            }
-            Self::NothingReadable => return vec![Hint::command("doctor", "says what is wrong")],
-            Self::NoScope { known, .. } if known.is_empty() => "there is none yet",
-            Self::NoScope { .. } => return vec![Hint::command("scopes", "shows the scopes")],
-            Self::NoLastQuery => return vec![Hint::command("query WORDS", "searches")],
-            Self::LastPage => return vec![Hint::command("query WORDS", "searches again")],
-            Self::Offline { hint, .. } => hint,
-            #[cfg(not(feature = "table"))]
-            Self::NotBuilt => {
-                "searches work without one; a build with the default features can build it"
-            }
-            Self::NoStore { .. } => "name an existing database or folder of notes",
-            Self::Editor { .. } => "set VISUAL or EDITOR to another one",
-            Self::NoSuchNumber { known: true, .. } => {
-                "numbers refer to the last query at this terminal, which had fewer results"
-            }
-            Self::NoSuchNumber { known: false, .. } => {
-                "numbers refer to the last query at this terminal; there was none in the last day"
-            }
-            Self::AmbiguousId { .. } => "give more characters of the id",
-            Self::Curator { .. } => {
-                "run it in a terminal; for scripts, put a token of your own (16 characters or more) \
-                 into `curator-token` in the root folder and into ACK_MEM_CURATOR_TOKEN"
-            }
+            Self::NoScope { known, .. } if known.is_empty() => Hint::advice("there is none yet"),
+            Self::NoScope { .. } => Hint::command("scopes", "shows the scopes"),
+            Self::AmbiguousId { .. } => Hint::advice("give more characters of the id"),
             Self::Io { source, .. } => {
                 let usual = "check that the path exists and is accessible";
-                return vec![io_hint(source).unwrap_or(Hint::advice(usual))];
+                io_hint(source).unwrap_or(Hint::advice(usual))
             }
             _ => return Vec::new(),
-        };
-        vec![Hint::advice(advice)]
+        }]
     }
 
     fn path(&self) -> Option<&Path> {
         match self {
-            Self::NoStore { path } | Self::NotAStore { path, .. } => Some(path),
+            Self::Noticed { path, .. } => path.as_deref(),
             Self::Io { path, .. } => Some(path.as_path()).filter(|path| path.is_absolute()),
             _ => self.inner().and_then(Diagnostic::path),
         }
@@ -273,8 +248,8 @@ impl Diagnostic for CliError {
             Self::AmbiguousId { found, .. } => {
                 body.allowed = found.matches.iter().map(|one| one.id.clone()).collect();
             }
-            Self::Usage { argument, example, .. } => {
-                body.argument = Some(text::line(argument, 100));
+            Self::Noticed { argument, example, .. } => {
+                body.argument.clone_from(argument);
                 body.example.clone_from(example);
             }
             Self::NoScope { name, known } => {

@@ -3,14 +3,11 @@
 use std::fmt::Write;
 use std::fs::File;
 use std::io::BufReader;
-use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
-
-use super::CloseOnDrop;
 use super::args::EvalArgs;
 use super::output::{write_json, write_out};
 use super::render::{count, grouped, table, verb};
+use super::{CloseOnDrop, progress};
 use crate::cli::error::CliError;
 use crate::eval::{Estimate, EvalReport, QueriesError, Scores, complete_ids, parse, run};
 use ack_api::{Mode, text};
@@ -23,12 +20,8 @@ pub fn execute(config: Config, args: &EvalArgs, json: bool) -> Result<(), CliErr
     let modes = [Mode::Lexical, Mode::Semantic, Mode::Hybrid];
     let service = CloseOnDrop(Service::new(config).leak());
     complete_ids(service.0, &mut queries).map_err(|error| wrong(&error))?;
-    let style =
-        ProgressStyle::with_template("{bar:30} {human_pos} of {human_len} queries, {eta} left");
-    let bar = ProgressBar::new((queries.len() * modes.len()) as u64)
-        .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    // The first query reads the stores.
-    bar.enable_steady_tick(Duration::from_millis(200));
+    let bar = progress::bar("{bar:30} {human_pos} of {human_len} queries, {eta} left");
+    bar.set_length((queries.len() * modes.len()) as u64);
     let report = run(service.0, &queries, &modes, &mut || bar.inc(1));
     bar.finish_and_clear();
     let report = report?;

@@ -18,7 +18,7 @@ use super::settings::config;
 use super::{progress, render};
 use ack_api::memory::StatusFilter;
 use ack_api::uri::Address;
-use ack_api::{Also, GetRequest, Include, Resolve as _};
+use ack_api::{Also, ErrorCode, GetRequest, Include, Resolve as _};
 use ack_desk::curate::find::by_whole_id;
 use ack_desk::matching::waiting_named;
 use ack_service::{Error, Service};
@@ -142,7 +142,11 @@ fn is_number(typed: &str) -> bool {
 fn explain_number(error: Error, ids: &[String], known: bool) -> CliError {
     match error {
         Error::MemoryNotFound { id, .. } if ids.iter().find(|id| is_number(id)) == Some(&id) => {
-            CliError::NoSuchNumber { number: id, known }
+            let message = format!("there is no memory `{id}` and no result with that number");
+            CliError::new(ErrorCode::MemoryNotFound, message).with_hint(match known {
+                true => "numbers refer to the last query at this terminal, which had fewer results",
+                false => "numbers refer to the last query at this terminal; there was none in the last day",
+            })
         }
         error => error.into(),
     }

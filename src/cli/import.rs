@@ -3,16 +3,18 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use serde_json::json;
 
 use super::args::ImportArgs;
 use super::error::CliError;
 use super::output::{write_err, write_json, write_plain};
+use super::progress;
 use super::render::{count, grouped, verb};
-use crate::import::{ImportOptions, RefusedLine, check_name, run as import};
+use crate::import::{
+    ImportError, ImportOptions, ImportReport, RefusedLine, check_name, run as import,
+};
 use ack_api::Hint;
 use ack_connect::recogniser::{self, StoreKind, Support};
 use ack_service::config::Config;
@@ -36,20 +38,16 @@ pub fn run(
     let (mut input, bar) = open(args)?;
     let ImportArgs { skip_refused, update, dry_run, .. } = *args;
     let options = ImportOptions { skip_refused, update, dry_run };
-    let mut refused: Vec<RefusedLine> = Vec::new();
-    let result = import(
-        path,
-        &mut *input,
-        options,
-        now,
-        &mut |bytes| bar.set_position(bytes),
-        &mut |lines| refused = lines.to_vec(),
-    );
+    let result = import(path, &mut *input, options, now);
     bar.finish_and_clear();
-    if json && result.is_err() && !refused.is_empty() {
-        write_json(&json!({ "refused": refused }))?;
-    } else if !json && !refused.is_empty() {
-        write_err(&refusals_text(&refused));
+    match &result {
+        Err(ImportError::Refused { refused, .. }) if json => {
+            write_json(&json!({ "refused": refused }))?;
+        }
+        Ok(ImportReport { refused, .. }) | Err(ImportError::Refused { refused, .. }) if !json => {
+            write_err(&refusals_text(refused));
+        }
+        _ => {}
     }
     let report = result?;
     if json {
@@ -85,8 +83,9 @@ fn store_of(config: &Config, scope: &str) -> Result<PathBuf, CliError> {
 }
 
 fn open(args: &ImportArgs) -> Result<(Box<dyn BufRead>, ProgressBar), CliError> {
-    let (input, bar): (Box<dyn BufRead>, _) = if args.file.as_os_str() == "-" {
-        (Box::new(std::io::stdin().lock()), ProgressBar::new_spinner())
+    let mut length = None;
+    let input: Box<dyn BufRead> = if args.file.as_os_str() == "-" {
+        Box::new(std::io::stdin().lock())
     } else {
         let io = CliError::io("read", &args.file);
         let file = File::open(&args.file).map_err(&io)?;
@@ -107,15 +106,13 @@ fn open(args: &ImportArgs) -> Result<(Box<dyn BufRead>, ProgressBar), CliError> 
             };
             return Err(CliError::usage("FILE", message).with_hint(hint));
         }
-        (Box::new(BufReader::new(file)), ProgressBar::new(metadata.len()))
+        length = Some(metadata.len());
+        Box::new(BufReader::new(file))
     };
-    if let Ok(style) = ProgressStyle::with_template(
-        "{spinner} {bar:30} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left",
-    ) {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(Duration::from_millis(200));
-    Ok((input, bar))
+    let bar =
+        progress::bar("{spinner} {bar:30} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left");
+    length.into_iter().for_each(|length| bar.set_length(length));
+    Ok((Box::new(bar.wrap_read(input)), bar))
 }
 
 fn refusals_text(refused: &[RefusedLine]) -> String {

@@ -3,9 +3,8 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
-use indicatif::{ProgressState, ProgressStyle};
+use indicatif::ProgressState;
 
 use super::args::{EncoderName, IndexArgs};
 use super::command::command;
@@ -174,14 +173,9 @@ fn index_scope(scope: &Scope, resident: usize, options: Options) -> Result<Repor
             format!("scope `{}` is read from a bucket, which brings its vector table", scope.name);
         return Err(CliError::usage("--scope", message));
     }
-    let bar = progress::bar();
-    let style = ProgressStyle::with_template(
-        "{msg} {bar:30} {human_pos} of {human_len} rows, {rate}, {eta} left",
-    );
-    let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
-    bar.set_style(style.with_key("rate", write_rate));
+    let bar = progress::bar("{msg} {bar:30} {human_pos} of {human_len} rows, {rate}, {eta} left");
+    bar.set_style(bar.style().with_key("rate", write_rate));
     bar.set_message(scope.name.clone());
-    bar.enable_steady_tick(Duration::from_millis(200));
     let target = Target {
         scope: &scope.name,
         folder: scope.lance_folder(),

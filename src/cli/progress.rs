@@ -23,12 +23,16 @@ pub fn silence() {
 }
 
 /// A progress bar, which nobody sees where progress messages are silenced.
-#[cfg(feature = "table")]
-pub fn bar() -> ProgressBar {
+pub fn bar(template: &str) -> ProgressBar {
     if IS_SILENT.load(Ordering::Relaxed) {
         return ProgressBar::hidden();
     }
-    ProgressBar::no_length()
+    let bar = ProgressBar::no_length();
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(100));
+    bar
 }
 
 /// Runs work that reads stores. The first search of a large store reads all of it.
@@ -44,11 +48,7 @@ pub fn with_message<T>(what: &'static str, work: impl FnOnce() -> T) -> T {
     let (done_sender, waiting) = channel::<()>();
     let reporter = std::thread::spawn(move || {
         if waiting.recv_timeout(MESSAGE_DELAY) == Err(RecvTimeoutError::Timeout) {
-            let bar = ProgressBar::new_spinner().with_message(what);
-            if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
-                bar.set_style(style);
-            }
-            bar.enable_steady_tick(Duration::from_millis(100));
+            let bar = bar("{spinner} {msg} ({elapsed})").with_message(what);
             let _ = waiting.recv();
             bar.finish_and_clear();
         }

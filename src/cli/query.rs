@@ -18,7 +18,8 @@ use super::settings::config;
 use super::{progress, render};
 use ack_api::memory::StatusFilter;
 use ack_api::{
-    Also, Detail, MatchTags, Note, NoteKind, Order, QueryRequest, QueryResponse, Resolve as _,
+    Also, Detail, ErrorCode, Hint, MatchTags, Note, NoteKind, Order, QueryRequest, QueryResponse,
+    Resolve as _,
 };
 use ack_connect::quoted;
 use ack_desk::matching::{waiting_for, waiting_named};
@@ -70,7 +71,7 @@ pub fn run(global: &Global, args: QueryArgs) -> Result<ExitCode, CliError> {
     let unreviewed = at_terminal.then(|| unreviewed(service.0, &request, &answer));
     let listing = Listing {
         unreviewed: unreviewed.flatten(),
-        screen: &screen,
+        screen,
         marks: QueryWords::of(request.query.as_deref().unwrap_or_default()),
         long: recall.long,
         first,
@@ -130,9 +131,15 @@ pub fn unreviewed_text(found: usize, question: &str, filters: &str) -> Option<St
 }
 
 fn next_page_of(last: Option<LastQuery>, request: &LastQuery) -> Result<LastQuery, CliError> {
-    let mut last = last.ok_or(CliError::NoLastQuery)?;
+    let refuse =
+        |message: &str, hint| CliError::new(ErrorCode::InvalidCursor, message).with_hint(hint);
+    let Some(mut last) = last else {
+        let message = "there was no query at this terminal in the last day";
+        return Err(refuse(message, Hint::command("query WORDS", "searches")));
+    };
     if last.next.is_none() {
-        return Err(CliError::LastPage);
+        let hint = Hint::command("query WORDS", "searches again");
+        return Err(refuse("that was the last page", hint));
     }
     last.long |= request.long;
     last.request.limit = request.request.limit.or(last.request.limit);

@@ -13,14 +13,13 @@ use crate::cli::command::SHELL;
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 
-use ack_api::{QueryRequest, RelationKind, text};
-use serde::Serialize;
-use serde_json::json;
+use ack_api::{ErrorCode, Hint, QueryRequest, text};
+use serde_json::{Value, json};
 
 use self::terminal::TerminalView;
 use super::args::ReviewArgs;
 use super::caller::Caller;
-use super::output::{write_err, write_json, write_plain};
+use super::output::{json_with, write_err, write_json, write_plain};
 use super::progress;
 use super::render::{self, DIM, paint};
 use super::screen::{Screen, folded};
@@ -70,7 +69,9 @@ fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Re
     }
     let scopes = caller.readable_scopes(args.scope.as_deref())?;
     if scopes.is_empty() && is_any_unreadable(caller)? {
-        return Err(CliError::NothingReadable);
+        let message = "no scope can be read, so it is not known what waits for review";
+        return Err(CliError::new(ErrorCode::StoreUnreadable, message)
+            .with_hint(Hint::command("doctor", "says what is wrong")));
     }
     let mut filter =
         Filter { kind: args.kind, project: args.project, tag: args.tag, ..Filter::default() };
@@ -170,31 +171,24 @@ fn report_unwritable(desk: &Desk) {
     }
 }
 
-#[derive(Serialize)]
-struct Entry {
-    #[serde(flatten)]
-    card: Card,
-    /// The ids of other unreviewed memories that are much alike.
-    alike: Vec<String>,
-    /// The nearest approved memories, for the first entries.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    nearest: Vec<Nearest>,
-}
-
-#[derive(Serialize)]
-struct Nearest {
-    id: String,
-    title: String,
-    relation: RelationKind,
-}
-
 /// The approved memories nearest to one of the first entries of a list.
-fn nearest(desk: &Desk, number: usize) -> Vec<Nearest> {
-    let Some(item) = desk.items().get(number).filter(|_| number < MAX_WITH_NEAREST) else {
-        return Vec::new();
-    };
-    let near = neighbours(desk.service, &item.candidate, &[], desk.now).into_iter();
-    near.map(|Near { id, title, relation, .. }| Nearest { id, title, relation }).collect()
+fn nearest(desk: &Desk, number: usize) -> Vec<Near> {
+    let item = desk.items().get(number).filter(|_| number < MAX_WITH_NEAREST);
+    let near = item.map(|item| neighbours(desk.service, &item.candidate, &[], desk.now));
+    near.unwrap_or_default()
+}
+
+/// An entry of a list as JSON, with the ids of other unreviewed memories that are much alike.
+fn entry(desk: &Desk, number: usize) -> Option<Value> {
+    let nearest = nearest(desk, number).into_iter();
+    let nearest: Vec<Value> = nearest
+        .map(|it| json!({ "id": it.id, "title": it.title, "relation": it.relation }))
+        .collect();
+    let mut more = json!({ "alike": desk.ids_of_group(number) });
+    if let Some(more) = more.as_object_mut().filter(|_| !nearest.is_empty()) {
+        more.insert("nearest".to_owned(), json!(nearest));
+    }
+    Some(json_with(&desk.card(number)?, more))
 }
 
 fn list_stale(caller: Caller<'_>, found: &[ApprovedMemory]) -> Result<(), CliError> {
@@ -252,11 +246,7 @@ fn list(caller: Caller<'_>, desk: &mut Desk, is_filtered: bool) -> Result<(), Cl
     let count = desk.items().len();
     if caller.json {
         desk.find_relations();
-        let entries = (0..count).filter_map(|number| {
-            let (alike, nearest) = (desk.ids_of_group(number), nearest(desk, number));
-            Some(Entry { card: desk.card(number)?, alike, nearest })
-        });
-        let entries: Vec<Entry> = entries.collect();
+        let entries: Vec<Value> = (0..count).filter_map(|number| entry(desk, number)).collect();
         return write_json(&json!({ "total": entries.len(), "waiting": entries }));
     }
     if count == 0 {
@@ -270,7 +260,7 @@ fn list(caller: Caller<'_>, desk: &mut Desk, is_filtered: bool) -> Result<(), Cl
     let shown = screen.listed(count);
     for (number, card) in (0..shown).filter_map(|number| Some((number, desk.card(number)?))) {
         out += &listed(&card, short, &screen);
-        for Nearest { id, title, relation } in nearest(desk, number) {
+        for Near { id, title, relation, .. } in nearest(desk, number) {
             let (id, title) = (short.shortest(&id), text::line(&title, 80));
             let neighbour = format!("approved: {id}  {title}  ({})", relation.as_str());
             out += &wrapped(&neighbour, "  ", &screen);

@@ -32,6 +32,13 @@ pub struct Screen {
     pub zone: TimeZone,
 }
 
+/// No terminal, at no certain time.
+impl Default for Screen {
+    fn default() -> Self {
+        Self { width: None, height: None, now: Timestamp::UNIX_EPOCH, zone: TimeZone::UTC }
+    }
+}
+
 impl Screen {
     pub fn of_output() -> Self {
         Self::of(std::io::stdout())
@@ -56,11 +63,6 @@ impl Screen {
 
     pub fn of_errors() -> Self {
         Self::of(std::io::stderr())
-    }
-
-    #[cfg(test)]
-    pub fn of_width(width: Option<usize>) -> Self {
-        Self { width, height: None, now: Timestamp::UNIX_EPOCH, zone: TimeZone::UTC }
     }
 
     fn of(stream: impl IsTerminal + AsFd) -> Self {

@@ -148,44 +148,30 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    #[track_caller]
-    fn check(sent: &Value, expected: Option<(&str, Option<i64>, &str)>) {
-        let found = failed_command(sent.as_object().unwrap());
-        let found = found.as_ref().map(|found| {
-            let output = found.output.as_str();
-            (found.command.as_str(), found.exit_code, output)
-        });
-        assert_eq!(found, expected, "{sent}");
-    }
-
     #[test]
-    fn each_host_says_in_its_own_way_that_a_command_failed() {
-        let input = json!({ "command": "make all" });
-        let own = |tool: &str, error: &str| json!({ "tool_name": tool, "tool_input": input, "error": error });
-        check(&own("Bash", "Exit code 137\nKilled"), Some(("make all", Some(137), "Killed")));
-        let block = "Output: no rule\nError: (none)\nExit Code: 3\nSignal: (none)";
-        check(&own("run_shell_command", block), Some(("make all", Some(3), "no rule")));
-        let words = json!({ "command": ["make", "all"] });
-        let codex = json!({ "tool_name": "Bash", "tool_input": words, "tool_response": "no rule" });
-        check(&codex, Some(("make all", None, "no rule")));
-        let shell = |code: u8| {
-            json!({ "toolName": "bash", "toolArgs": input.to_string(), "toolResult": {
-                "textResultForLlm": format!("no rule\n<shellId: 0 completed with exit code {code}>") } })
+    fn only_a_command_that_failed_and_was_not_interrupted_counts() {
+        let failed = |sent: Value| FailedCommand::of(sent.as_object().unwrap());
+        let input = json!({ "command": ["make", "all"] });
+        let error = "Output: no rule\nError: (none)\nExit Code: 3\nSignal: (none)";
+        let found = failed(json!({ "tool_name": "Bash", "tool_input": input, "error": error }));
+        let expected = FailedCommand {
+            command: "make all".to_owned(),
+            exit_code: Some(3),
+            is_known: true,
+            output: "no rule".to_owned(),
         };
-        check(&shell(2), Some(("make all", Some(2), "no rule")));
-        check(&shell(0), None);
-        let gemini = |text: &str| json!({ "tool_name": "run_shell_command", "tool_input": input, "tool_response": { "llmContent": text } });
-        let text = "Output: no rule\nExit Code: 1";
-        check(&gemini(text), Some(("make all", Some(1), "no rule")));
-        check(&gemini("Output: done"), None);
-    }
-
-    #[test]
-    fn other_tools_and_interrupted_commands_did_not_fail() {
-        check(&json!({ "tool_name": "Edit", "error": "not found" }), None);
-        check(&json!({ "tool_name": "Bash", "error": "x", "is_interrupt": true }), None);
-        check(&json!({ "tool_name": "Bash", "tool_response": 5 }), None);
-        check(&json!({}), None);
+        assert_eq!(found, Some(expected));
+        let ended = "no rule\n<shellId: 0 completed with exit code 0>";
+        for sent in [
+            json!({ "toolName": "bash", "toolResult": { "textResultForLlm": ended } }),
+            json!({ "tool_name": "Bash", "tool_response": { "llmContent": "Output: done" } }),
+            json!({ "tool_name": "Edit", "error": "not found" }),
+            json!({ "tool_name": "Bash", "error": "x", "is_interrupt": true }),
+            json!({ "tool_name": "Bash", "tool_response": 5 }),
+            json!({}),
+        ] {
+            assert_eq!(failed(sent.clone()), None, "{sent}");
+        }
     }
 
     #[test]

@@ -22,8 +22,9 @@ const MAX_SESSION_BYTES: usize = 500;
 
 /// The programs whose hooks are supported, by their names on the command line. Qwen Code uses Gemini
 /// CLI's format, and Factory's Droid reads Claude Code's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Host {
+    #[default]
     ClaudeCode,
     Codex,
     Gemini,
@@ -42,10 +43,11 @@ impl Host {
 }
 
 /// When a hook runs, with what it does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, IntoStaticStr)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
 pub enum HookEvent {
     /// Print the memories for a new session
+    #[default]
     SessionStart,
     /// Print memories that closely match a prompt
     UserPrompt,
@@ -55,10 +57,11 @@ pub enum HookEvent {
     ToolFailure,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SessionOrigin {
     /// None of our text: a new session, one that was cleared or compacted (`startup`, `clear`,
     /// `compact`), or one whose host forgets our text.
+    #[default]
     Fresh,
     /// Our earlier text (`resume`, `fork`).
     Continued,
@@ -66,7 +69,7 @@ pub enum SessionOrigin {
     Subagent,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Event {
     pub host: Host,
     pub moment: HookEvent,
@@ -163,7 +166,7 @@ impl Event {
     }
 
     pub fn unknown(host: Option<Host>, moment: HookEvent) -> Self {
-        let host = host.unwrap_or(Host::ClaudeCode);
+        let host = host.unwrap_or_default();
         let name = match (moment, host) {
             (HookEvent::SessionStart, Host::Cursor | Host::Copilot) => "sessionStart",
             (HookEvent::UserPrompt, Host::Copilot) => "userPromptSubmitted",
@@ -182,16 +185,9 @@ impl Event {
             host,
             moment,
             sender: host,
-            origin: SessionOrigin::Fresh,
             is_first: true,
-            folder: None,
-            other_folders: Vec::new(),
-            prompt: None,
-            session: None,
-            files: Vec::new(),
-            failed_command: None,
-            agent: None,
             name: name.to_owned(),
+            ..Self::default()
         }
     }
 
@@ -305,17 +301,5 @@ mod tests {
         assert_eq!(without_context("<hook_context>never closed, why"), "");
         let inside = "what does <hook_context>x</hook_context> mean";
         assert_eq!(without_context(inside), inside);
-    }
-
-    #[test]
-    fn only_a_resumed_conversation_gets_less_text() {
-        for (source, origin) in [
-            ("compact", SessionOrigin::Fresh),
-            ("something new", SessionOrigin::Fresh),
-            ("resume", SessionOrigin::Continued),
-            ("fork", SessionOrigin::Continued),
-        ] {
-            assert_eq!(read(&json!({ "source": source })).origin, origin, "{source}");
-        }
     }
 }

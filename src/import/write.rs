@@ -24,8 +24,9 @@ pub const SCHEMA: &str = include_str!("../../schemas/scope.sql");
 const COLUMNS: &str = "id, project, session, session_id, date, type, title, subtitle, facts, \
     concepts, files, narrative, status, confidence, reviewed_at, reviewed_by, superseded_by, \
     created_at, updated_at";
-/// Columns that a curator fills. They stay as they are if a line does not set them.
-const CURATED_COLUMNS: [&str; 4] = ["status", "reviewed_at", "reviewed_by", "superseded_by"];
+/// Columns that a curator or an update fills. They stay as they are if a line does not set them.
+const CURATED_COLUMNS: [&str; 5] =
+    ["status", "reviewed_at", "reviewed_by", "superseded_by", "updated_at"];
 /// The name prefix of folders in which new stores are built. Discovery skips them.
 const BUILD_FOLDER_PREFIX: &str = ".import-";
 
@@ -37,8 +38,10 @@ pub struct Target {
 #[derive(Debug, Default)]
 pub struct ImportPlan {
     pub added: Vec<Row>,
+    /// Each with the status that it has in the store.
     pub updated: Vec<(Row, String)>,
     pub unchanged: usize,
+    pub refused: Vec<RefusedLine>,
 }
 
 impl Target {
@@ -48,28 +51,16 @@ impl Target {
     }
 
     /// Compares rows with the store, without writing.
-    pub fn plan(
-        &self,
-        rows: Vec<NumberedRow>,
-        update: bool,
-        refused: &mut Vec<RefusedLine>,
-    ) -> Result<ImportPlan, ImportError> {
+    pub fn plan(&self, rows: Vec<NumberedRow>, update: bool) -> Result<ImportPlan, ImportError> {
         if self.is_new {
-            return Ok(ImportPlan {
-                added: rows.into_iter().map(|(_, row)| row).collect(),
-                ..ImportPlan::default()
-            });
+            let added = rows.into_iter().map(|(_, row)| row).collect();
+            return Ok(ImportPlan { added, ..ImportPlan::default() });
         }
         let store = Store::new(self.path.clone(), Unreviewed::default());
-        let (plan, more) = store.snapshot(|snapshot| {
-            let mut refused = Vec::new();
-            Ok(match check(snapshot)? {
-                Some(error) => (Err(error), refused),
-                None => (Ok(compare(snapshot, &rows, update, &mut refused)?), refused),
-            })
-        })?;
-        refused.extend(more);
-        plan
+        store.snapshot(|snapshot| match check(snapshot)? {
+            Some(error) => Ok(Err(error)),
+            None => Ok(Ok(compare(snapshot, &rows, update)?)),
+        })?
     }
 
     /// Writes the plan in one transaction. A new store is then moved into place. After an error,
@@ -152,7 +143,6 @@ fn compare(
     snapshot: &Snapshot<'_>,
     rows: &[NumberedRow],
     update: bool,
-    refused: &mut Vec<RefusedLine>,
 ) -> Result<ImportPlan, StoreError> {
     let sqlite = |error| StoreError::sqlite(snapshot.path(), error);
     let mut plan = ImportPlan::default();
@@ -191,7 +181,7 @@ fn compare(
                 "`id` is `{}`, which the store has with other content; --update replaces it",
                 row.id
             );
-            refused.push(RefusedLine { line: *number, reason });
+            plan.refused.push(RefusedLine { line: *number, reason });
         } else {
             plan.unchanged += 1;
         }
@@ -201,14 +191,14 @@ fn compare(
 
 fn would_change(row: &Row, stored: &[Value], update: bool) -> bool {
     columns().zip(stored.iter().zip(values(row))).any(|(column, (stored, wanted))| {
-        *stored != wanted
-            && match column {
-                // An undated line keeps the time of its first import.
-                "created_at" => row.has_date,
-                "updated_at" => update && sets_column(row, column),
-                column if CURATED_COLUMNS.contains(&column) => update && sets_column(row, column),
-                column => !update || sets_column(row, column),
-            }
+        let is_set = sets_column(row, column);
+        let counts = match column {
+            // An undated line keeps the time of its first import.
+            "created_at" => is_set,
+            column if CURATED_COLUMNS.contains(&column) => update && is_set,
+            _ => !update || is_set,
+        };
+        counts && *stored != wanted
     })
 }
 
@@ -226,18 +216,9 @@ fn write(
     let has_log = recognise(&tables(connection)?).is_some_and(|layout| layout.log.is_some());
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     {
-        let count = columns().count();
-        let marks: Vec<String> = (1..=count).map(|number| format!("?{number}")).collect();
-        let mut insert = transaction
-            .prepare(&format!("INSERT INTO memories ({COLUMNS}) VALUES ({})", marks.join(", ")))?;
-        // The last parameter has a bit for each column that the line sets.
-        let set = |(number, column): (usize, &str)| {
-            let (mark, last, bit) = (number + 1, count + 1, 1_u64 << number);
-            format!("{column} = CASE WHEN ?{last} & {bit} THEN ?{mark} ELSE {column} END")
-        };
-        let sets: Vec<String> = columns().enumerate().skip(1).map(set).collect();
-        let mut replace = transaction
-            .prepare(&format!("UPDATE memories SET {} WHERE id = ?1", sets.join(", ")))?;
+        let marks = vec!["?"; columns().count()].join(", ");
+        let mut insert =
+            transaction.prepare(&format!("INSERT INTO memories ({COLUMNS}) VALUES ({marks})"))?;
         let mut log = has_log
             .then(|| {
                 transaction.prepare(
@@ -250,18 +231,21 @@ fn write(
         let added = plan.added.iter().map(|row| (row, None));
         let updated = plan.updated.iter().map(|(row, status)| (row, Some(status)));
         for (row, previous) in added.chain(updated) {
-            let mut parameters = values(row);
             let kept_status = match previous {
                 Some(previous) if !row.has_status => previous.as_str(),
                 _ => row.status.as_str(),
             };
             if previous.is_some() {
-                let set = columns().enumerate().filter(|(_, column)| sets_column(row, column));
-                let bits = set.fold(0, |bits, (number, _)| bits | 1_i64 << number);
-                parameters.push(Value::Integer(bits));
-                replace.execute(rusqlite::params_from_iter(parameters))?;
+                let set = columns().zip(values(row)).skip(1);
+                let set = set.filter(|(column, _)| sets_column(row, column));
+                let (columns, mut values): (Vec<&str>, Vec<Value>) = set.unzip();
+                values.push(Value::Text(row.id.clone()));
+                let set = columns.join(" = ?, ");
+                let mut replace = transaction
+                    .prepare_cached(&format!("UPDATE memories SET {set} = ? WHERE id = ?"))?;
+                replace.execute(rusqlite::params_from_iter(values))?;
             } else {
-                insert.execute(rusqlite::params_from_iter(parameters))?;
+                insert.execute(rusqlite::params_from_iter(values(row)))?;
             }
             if let Some(log) = &mut log {
                 log.execute(params![row.id, previous, kept_status, now])?;

@@ -160,7 +160,7 @@ fn the_desk_says_before_and_after_what_comes_back() {
     review
         .expect("Rejected: ")
         .expect("unreviewed again: first Use npm")
-        .answer("save? [Y/n]", "y\n");
+        .answer("Save 1 decision?", "y\n");
     review.expect("unreviewed again: first  Use npm");
     review.end();
     assert_eq!(waits(&root), ["first"]);

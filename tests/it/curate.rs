@@ -351,7 +351,7 @@ fn a_queue_is_reviewed_by_keys_alone() {
         "`yes` is not a key; ? lists the keys",
         "Line 39 of the text",
         "looks like it contains a password",
-        "3 decisions: save? [Y/n]",
+        "Save 3 decisions?",
         "undo: ack-memory --root ",
     ] {
         assert_contains!(shown, expected);

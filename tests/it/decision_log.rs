@@ -460,7 +460,7 @@ fn only_files_of_its_own_are_offered() {
     };
     let mut session = Session::start(review(&root));
     session.expect("lists them > ").press("a\n").expect("2/3");
-    session.interrupt().expect("save? [Y/n]").press("s\n");
+    session.interrupt().expect("Save 1 decision?").press("s\n");
     session.end();
     assert!(shown().contains(offer));
     let own = saved(&root).remove(0);

@@ -112,7 +112,7 @@ fn a_rejection_asks_why() {
 fn a_decision_about_a_memory_that_changed_meanwhile_is_not_written() {
     let root = three();
     let mut session = Session::start(review(&root));
-    session.press("a\na\nq\n").expect("2 decisions: save?");
+    session.press("a\na\nq\n").expect("Save 2 decisions?");
     let database = root.scope_folder("alpha").join("memory.db");
     let said = "UPDATE memories SET narrative = 'New text.' WHERE id = 'w1'";
     run_sql(database, said);
@@ -129,7 +129,7 @@ fn a_decision_about_a_memory_that_changed_meanwhile_is_not_written() {
 
     let root = three();
     let mut session = Session::start(review(&root));
-    session.press("a\nq\n").expect("1 decision: save?");
+    session.press("a\nq\n").expect("Save 1 decision?");
     decide(root.path(), &["reject", "w0"]).ok();
     session
         .press("y\n")

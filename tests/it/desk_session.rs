@@ -75,12 +75,12 @@ fn a_first_interrupt_asks_and_a_second_saves_the_choices() {
     session
         .expect("lists them > ")
         .interrupt()
-        .answer("1 decision: save? [Y/n]", "k\n")
+        .answer("Save 1 decision?", "k\n")
         .answer("2/3", "1\n")
         .expect("3/3")
         .expect("lists them > ")
         .interrupt()
-        .expect("2 decisions: save? [Y/n]")
+        .expect("Save 2 decisions?")
         .interrupt()
         .expect("2 decisions are not written, and kept: ack-memory --root");
     let (code, shown) = session.end();
@@ -172,9 +172,8 @@ fn after_the_last_card_every_card_can_be_reached_again() {
         .press("a\ns\nr no\n")
         // The card that was skipped comes again.
         .answer("2/3", "p\n")
-        .answer("3 decisions: save? [Y/n]", "what\n")
-        .expect("`what` is not an answer")
-        .answer("go back to the cards", "k\n")
+        .answer("Save 3 decisions?", "what\n")
+        .answer("Save 3 decisions?", "k\n")
         // All are decided: the last one.
         .answer("3/3", "u\n")
         .expect("Undone.")
@@ -183,7 +182,7 @@ fn after_the_last_card_every_card_can_be_reached_again() {
         .expect("approved; not saved yet")
         .press("r no\n")
         .answer("2/3", "q\n")
-        .answer("2 decisions: save? [Y/n]", "y\n")
+        .answer("Save 2 decisions?", "y\n")
         .expect("2 decisions:");
     let (code, shown) = session.end();
     assert_eq!(code, Some(0), "{shown}");
@@ -199,8 +198,8 @@ fn unwritable_decisions_are_saved_and_written_later() {
     fs::create_dir(&log).unwrap();
     session
         .press("a\ny\n")
-        .expect("error: ")
-        .expect("3 decisions: save? [Y/n] (y tries again, s saves them to a file)");
+        .expect("Ctrl+C keeps the decisions in a file")
+        .expect("Save 3 decisions?");
     fs::remove_dir(&log).unwrap();
     session.press("y\n").expect("undo: ack-memory ");
     let (code, shown) = session.end();
@@ -224,7 +223,7 @@ fn an_invalid_edit_keeps_the_text_from_the_editor() {
     session
         .press("e\n")
         .expect("line 1 of the edited memory: ")
-        .answer("edit again, with what you wrote? [y/N]", "y\n")
+        .answer("Edit again, with what you wrote? [y/N]", "y\n")
         .answer("2/3", "q\ny\n")
         .expect("1 decision:");
     session.end();
@@ -236,7 +235,7 @@ fn an_invalid_edit_keeps_the_text_from_the_editor() {
     session
         .press("e\n")
         .expect("the editor `/bin/false` failed")
-        .answer("edit again", "n\n")
+        .answer("Edit again", "n\n")
         .answer("nothing was changed", "q\n");
     session.end();
 }

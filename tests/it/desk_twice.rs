@@ -158,7 +158,7 @@ fn a_file_can_be_applied_after_a_choice_in_the_middle_was_taken_back() {
 fn an_earlier_decision_counts_if_the_replacement_is_not_written() {
     let root = queue();
     let mut session = Session::start(review(&root));
-    session.press("a\ns\n= w0\nq\n").expect("2 decisions: save?");
+    session.press("a\ns\n= w0\nq\n").expect("Save 2 decisions?");
     let database = root.scope_folder("alpha").join("memory.db");
     let said = "UPDATE memories SET narrative = 'New text.' WHERE id = 'w2'";
     run_sql(database, said);

@@ -181,15 +181,8 @@ pub fn build<'a>(documents: impl Iterator<Item = &'a Value>) -> Root {
     for (scope, text) in scopes {
         let mut input = text.as_bytes();
         let now = "2026-11-21T00:00:00Z".parse().unwrap();
-        run(
-            root.scope_folder(&scope).join("memory.db"),
-            &mut input,
-            ImportOptions::default(),
-            now,
-            &mut |_| {},
-            &mut |refused| panic!("{scope}: {refused:?}"),
-        )
-        .unwrap();
+        run(root.scope_folder(&scope).join("memory.db"), &mut input, ImportOptions::default(), now)
+            .unwrap();
     }
     root
 }

@@ -122,7 +122,7 @@ fn enter_writes_the_decisions_of_a_review() {
     session
         .answer("lists them > ", "a\n")
         .answer("2/2", "q\n")
-        .answer("1 decision: save? [Y/n]", "\n")
+        .answer("Save 1 decision?", "\n")
         .expect("wrote 1 decision");
     assert_eq!(session.end().0, Some(0));
 }

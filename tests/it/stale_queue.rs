@@ -135,7 +135,7 @@ fn the_stale_queue_is_reviewed_at_a_terminal() {
         "`p` does not work here: it is approved already",
         "Kept: ",
         "Replaced: ",
-        "2 decisions: save? [Y/n]",
+        "Save 2 decisions?",
     ] {
         assert_contains!(shown, expected);
     }

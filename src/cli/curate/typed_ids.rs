@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ack_api::memory::fold_name;
 use jiff::Timestamp;
 
+use crate::cli::args::DecideArgs;
 use crate::cli::caller::Caller;
 use crate::cli::error::CliError;
 use crate::cli::get::numbered_result;
@@ -17,12 +18,15 @@ use ack_service::scope::Scope;
 /// The scopes in which a command looks for a memory.
 pub struct Places<'a> {
     pub caller: Caller<'a>,
-    /// The scope that the command names.
-    pub only: Option<&'a str>,
-    pub scopes: &'a [Arc<Scope>],
+    pub args: &'a DecideArgs,
+    pub scopes: Vec<Arc<Scope>>,
 }
 
-impl Places<'_> {
+impl<'a> Places<'a> {
+    pub fn of(caller: Caller<'a>, args: &'a DecideArgs) -> Result<Self, CliError> {
+        Ok(Self { caller, args, scopes: caller.readable_scopes(args.scope.as_deref())? })
+    }
+
     /// The memory that was typed: the number of a result of the last query at this terminal, an id,
     /// the beginning of one, or an address.
     pub fn find(&self, typed: &str) -> Result<Candidate, CliError> {
@@ -31,9 +35,11 @@ impl Places<'_> {
         let hit = last.as_ref().and_then(|last| numbered_result(typed, last));
         let found = match hit {
             Some(hit) => by_whole_id(&self.named(&hit.scope), &hit.id),
-            None => match address(typed) {
-                Some((scope, id)) => self.at_address(typed, &scope, &id)?,
-                None => by_id(self.scopes, typed),
+            None => match (address(typed), by_whole_id(&self.scopes, typed)) {
+                // One whose id looks like an address comes first, as for `get`.
+                (Some((scope, id)), Err(_)) => by_whole_id(&self.addressed(typed, &scope)?, &id),
+                (Some(_), found) => found,
+                (None, _) => by_id(&self.scopes, typed),
             },
         };
         let error = match found {
@@ -44,22 +50,14 @@ impl Places<'_> {
         Err(self.elsewhere(typed).unwrap_or(error).into())
     }
 
-    /// The memory at an address. One whose id looks like an address comes first, as for `get`.
-    fn at_address(
-        &self,
-        typed: &str,
-        scope: &str,
-        id: &str,
-    ) -> Result<Result<Candidate, CurateError>, CliError> {
-        if let Ok(found) = by_whole_id(self.scopes, typed) {
-            return Ok(Ok(found));
-        }
-        check_scope(typed, self.only, self.scopes)?;
-        let mut named = self.named(scope);
+    /// The scope that an address names.
+    fn addressed(&self, typed: &str, scope: &str) -> Result<Vec<Arc<Scope>>, CliError> {
+        check_scope(typed, self.args.scope.as_deref(), &self.scopes)?;
+        let named = self.named(scope);
         if named.is_empty() && self.caller.config.pinned.is_none() {
-            named = self.caller.scopes(Some(scope))?;
+            return self.caller.scopes(Some(scope));
         }
-        Ok(by_whole_id(&named, id))
+        Ok(named)
     }
 
     fn named(&self, name: &str) -> Vec<Arc<Scope>> {
@@ -70,14 +68,14 @@ impl Places<'_> {
 
     /// The error for a memory that is in another scope than the command names.
     fn elsewhere(&self, typed: &str) -> Option<CurateError> {
-        let only = self.only?;
+        let only = self.args.scope.as_ref()?;
         let scopes = self.caller.scopes(None).ok()?;
         let mut found =
             scopes.iter().filter_map(|scope| by_id(std::slice::from_ref(scope), typed).ok());
         let candidate = found.next()?;
         Some(CurateError::OtherScope {
             id: candidate.memory().id.clone(),
-            asked: only.to_owned(),
+            asked: only.clone(),
             scope: candidate.scope.name.clone(),
             status: candidate.status_in_words(),
         })

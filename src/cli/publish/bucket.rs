@@ -8,7 +8,7 @@ use ack_api::text;
 use ack_bucket::BucketError;
 use ack_bucket::address::Address;
 use ack_bucket::publish::{BuiltVersion, Item, PrunePlan, Step, UploadCost, VersionSummary};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use serde_json::json;
 
 use super::{MAX_LISTED, changes_text, confirms, waiting_text};
@@ -88,10 +88,7 @@ struct BucketRequest<'a> {
 
 impl BucketRequest<'_> {
     fn publish(&self) -> Result<(), CliError> {
-        let bar = if self.json { ProgressBar::hidden() } else { progress::bar() };
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
-            bar.set_style(style);
-        }
+        let bar = if self.json { ProgressBar::hidden() } else { progress::bar("{spinner} {msg}") };
         let planned = self.publication.plan(&mut |step| show(&bar, step))?;
         let nothing = planned.plan.is_empty() && !self.args.bucket.reindex;
         let made = || self.publication.make(&planned, &mut |step| show(&bar, step));
@@ -311,7 +308,6 @@ fn show(bar: &ProgressBar, step: Step) {
         }
         Step::Uploading(at) => format!("uploading {} of {}", size(at.fetched), size(at.total)),
     });
-    bar.tick();
 }
 
 impl From<BucketPublishError> for CliError {

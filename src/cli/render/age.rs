@@ -64,7 +64,7 @@ mod tests {
         Screen {
             now: "2026-03-15T01:30:00Z".parse().unwrap(),
             zone: jiff::tz::TimeZone::fixed(jiff::tz::offset(zone.parse().unwrap())),
-            ..Screen::of_width(None)
+            ..Screen::default()
         }
     }
 

@@ -9,8 +9,8 @@ use super::{BOLD, DIM, NAME, PLAIN, count, notes, verb};
 use crate::cli::screen::Screen;
 use ack_api::{ContextResponse, SessionEntry};
 
-pub fn context(answer: &ContextResponse, listing: &Listing<'_>) -> String {
-    let screen = listing.screen;
+pub fn context(answer: &ContextResponse, listing: &Listing) -> String {
+    let screen = &listing.screen;
     let project = &answer.project;
     let about = match (&project.scope, &project.detected_by) {
         (Some(scope), Some(rule)) => format!("scope {scope} ({rule}); {}", project.path),

@@ -120,8 +120,8 @@ fn check<A: JsonSchema + DeserializeOwned>(render: impl Fn(&A) -> String) -> Vec
 
 #[test]
 fn every_field_of_every_answer_is_shown_or_excused() {
-    let screen = Screen::of_width(None);
-    let listings = [false, true].map(|long| Listing { long, ..Listing::plain(&screen) });
+    let screen = Screen::default();
+    let listings = [false, true].map(|long| Listing { long, first: 1, ..Listing::default() });
     let unshown = [
         (
             "query",

@@ -13,7 +13,7 @@ const INDENT: &str = "  ";
 const LIST_INDENT: &str = "    ";
 
 pub fn get(answer: &GetResponse, screen: &Screen) -> String {
-    let listing = Listing { long: true, ..Listing::plain(screen) };
+    let listing = Listing { long: true, screen: screen.clone(), ..Listing::default() };
     let one = answer.memory.iter().map(AsRef::as_ref);
     let memories = one.chain(&answer.memories).map(|detail| memory(detail, &listing));
     let mut out = memories.collect::<Vec<_>>().join("\n");
@@ -26,8 +26,8 @@ pub fn get(answer: &GetResponse, screen: &Screen) -> String {
     out + &notes(&answer.notes, screen)
 }
 
-fn memory(detail: &MemoryDetail, listing: &Listing<'_>) -> String {
-    let screen = listing.screen;
+fn memory(detail: &MemoryDetail, listing: &Listing) -> String {
+    let screen = &listing.screen;
     let mut out = hit(&detail.memory, None, listing);
     let mut line = |name: &str, value| out += &field(name, value, INDENT, screen);
     let session = detail.session_id.clone().filter(|id| Some(id) != detail.memory.session.as_ref());

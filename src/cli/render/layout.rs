@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn wrapping_and_highlighting_lose_nothing() {
-        let screen = Screen::of_width(Some(24));
+        let screen = Screen { width: Some(24), ..Screen::default() };
         let text = "sqlx wraps each migration in a transaction\n\n日本語のとても長い文章はどこでも改行されることがある";
         let out =
             marked_block(&screen, text, ("- ", "  "), Style::new(), &QueryWords::of("migration"));

@@ -17,11 +17,13 @@ use ack_api::{
 };
 use ack_connect::quoted;
 
-#[derive(Debug)]
-pub struct Listing<'a> {
-    pub screen: &'a Screen,
+/// How memories are listed. Without more, a list has no numbers to refer to.
+#[derive(Debug, Default)]
+pub struct Listing {
+    pub screen: Screen,
     pub marks: QueryWords,
     pub long: bool,
+    /// The number of the first result.
     pub first: usize,
     pub short: HashMap<String, String>,
     /// The number of each result on the page, by id.
@@ -33,29 +35,14 @@ pub struct Listing<'a> {
     pub quiet: bool,
 }
 
-impl<'a> Listing<'a> {
-    /// A list without numbers to refer to.
-    pub fn plain(screen: &'a Screen) -> Self {
-        Self {
-            screen,
-            marks: QueryWords::default(),
-            long: false,
-            first: 1,
-            short: HashMap::new(),
-            numbers: HashMap::new(),
-            unreviewed: None,
-            is_recallable: false,
-            quiet: false,
-        }
-    }
-
-    fn short_id<'b>(&'b self, id: &'b str) -> &'b str {
+impl Listing {
+    fn short_id<'a>(&'a self, id: &'a str) -> &'a str {
         self.short.get(id).map_or(id, String::as_str)
     }
 }
 
-pub fn query(answer: &QueryResponse, listing: &Listing<'_>) -> String {
-    let screen = listing.screen;
+pub fn query(answer: &QueryResponse, listing: &Listing) -> String {
+    let screen = &listing.screen;
     // The note that nothing answers the question comes first.
     let is_first =
         |note: &Note| matches!(note.kind, NoteKind::NoWordMatches | NoteKind::NothingCertain);
@@ -112,7 +99,7 @@ fn dim(text: &str, screen: &Screen) -> String {
 }
 
 /// `10 of 13 in kiosk-web, ledger-api`.
-fn head(answer: &QueryResponse, listing: &Listing<'_>) -> String {
+fn head(answer: &QueryResponse, listing: &Listing) -> String {
     let (result_count, folded) = (answer.results.len(), answer.folded());
     let more = if answer.total_is_lower_bound { " or more" } else { "" };
     let total = grouped(answer.total) + more;
@@ -130,7 +117,7 @@ fn head(answer: &QueryResponse, listing: &Listing<'_>) -> String {
         count(answer.total, "memory")
     };
     let text = format!("{counted} {}", searched(&answer.searched, listing.long));
-    let out = dim(&text, listing.screen);
+    let out = dim(&text, &listing.screen);
     out.replacen(&format!("{DIM}{counted}"), &format!("{}{DIM}", paint(BOLD, &counted)), 1)
 }
 
@@ -162,7 +149,7 @@ fn searched(searched: &Searched, long: bool) -> String {
     text
 }
 
-fn next_steps(answer: &QueryResponse, listing: &Listing<'_>) -> String {
+fn next_steps(answer: &QueryResponse, listing: &Listing) -> String {
     let mut steps = Vec::new();
     match &answer.next_cursor {
         Some(_) if listing.is_recallable => {
@@ -179,7 +166,7 @@ fn next_steps(answer: &QueryResponse, listing: &Listing<'_>) -> String {
     if steps.is_empty() {
         return String::new();
     }
-    dim(&steps.join("  ·  "), listing.screen)
+    dim(&steps.join("  ·  "), &listing.screen)
 }
 
 /// What is hidden; if there is nothing else to see, also who decides about it.
@@ -203,7 +190,7 @@ fn hidden_text(hidden: Hidden, status: StatusFilter, is_empty: bool) -> String {
     format!("hidden: {}", parts.join(", "))
 }
 
-pub(super) fn hit(hit: &MemoryHit, number: Option<usize>, listing: &Listing<'_>) -> String {
+pub(super) fn hit(hit: &MemoryHit, number: Option<usize>, listing: &Listing) -> String {
     let number = number.map_or_else(String::new, |number| format!("{number:>2}  "));
     let indent = " ".repeat(number.len().max(2));
     let style = if hit.superseded_by.is_some() { DIM } else { BOLD };
@@ -218,8 +205,8 @@ pub(super) fn hit(hit: &MemoryHit, number: Option<usize>, listing: &Listing<'_>)
 }
 
 /// Id, place, type and age, and below them the reasons to doubt it.
-fn meta(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
-    let (long, screen) = (listing.long, listing.screen);
+fn meta(hit: &MemoryHit, indent: &str, listing: &Listing) -> String {
+    let (long, screen) = (listing.long, &listing.screen);
     let id = if long { &hit.id } else { listing.short_id(&hit.id) };
     let place = match &hit.project {
         Some(project) if long || *project != hit.scope => format!("{}/{project}", hit.scope),
@@ -249,7 +236,7 @@ fn meta(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
 }
 
 /// `contradicts 3 (older)` if the other one is on the page too, else its id.
-fn contradiction(other: &Contradiction, listing: &Listing<'_>) -> String {
+fn contradiction(other: &Contradiction, listing: &Listing) -> String {
     let name = match listing.numbers.get(&other.id) {
         Some(number) => other.describe(number),
         None => other.describe(listing.short_id(&other.id)),
@@ -258,7 +245,7 @@ fn contradiction(other: &Contradiction, listing: &Listing<'_>) -> String {
 }
 
 /// The fact that matches the query best, and how many more there are.
-fn best_fact(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
+fn best_fact(hit: &MemoryHit, indent: &str, listing: &Listing) -> String {
     let Listing { screen, marks, .. } = listing;
     // The first of several equals.
     let best = hit.facts.iter().rev().max_by_key(|fact| marks.count(fact));
@@ -275,7 +262,7 @@ fn best_fact(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
     breakable(&out.replacen(&more, &paint(DIM, &more), 1))
 }
 
-fn full_text(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
+fn full_text(hit: &MemoryHit, indent: &str, listing: &Listing) -> String {
     let Listing { screen, marks, .. } = listing;
     let mut out = String::new();
     for text in hit.subtitle.iter().chain(&hit.excerpt) {
@@ -346,8 +333,8 @@ fn explanation_text(
     out
 }
 
-fn expected_text(expected: &Expected, listing: &Listing<'_>) -> String {
-    let screen = listing.screen;
+fn expected_text(expected: &Expected, listing: &Listing) -> String {
+    let screen = &listing.screen;
     let stage = match expected.stage {
         Stage::NotFound => "not found",
         Stage::HiddenByStatus => "hidden by its status",

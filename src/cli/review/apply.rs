@@ -34,7 +34,7 @@ pub fn run(
     let mut lines: Vec<(usize, ListedDecision)> = Vec::new();
     let readable = caller.readable_scopes(scope)?;
     let wrong = |number: usize, reason: &str| {
-        CliError::Typed(format!("line {number}: {}", text::line(reason, 300)))
+        CliError::typed(format!("line {number}: {}", text::line(reason, 300)))
     };
     let raw = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
     for (number, line) in raw.clone() {

@@ -3,30 +3,23 @@
 use ack_api::decision::Edit;
 use ack_api::text;
 
-use super::terminal::{Input, Typed, problem};
+use super::terminal::problem;
 use crate::cli::config_file::{editor, open_editor};
 use crate::cli::error::CliError;
 use crate::cli::output::write_err;
+use crate::cli::prompt;
 use ack_desk::curate::Candidate;
 
-/// The same with a question at the terminal of the desk.
-pub fn edit_in_editor(candidate: &Candidate, input: &Input) -> Result<Option<Edit>, CliError> {
-    edited(candidate, || {
-        let answer = input.ask("edit again, with what you wrote? [y/N] ");
-        matches!(&answer, Typed::Line(line) if matches!(line.as_str(), "y" | "yes"))
-    })
-}
-
 /// Opens a memory in the user's editor. Returns what was changed, if anything was.
-pub fn edited(candidate: &Candidate, again: impl Fn() -> bool) -> Result<Option<Edit>, CliError> {
+pub fn edited(candidate: &Candidate) -> Result<Option<Edit>, CliError> {
     let before = fields(candidate);
-    let after = in_editor(&before, again)?;
+    let after = in_editor(&before)?;
     Ok(after.and_then(|after| changes(&before, after)))
 }
 
 /// Opens the fields of a memory in the user's editor. `None` if they are unchanged, or cannot be used
-/// and the person does not want to edit them `again`.
-pub fn in_editor(before: &Edit, again: impl Fn() -> bool) -> Result<Option<Edit>, CliError> {
+/// and the person does not want to edit them again.
+pub fn in_editor(before: &Edit) -> Result<Option<Edit>, CliError> {
     let io = CliError::io("edit", "a temporary file");
     let file =
         tempfile::Builder::new().prefix("ack-memory-").suffix(".toml").tempfile().map_err(&io)?;
@@ -47,7 +40,7 @@ pub fn in_editor(before: &Edit, again: impl Fn() -> bool) -> Result<Option<Edit>
             Ok(after) => return Ok(Some(after)),
             Err(problem) => write_err(&problem),
         }
-        if !again() {
+        if !prompt::confirm("Edit again, with what you wrote?") {
             return Ok(None);
         }
     }

@@ -17,10 +17,8 @@ use ack_api::Diagnostic;
 use parking_lot::Mutex;
 
 use self::device::Device;
-pub use self::input::{Input, Typed};
 use self::keys::Key;
 use self::walk::{Found, Walk, Wanted, Wish};
-use super::editor::edit_in_editor;
 use super::unwritten;
 use crate::cli::caller::Caller;
 use crate::cli::command::SHELL;
@@ -29,16 +27,14 @@ use crate::cli::error::CliError;
 use crate::cli::output::write_plain;
 use crate::cli::progress;
 use crate::cli::{prompt, signals};
-use ack_desk::Desk;
 use ack_desk::background::{MAX_COMPARED_FIRST, find_approved, find_need, find_relations};
 use ack_desk::curate::ReviewSession;
+use ack_desk::{Desk, ReviewOutcome};
 
 const UNWRITTEN: &str = "decisions of an earlier review were not written; the command for them is \
                          shown after you leave";
-/// How often the size of the terminal is looked at.
-const TICK: Duration = Duration::from_millis(100);
-/// The same while something is looked for.
-const SHORT_TICK: Duration = Duration::from_millis(15);
+/// How often the size of the terminal is looked at, and whether something was found.
+const TICK: Duration = Duration::from_millis(30);
 /// Who goes through the cards faster does not look at what is near them.
 const UNHURRIED: Duration = Duration::from_millis(60);
 
@@ -59,14 +55,18 @@ pub fn run_terminal_desk(
     desk.shorten_ids();
     let desk = Arc::new(Mutex::new(desk));
     let term = std::env::var_os("TERM");
-    if view.is_plain || !Device::is_possible(term.as_ref().and_then(|term| term.to_str())) {
-        return plain::run(caller, &desk, session);
+    let is_plain = view.is_plain || !Device::is_possible(term.as_ref().and_then(|it| it.to_str()));
+    let show = if is_plain { plain::run } else { on_screen };
+    let (wish, outcomes) = show(caller, &desk, session, view);
+    for outcome in &outcomes {
+        report(caller, outcome, false)?;
     }
-    if !has_many(&desk) {
-        progress::while_reading(|| find_relations(&desk));
-    }
-    if on_screen(caller, &desk, session, view)? == Wish::Keep {
-        save(caller, &desk, session)?;
+    let mut desk = desk.lock();
+    if wish == Wish::Keep && desk.unwritten() > 0 {
+        let folders = unwritten::candidate_folders(caller.config);
+        write_plain(&unwritten::save(&folders, &mut desk, session))?;
+    } else if outcomes.is_empty() {
+        write_plain("nothing was decided\n")?;
     }
     Ok(())
 }
@@ -77,7 +77,10 @@ fn on_screen(
     desk: &Arc<Mutex<Desk>>,
     session: &ReviewSession,
     view: TerminalView,
-) -> Result<Wish, CliError> {
+) -> (Wish, Vec<ReviewOutcome>) {
+    if !has_many(desk) {
+        progress::while_reading(|| find_relations(desk));
+    }
     prompt::begin_reading();
     let mut device = Device::open();
     let modes = device.modes();
@@ -89,7 +92,7 @@ fn on_screen(
     let helper = Helper::start(desk);
     helper.catch_interrupt();
     let mut asked = None;
-    let wish = loop {
+    loop {
         device.draw(|screen| draw::draw(&mut walk, screen));
         let wanted = walk.wanted();
         // What is shown for a second time is asked for again.
@@ -99,7 +102,7 @@ fn on_screen(
         match next_event(&mut device, &helper, is_due) {
             Event::Pause => {
                 asked = wanted;
-                let _ = wanted.map(|it| helper.wanted.send((it, Arc::clone(&helper.is_busy))));
+                let _ = wanted.map(|wanted| helper.wanted.send(wanted));
             }
             Event::Key(Key::Suspend) => device.suspend(),
             Event::Key(Key::Quit) => Device::quit(),
@@ -114,24 +117,14 @@ fn on_screen(
             Event::Resized => {}
         }
         match wish {
-            Wish::Leave | Wish::Keep => break wish,
+            Wish::Leave | Wish::Keep => return (wish, walk.outcomes),
             Wish::Edit(number) => {
-                device.lend(|| {
-                    walk.edit(number, |memory| edit_in_editor(memory, &Input::start()));
-                });
+                device.lend(|| walk.edit(number));
                 helper.catch_interrupt();
             }
             Wish::Nothing => {}
         }
-    };
-    drop(device);
-    for outcome in &walk.outcomes {
-        report(caller, outcome, false)?;
     }
-    if wish == Wish::Leave && walk.outcomes.is_empty() {
-        leave_undecided(desk)?;
-    }
-    Ok(wish)
 }
 
 enum Event {
@@ -153,9 +146,7 @@ fn next_event(device: &mut Device, helper: &Helper, is_pause_awaited: bool) -> E
         if device.is_resized() {
             return Event::Resized;
         }
-        let is_busy = Arc::strong_count(&helper.is_busy) > 1;
-        let tick = if is_busy || is_pause_awaited { SHORT_TICK } else { TICK };
-        if let Some(key) = device.key(tick) {
+        if let Some(key) = device.key(TICK) {
             return Event::Key(key);
         }
         if is_pause_awaited && began.elapsed() >= UNHURRIED {
@@ -166,19 +157,16 @@ fn next_event(device: &mut Device, helper: &Helper, is_pause_awaited: bool) -> E
 
 /// Looks for what takes a while, on threads of its own.
 struct Helper {
-    wanted: Sender<(Wanted, Arc<()>)>,
+    wanted: Sender<Wanted>,
     events: Receiver<Event>,
     sender: Sender<Event>,
-    /// Held by whatever is looked for.
-    is_busy: Arc<()>,
 }
 
 impl Helper {
     fn start(desk: &Arc<Mutex<Desk>>) -> Self {
         let (sender, events) = channel();
-        let (wanted, wants) = channel::<(Wanted, Arc<()>)>();
-        let is_busy = Arc::new(());
-        let (shared, changes, busy) = (Arc::clone(desk), sender.clone(), Arc::clone(&is_busy));
+        let (wanted, wants) = channel();
+        let (shared, changes) = (Arc::clone(desk), sender.clone());
         std::thread::spawn(move || {
             let changed = || drop(changes.send(Event::Changed));
             find_need(&shared, changed);
@@ -188,23 +176,19 @@ impl Helper {
                 find_relations(&shared);
                 changed();
             }
-            drop(busy);
         });
         let (desk, answers) = (Arc::clone(desk), sender.clone());
         std::thread::spawn(move || {
-            while let Ok(mut latest) = wants.recv() {
+            while let Ok(wanted) = wants.recv() {
                 // Only what is wanted last is still looked at.
-                while let Ok(later) = wants.try_recv() {
-                    latest = later;
-                }
-                let (wanted, _busy) = latest;
-                let found = Found::search(&desk, wanted);
+                let latest = wants.try_iter().last().unwrap_or(wanted);
+                let found = Found::search(&desk, latest);
                 if found.is_some_and(|found| answers.send(Event::Found(found)).is_err()) {
                     return;
                 }
             }
         });
-        Self { wanted, events, sender, is_busy }
+        Self { wanted, events, sender }
     }
 
     /// Ctrl+C of a terminal that is not ours at that moment, or an interrupt of another program.
@@ -222,16 +206,4 @@ fn has_many(desk: &Mutex<Desk>) -> bool {
 pub fn problem(error: &dyn Diagnostic) -> String {
     let hint = error.hint_for(&SHELL).map(|hint| format!("hint: {hint}\n"));
     format!("{error}\n{}", hint.unwrap_or_default())
-}
-
-fn leave_undecided(desk: &Mutex<Desk>) -> Result<(), CliError> {
-    write_plain(match desk.lock().written() {
-        0 => "nothing was decided\n",
-        _ => "nothing else was decided\n",
-    })
-}
-
-fn save(caller: Caller<'_>, desk: &Mutex<Desk>, session: &ReviewSession) -> Result<(), CliError> {
-    let folders = unwritten::candidate_folders(caller.config);
-    write_plain(&unwritten::save(&folders, &mut desk.lock(), session))
 }

@@ -9,7 +9,7 @@ use crate::cli::error::CliError;
 use crate::cli::output::write_plain;
 use crate::import::check_name;
 use ack_api::memory::{Unreviewed, Visibility};
-use ack_api::text;
+use ack_api::{ErrorCode, Hint, text};
 use ack_connect::quoted;
 use ack_connect::recogniser::{self, Support};
 use ack_desk::held_back::HeldBack;
@@ -163,11 +163,18 @@ pub fn describe(
 /// Names the program that the store belongs to, if it is not ours.
 fn with_program_name(store: &Path, error: StoreError) -> CliError {
     if matches!(error.problem, StoreProblem::Missing) {
-        return CliError::NoStore { path: error.path };
+        let message = format!("there is no `{}`", error.path.display());
+        return CliError::new(ErrorCode::StoreNotFound, message)
+            .with_hint("name an existing database or folder of notes")
+            .at(&error.path);
     }
     match recogniser::at(store) {
         Some(found) if found.kind.support() == Support::Import => {
-            CliError::NotAStore { path: store.to_owned(), holds: found.kind.title() }
+            let message =
+                format!("`{}` holds {}, not a store", store.display(), found.kind.title());
+            CliError::new(ErrorCode::InvalidArgument, message)
+                .with_hint(Hint::command("import FILE --scope NAME", "imports it"))
+                .at(store)
         }
         Some(found) if found.kind.support() != Support::Served => {
             let what = found.kind.title();

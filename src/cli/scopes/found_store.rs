@@ -147,11 +147,14 @@ pub fn command(args: &AddArgs) -> String {
 }
 
 pub fn store_json(found: &FoundStore, known: &KnownScopes) -> serde_json::Value {
-    let mut more = json!({ "support": found.kind.support() });
-    if let (Some(scope), Some(more)) = (known.with_store(&found.path), more.as_object_mut()) {
-        more.insert("scope".to_owned(), json!(scope));
-    }
-    json_with(found, more)
+    let support = found.kind.support();
+    json_with(
+        found,
+        match known.with_store(&found.path) {
+            Some(scope) => json!({ "support": support, "scope": scope }),
+            None => json!({ "support": support }),
+        },
+    )
 }
 
 pub fn store_line(found: &FoundStore, home: Option<&Path>) -> String {

@@ -60,7 +60,8 @@ fn explain(
     {
         let key = text::line(&key, 80);
         let message = format!("line {line}: the key `{key}` no longer exists: {instead}");
-        return (line, message, Vec::new());
+        let (path, part) = (path.to_owned(), Part::Line(line));
+        return SettingsError::Invalid { path, message, part, nearest: Vec::new(), known };
     }
     let is_unknown_value = problem.starts_with("unknown variant");
     let is_unknown = !last.is_empty() && quoted == last && !known.iter().any(|known| known == last);

@@ -159,7 +159,7 @@ impl Device {
             if !self.typed.is_empty() {
                 patience = KEY_GAP;
             }
-            match self.read(patience) {
+            match read_typed(&mut self.typed, patience) {
                 Some(true) => {}
                 Some(false) => return Some(Key::End),
                 None if self.typed.is_empty() => return None,
@@ -169,27 +169,6 @@ impl Device {
                     return Some(if is_escape { Key::Escape } else { Key::Other });
                 }
             }
-        }
-    }
-
-    /// Reads what was typed. `None`: nothing within this time; `false`: the end.
-    fn read(&mut self, timeout: Duration) -> Option<bool> {
-        let stdin = std::io::stdin();
-        let mut wanted = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
-        match poll(&mut wanted, PollTimeout::try_from(timeout).unwrap_or(PollTimeout::ZERO)) {
-            Ok(0) | Err(nix::errno::Errno::EINTR) => return None,
-            Ok(_) => {}
-            Err(_) => return Some(false),
-        }
-        let mut bytes = [0_u8; 4096];
-        match nix::unistd::read(&stdin, &mut bytes) {
-            Ok(0) => Some(false),
-            Ok(count) => {
-                self.typed.extend(bytes.iter().take(count));
-                Some(true)
-            }
-            Err(nix::errno::Errno::EINTR) => None,
-            Err(_) => Some(false),
         }
     }
 
@@ -217,6 +196,27 @@ impl Device {
 impl Drop for Device {
     fn drop(&mut self) {
         self.modes.lock().leave();
+    }
+}
+
+/// Reads what was typed. `None`: nothing within this time; `false`: the end.
+pub fn read_typed(typed: &mut Vec<u8>, timeout: Duration) -> Option<bool> {
+    let stdin = std::io::stdin();
+    let mut wanted = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
+    match poll(&mut wanted, PollTimeout::try_from(timeout).unwrap_or(PollTimeout::ZERO)) {
+        Ok(0) | Err(nix::errno::Errno::EINTR) => return None,
+        Ok(_) => {}
+        Err(_) => return Some(false),
+    }
+    let mut bytes = [0_u8; 4096];
+    match nix::unistd::read(&stdin, &mut bytes) {
+        Ok(0) => Some(false),
+        Ok(count) => {
+            typed.extend(bytes.iter().take(count));
+            Some(true)
+        }
+        Err(nix::errno::Errno::EINTR) => None,
+        Err(_) => Some(false),
     }
 }
 

@@ -1,12 +1,15 @@
-//! What a person types. A thread reads a line when one is asked for, so that Ctrl+C is noticed
-//! meanwhile, and an editor has the terminal to itself.
+//! What a person types, line by line. Ctrl+C is noticed meanwhile.
 
-use std::cell::Cell;
-use std::io::BufRead as _;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
+use super::device::read_typed;
 use crate::cli::output::write_err;
-use crate::cli::{prompt, signals};
+use crate::cli::signals;
+
+/// How often it is looked whether Ctrl+C was pressed.
+const TICK: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
 pub enum Typed {
@@ -17,54 +20,34 @@ pub enum Typed {
     End,
 }
 
+#[derive(Debug, Default)]
 pub struct Input {
-    wanted: Sender<()>,
-    answers: Receiver<Typed>,
-    sender: Sender<Typed>,
-    /// Whether the thread was asked for a line that has not been received yet.
-    is_reading: Cell<bool>,
+    typed: Vec<u8>,
+    is_interrupted: Arc<AtomicBool>,
 }
 
 impl Input {
-    /// Starts the thread. It reads nothing yet.
-    pub fn start() -> Self {
-        prompt::begin_reading();
-        let (wanted, wants) = channel::<()>();
-        let (sender, answers) = channel();
-        let lines = sender.clone();
-        std::thread::spawn(move || {
-            while wants.recv().is_ok() {
-                if lines.send(read_line()).is_err() {
-                    return;
-                }
-            }
-        });
-        Self { wanted, answers, sender, is_reading: Cell::new(false) }
-    }
-
     /// Asks on standard error.
-    pub fn ask(&self, question: &str) -> Typed {
+    pub fn ask(&mut self, question: &str) -> Typed {
         // A person may press Ctrl+C as soon as the question appears.
-        let sender = self.sender.clone();
-        signals::on_interrupt(move || drop(sender.send(Typed::Interrupt)));
+        let is_interrupted = Arc::clone(&self.is_interrupted);
+        signals::on_interrupt(move || is_interrupted.store(true, Ordering::Relaxed));
         write_err(question);
-        if !self.is_reading.replace(true) && self.wanted.send(()).is_err() {
-            return Typed::End;
+        loop {
+            if self.is_interrupted.swap(false, Ordering::Relaxed) {
+                write_err("\n");
+                return Typed::Interrupt;
+            }
+            if let Some(end) = self.typed.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.typed.drain(..=end).collect();
+                return Typed::Line(String::from_utf8_lossy(&line).trim().to_owned());
+            }
+            match read_typed(&mut self.typed, TICK) {
+                Some(false) if self.typed.is_empty() => return Typed::End,
+                // The last line may have no end.
+                Some(false) => self.typed.push(b'\n'),
+                Some(true) | None => {}
+            }
         }
-        let typed = self.answers.recv().unwrap_or(Typed::End);
-        match typed {
-            Typed::Interrupt => write_err("\n"),
-            Typed::Line(_) | Typed::End => self.is_reading.set(false),
-        }
-        typed
-    }
-}
-
-/// One line, whatever its bytes are.
-fn read_line() -> Typed {
-    let mut line = Vec::new();
-    match std::io::stdin().lock().read_until(b'\n', &mut line) {
-        Ok(1..) => Typed::Line(String::from_utf8_lossy(&line).trim().to_owned()),
-        _ => Typed::End,
     }
 }

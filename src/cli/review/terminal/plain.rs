@@ -1,6 +1,5 @@
 //! The desk line by line, for screen readers and scripts: a letter and Enter. What stands on the
-//! full screen is printed when it changes. At the end it asks once, and writes. Decisions that
-//! cannot be written are not lost: the person tries again, or saves them to a file.
+//! full screen is printed when it changes.
 
 use std::sync::Arc;
 
@@ -9,24 +8,20 @@ use parking_lot::Mutex;
 use ratatui_core::buffer::{Buffer, Cell};
 use ratatui_core::layout::Rect;
 
+use super::TerminalView;
 use super::draw::draw_body;
 use super::input::{Input, Typed};
 use super::keys::Key;
-use super::walk::{Found, KEYS, Place, Walk, Wish};
-use super::{leave_undecided, problem, save};
+use super::walk::{Asked, Found, KEYS, Place, Walk, Wish};
 use crate::cli::caller::Caller;
-use crate::cli::command::command;
-use crate::cli::curate::report;
-use crate::cli::error::CliError;
 use crate::cli::output::write_err;
-use crate::cli::progress;
-use crate::cli::review::editor::edit_in_editor;
 use crate::cli::review::unwritten;
 use crate::cli::screen::Screen;
-use ack_desk::Desk;
+use crate::cli::{progress, prompt};
 use ack_desk::background::{find_approved, find_need, find_relations};
-use ack_desk::choice::{REASONS, count_text};
+use ack_desk::choice::REASONS;
 use ack_desk::curate::ReviewSession;
+use ack_desk::{Desk, ReviewOutcome};
 
 const BEGIN: &str = "type a letter and Enter; ? explains all keys\n";
 /// Wider screens have two columns.
@@ -35,12 +30,13 @@ const MAX_COLUMNS: usize = 88;
 const ROWS: usize = 60;
 const WHOLE: usize = 5_000;
 
-/// Goes through the queue, and writes the choices.
+/// Shows the desk until the person leaves.
 pub fn run(
     caller: Caller<'_>,
     desk: &Arc<Mutex<Desk>>,
     session: &ReviewSession,
-) -> Result<(), CliError> {
+    _: TerminalView,
+) -> (Wish, Vec<ReviewOutcome>) {
     progress::while_reading(|| {
         find_relations(desk);
         find_need(desk, || {});
@@ -50,39 +46,49 @@ pub fn run(
     write_err(&format!("{}\n{BEGIN}", desk.lock().head().text));
     unwritten::save_at_exit(caller, desk, session, || {});
     let mut walk = Walk::new(desk, session);
-    let input = Input::start();
+    prompt::begin_reading();
+    let mut input = Input::default();
+    let (mut printed, mut was_open) = (String::new(), true);
     loop {
-        ask_keys(&mut walk, &input);
-        if finish(caller, desk, session, &input)? {
-            return Ok(());
-        }
-        walk.go_back();
-    }
-}
-
-/// Takes lines, until the person is done or wants to leave.
-fn ask_keys(walk: &mut Walk<'_>, input: &Input) {
-    let mut printed = String::new();
-    while walk.place != Place::Cards || walk.shown.is_some() {
-        let now = body(walk);
-        if now != printed {
-            write_err(&now);
-            printed = now;
-        }
-        let Typed::Line(line) = input.ask("key, ? lists them > ") else {
-            return;
-        };
-        match line.as_str() {
-            "q" => return,
-            "?" => write_err(KEYS),
-            "" if walk.place == Place::Cards => printed.clear(),
-            line => do_line(walk, input, line),
-        }
         let said = std::mem::take(&mut walk.said.text);
         if !said.is_empty() {
             write_err(&format!("{said}\n"));
         }
+        let is_open = walk.place != Place::Cards || walk.shown.is_some();
+        // After the last card, the person leaves.
+        let leaves = std::mem::replace(&mut was_open, is_open) && !is_open;
+        let typed = if leaves {
+            Typed::Line("q".to_owned())
+        } else {
+            ask(&mut walk, &mut input, &mut printed)
+        };
+        let wish = match typed {
+            Typed::Line(line) if walk.field.is_some() => answer(&mut walk, &line, &mut printed),
+            Typed::Line(line) => do_line(&mut walk, &line, &mut printed),
+            Typed::Interrupt => walk.press(&Key::Interrupt),
+            Typed::End => Wish::Keep,
+        };
+        match wish {
+            Wish::Leave | Wish::Keep => return (wish, walk.outcomes),
+            Wish::Edit(number) => walk.edit(number),
+            Wish::Nothing => {}
+        }
     }
+}
+
+/// Asks the open question, or for a key, below what the full screen shows.
+fn ask(walk: &mut Walk<'_>, input: &mut Input, printed: &mut String) -> Typed {
+    if let Some(field) = &walk.field {
+        let question = field.question(walk.desk.lock().unwritten());
+        let question = question.replace("Esc back", "? lists them, q back");
+        return input.ask(&question.replace("Esc stay", "s to a file · k stay"));
+    }
+    let now = body(walk);
+    if now != *printed {
+        write_err(&now);
+        *printed = now;
+    }
+    input.ask("key, ? lists them > ")
 }
 
 /// The place in the queue, and what the full screen shows below.
@@ -103,7 +109,10 @@ fn body(walk: &mut Walk<'_>) -> String {
     let height = area.height.saturating_sub(4).max(6);
     draw_body(walk, &mut screen, Rect { height, ..area });
     let rows = screen.content().chunks(width);
-    let rows: String = rows.map(|row| row_text(row) + "\n").collect();
+    let mut rows: String = rows.map(|row| row_text(row) + "\n").collect();
+    if walk.place == Place::Cards && walk.shown.is_none() {
+        rows = rows.replace("Esc ", "Enter ");
+    }
     format!("\n{}\n{}\n", walk.position().replace(" of ", "/"), rows.trim_end())
 }
 
@@ -121,107 +130,59 @@ fn row_text(row: &[Cell]) -> String {
     text.trim_end().to_owned()
 }
 
-/// A key, perhaps with what it would ask for: `r too vague`, `h 2w`, `m ID`.
-fn do_line(walk: &mut Walk<'_>, input: &Input, line: &str) {
-    let (key, rest) = line.split_once(' ').unwrap_or((line, ""));
+/// Answers the open question.
+fn answer(walk: &mut Walk<'_>, line: &str, printed: &mut String) -> Wish {
+    let is_last = matches!(&walk.field, Some(field) if field.asked == Asked::Leave);
+    match line {
+        "s" if is_last => return Wish::Keep,
+        "k" if is_last => {
+            printed.clear();
+            walk.press(&Key::Escape);
+            walk.go_back();
+        }
+        "q" if !is_last => return walk.press(&Key::Escape),
+        "?" if !is_last => {
+            for (digit, reason) in (1..).zip(REASONS) {
+                write_err(&format!("  {digit} {reason}\n"));
+            }
+        }
+        line => return walk.answer(line),
+    }
+    Wish::Nothing
+}
+
+/// Does what a key does, perhaps with what it would ask for: `r too vague`, `h 2w`, `m ID`.
+fn do_line(walk: &mut Walk<'_>, line: &str, printed: &mut String) -> Wish {
+    let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
     let rest = rest.trim();
-    let mut letters = key.chars();
-    let letter = match (letters.next(), letters.next()) {
+    let mut letters = word.chars();
+    let key = match (letters.next(), letters.next()) {
+        (None, _) if walk.shown.is_some() => {
+            printed.clear();
+            return Wish::Nothing;
+        }
+        (None, _) if walk.place == Place::Cards => Key::Escape,
         (None, _) => Key::Enter,
         (Some(letter), None) => Key::Char(letter),
         _ => {
             let line = text::line(line, 40);
-            return write_err(&format!("`{line}` is not a key; ? lists the keys\n"));
+            write_err(&format!("`{line}` is not a key; ? lists the keys\n"));
+            return Wish::Nothing;
         }
     };
-    match letter {
+    match key {
+        Key::Char('?') => write_err(KEYS),
         Key::Char(other @ ('m' | 'd' | '=')) if !rest.is_empty() => {
             walk.name_other(other, rest.to_owned());
         }
-        Key::Char('r' | 'R' | 'h' | '/') => {
-            walk.press(&letter);
-            answer(walk, input, rest);
+        Key::Char('r' | 'R' | 'h' | '/') if !rest.is_empty() => {
+            walk.press(&key);
+            return walk.answer(rest);
         }
-        _ if rest.is_empty() => {
-            if let Wish::Edit(number) = walk.press(&letter) {
-                walk.edit(number, |memory| edit_in_editor(memory, input));
-            }
-        }
+        key if rest.is_empty() => return walk.press(&key),
         _ => write_err(&format!(
-            "`{key}` takes nothing after it; type `{key}` alone, or ? for all keys\n"
+            "`{word}` takes nothing after it; type `{word}` alone, or ? for all keys\n"
         )),
     }
-}
-
-/// Answers the question that a key opened, with what was typed after the key or is typed now.
-fn answer(walk: &mut Walk<'_>, input: &Input, rest: &str) {
-    let mut rest = Some(rest.to_owned()).filter(|rest| !rest.is_empty());
-    while let Some(field) = &walk.field {
-        let question = field.question(0).replace("Esc back", "? lists them, q back");
-        match rest.take().map_or_else(|| input.ask(&question), Typed::Line) {
-            Typed::Line(line) if line == "?" => {
-                for (digit, reason) in (1..).zip(REASONS) {
-                    write_err(&format!("  {digit} {reason}\n"));
-                }
-            }
-            Typed::Line(line) if line != "q" => walk.answer(&line),
-            _ => drop(walk.press(&Key::Escape)),
-        }
-    }
-}
-
-/// Asks once, then writes. Returns whether the person is done, and does not go back to the cards.
-fn finish(
-    caller: Caller<'_>,
-    desk: &Mutex<Desk>,
-    session: &ReviewSession,
-    input: &Input,
-) -> Result<bool, CliError> {
-    let mut more = "(k goes back, ? lists the keys)";
-    loop {
-        let count = desk.lock().unwritten();
-        if count == 0 {
-            break leave_undecided(desk)?;
-        }
-        let decisions = count_text(count, "decision", "decisions");
-        let Typed::Line(line) = input.ask(&format!("{decisions}: save? [Y/n] {more} ")) else {
-            break save(caller, desk, session)?;
-        };
-        match line.to_lowercase().as_str() {
-            "" | "y" | "yes" if write(caller, desk, session)? => break,
-            "" | "y" | "yes" => more = "(y tries again, s saves them to a file)",
-            "n" | "no" => break leave_undecided(desk)?,
-            "s" => break save(caller, desk, session)?,
-            "k" => return Ok(false),
-            line => write_err(&help(line)),
-        }
-    }
-    Ok(true)
-}
-
-fn help(line: &str) -> String {
-    let wrong = match line {
-        "?" => String::new(),
-        line => format!("`{}` is not an answer\n", text::line(line, 40)),
-    };
-    let apply = command("review --apply");
-    format!(
-        "{wrong}y         write them\nn         drop them\n\
-         s         save them to a file, for `{apply}`\n\
-         k         go back to the cards, where u undoes the last choice\n"
-    )
-}
-
-/// Writes the choices. Returns whether all of them are settled.
-fn write(
-    caller: Caller<'_>,
-    desk: &Mutex<Desk>,
-    session: &ReviewSession,
-) -> Result<bool, CliError> {
-    let mut desk = desk.lock();
-    match desk.write(session) {
-        Ok(outcome) => report(caller, &outcome, false)?,
-        Err(error) => write_err(&format!("error: {}", problem(&CliError::from(error)))),
-    }
-    Ok(desk.unwritten() == 0)
+    Wish::Nothing
 }

@@ -7,7 +7,6 @@ mod shown;
 
 use std::collections::{BTreeSet, HashSet};
 
-use ack_api::decision::Edit;
 use ack_api::text;
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -18,10 +17,10 @@ pub use self::shown::{Found, ShownCard, ShownNear, Wanted};
 use super::card::Fold;
 use super::keys::Key;
 use super::problem;
-use crate::cli::error::CliError;
+use crate::cli::review::editor::edited;
 use ack_desk::choice::Choice;
 pub use ack_desk::choice::KEYS;
-use ack_desk::curate::{Candidate, CurateError, ReviewSession};
+use ack_desk::curate::{CurateError, ReviewSession};
 use ack_desk::decide::{Decided, Selection};
 use ack_desk::need::Answered;
 use ack_desk::queue::{QueueKind, QueueView};
@@ -253,14 +252,10 @@ impl<'a> Walk<'a> {
     }
 
     /// Lets a person edit the memory. The desk is not locked meanwhile.
-    pub fn edit(
-        &mut self,
-        number: usize,
-        edit: impl FnOnce(&Candidate) -> Result<Option<Edit>, CliError>,
-    ) {
+    pub fn edit(&mut self, number: usize) {
         let item = self.desk.lock().items().get(number).cloned();
         let Some(item) = item else { return };
-        let done = match edit(&item.candidate) {
+        let done = match edited(&item.candidate) {
             Ok(Some(edit)) => self.choose(&[number], Choice::Edit { edit: Box::new(edit) }, None),
             Ok(None) => Err("nothing was changed".to_owned()),
             Err(error) => Err(problem(&error)),

@@ -46,15 +46,24 @@ impl Walk<'_> {
     }
 
     /// Answers the open question with a whole line.
-    pub fn answer(&mut self, line: &str) {
+    pub fn answer(&mut self, line: &str) -> Wish {
         let Some(field) = &mut self.field else {
-            return;
+            return Wish::Nothing;
         };
         line.clone_into(&mut field.text);
-        if field.asked == Asked::Filter {
-            self.set_filter(line);
+        match field.asked {
+            Asked::Leave => {
+                return self.leave_key(&match line.to_lowercase().as_str() {
+                    "" | "y" | "yes" => Key::Enter,
+                    "n" | "no" => Key::Char('n'),
+                    _ => Key::Other,
+                });
+            }
+            Asked::Filter => self.set_filter(line),
+            Asked::Reason(_) | Asked::Day(_) => {}
         }
         self.accept();
+        Wish::Nothing
     }
 
     pub(super) fn field_key(&mut self, key: &Key) -> Wish {
@@ -117,7 +126,7 @@ impl Walk<'_> {
         match key {
             Key::Char('y') | Key::Enter => {
                 self.save();
-                if self.desk.lock().unwritten() == 0 && !self.said.is_problem {
+                if self.desk.lock().unwritten() == 0 {
                     return Wish::Leave;
                 }
                 self.said.text.push_str(" · Ctrl+C keeps the decisions in a file");
