@@ -144,7 +144,7 @@ mod tests {
     fn strings_that_are_added_after_a_search_by_shape_are_found_too() {
         let mut dictionary = Dictionary::default();
         dictionary.intern("cache");
-        let pattern = ShapePattern::similar("cache", false);
+        let pattern = ShapePattern::similar("cache", 1, false);
         assert!(dictionary.matching(pattern).eq(["cache"]));
         for word in ["caches", "lock", "cached"] {
             dictionary.intern(word);

@@ -40,9 +40,8 @@ pub struct ShapePattern {
 enum Wanted {
     /// Words that begin like the word, whatever their other letters.
     SameBeginning,
-    Similar {
-        or_same_beginning: bool,
-    },
+    /// Similar words. A beginning of the word may be shorter by `cut_off`.
+    Similar { cut_off: u32, or_same_beginning: bool },
     /// Identifiers that contain the identifier.
     Containing,
 }
@@ -58,10 +57,12 @@ impl ShapePattern {
         Self::of(word, beginning(word), Wanted::SameBeginning)
     }
 
-    /// Words that contain `word` or that differ from it by one letter; also words with the first four
-    /// bytes of it, if `or_same_beginning`.
-    pub fn similar(word: &str, or_same_beginning: bool) -> Self {
-        Self::of(word, beginning(word), Wanted::Similar { or_same_beginning })
+    /// Words that contain `word`, that differ from it by one letter, or that differ by one letter
+    /// other than the first from a beginning of it that is up to `cut_off` characters shorter; also
+    /// words with the first four bytes of it, if `or_same_beginning`.
+    pub fn similar(word: &str, cut_off: usize, or_same_beginning: bool) -> Self {
+        let cut_off = capped(cut_off);
+        Self::of(word, beginning(word), Wanted::Similar { cut_off, or_same_beginning })
     }
 
     /// Identifiers that contain `identifier`, of whose parts only the first `whole` have to be whole.
@@ -77,13 +78,15 @@ impl ShapePattern {
         let is_word = beginning & FIRST_BYTE != IDENTIFIER;
         match self.wanted {
             Wanted::SameBeginning => is_word & (beginning == self.beginning),
-            Wanted::Similar { or_same_beginning } => {
+            Wanted::Similar { cut_off, or_same_beginning } => {
                 let foreign = shape & !self.letters & LETTER_MASK;
-                let is_near = (foreign & foreign.wrapping_sub(1) == 0)
-                    & (length <= self.length + 1)
-                    & (length + 1 >= self.length);
+                let is_near =
+                    (foreign & foreign.wrapping_sub(1) == 0) & (length <= self.length + 1);
+                let is_as_long = length + 1 >= self.length;
+                let begins_alike = (beginning ^ self.beginning) & FIRST_BYTE == 0;
+                let is_cut_off = begins_alike & (length + cut_off >= self.length);
                 let is_same = or_same_beginning & (beginning == self.beginning);
-                is_word & (is_near | contains | is_same)
+                is_word & ((is_near & (is_as_long | is_cut_off)) | contains | is_same)
             }
             Wanted::Containing => contains & (beginning & self.beginning == self.beginning),
         }

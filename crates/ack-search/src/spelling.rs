@@ -20,6 +20,8 @@ const MIN_END_CHARS: usize = 5;
 const MIN_CHARS_BEFORE: usize = 2;
 /// The shortest beginning of a word that means the word: `datenschutz`, but not `inter`.
 const MIN_BEGINNING_CHARS: usize = 6;
+/// How much longer a word may be than a similar beginning of it.
+const MAX_CUT_OFF: usize = 5;
 /// Weight of a similar word, relative to a term of the query.
 const SIMILAR_WEIGHT: f32 = 0.5;
 /// The same if the word is misspelt or inflected.
@@ -48,6 +50,8 @@ enum Likeness {
     Ending,
     /// One is the beginning of the other, or the end of a compound.
     Part,
+    /// One begins with the other, except for one letter.
+    Beginning,
 }
 
 /// Of two terms, the more similar one is less, then the one that more memories contain.
@@ -162,7 +166,7 @@ struct Unknown<'k> {
 impl Unknown<'_> {
     /// The shapes of similar terms, except for beginnings of the word.
     fn pattern(&self) -> ShapePattern {
-        ShapePattern::similar(self.key, self.is_foreign)
+        ShapePattern::similar(self.key, MAX_CUT_OFF, self.is_foreign)
     }
 
     fn likeness(&self, term: &str) -> Option<Likeness> {
@@ -184,6 +188,7 @@ impl Unknown<'_> {
                 && other >= length + MIN_CHARS_BEFORE
                 && term.ends_with(key))
             || (other >= 5 && length <= 2 * other + 1 && key.starts_with(term));
+        let is_beginning = other >= 5 && length + 1 >= other && length <= other + MAX_CUT_OFF;
         if !key.is_ascii() && has_other_ending {
             // The encoder does not know the correct spelling either.
             Some(Likeness::Ending)
@@ -191,8 +196,12 @@ impl Unknown<'_> {
             Some(Likeness::Letter)
         } else if has_other_ending {
             Some(Likeness::Ending)
+        } else if is_part {
+            Some(Likeness::Part)
+        } else if is_beginning && has_similar_prefix(key, term, other) {
+            Some(Likeness::Beginning)
         } else {
-            is_part.then_some(Likeness::Part)
+            None
         }
     }
 }
@@ -259,6 +268,17 @@ fn beginnings(word: &str) -> impl Iterator<Item = &str> {
 /// The set of a word's bytes, folded into 64 bits.
 fn byte_set(word: &str) -> u64 {
     word.bytes().fold(0, |set, byte| set | 1 << (byte & 63))
+}
+
+/// Whether a word begins with the `length` characters of another one, except for one letter.
+fn has_similar_prefix(word: &str, other: &str, length: usize) -> bool {
+    let prefix = |count: usize| {
+        let end = word.char_indices().nth(count).map(|(end, _)| end);
+        end.and_then(|end| word.get(..end))
+    };
+    let is_similar = |prefix: &str| strsim::osa_distance(prefix, other) <= 1;
+    word.chars().next() == other.chars().next()
+        && [length - 1, length, length + 1].into_iter().filter_map(prefix).any(is_similar)
 }
 
 #[cfg(test)]

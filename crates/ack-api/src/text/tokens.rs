@@ -16,6 +16,8 @@ const RARE_PAIR_COST: usize = 3;
 const DIGIT_LETTER_COST: usize = 2;
 /// Longer lower-case words are split into shorter tokens.
 const MAX_SHORT_WORD: usize = 8;
+/// The shortest known word that counts as a part of a longer one.
+const MIN_PIECE: usize = 3;
 const WHITESPACE_PER_TOKEN: usize = 16;
 /// Longer runs of punctuation, in pieces, are split in ways that are hard to predict.
 const MAX_SIMPLE_PUNCTUATION: usize = 4;
@@ -92,13 +94,44 @@ fn letters_cost(word: &str) -> usize {
 
 /// The cost of a word with what precedes it: a space, one punctuation mark or nothing.
 fn word_cost(lead: &str, word: &str) -> usize {
-    let lead_cost = if lead.trim().is_empty() { 0 } else { UNITS_PER_TOKEN };
+    // Within names (`retry-webhooks`) the punctuation mark mostly joins the first letters.
+    let is_in_name = matches!(lead, "-" | "/" | ".");
+    let lead_cost = match lead.trim() {
+        "" => 0,
+        _ if is_in_name => UNITS_PER_TOKEN / 2,
+        _ => UNITS_PER_TOKEN,
+    };
     match word.len() {
         _ if vocabulary::holds_word(lead, word) => UNITS_PER_TOKEN,
         1 => UNITS_PER_TOKEN + lead_cost,
         _ if vocabulary::holds_word("", word) && !lead.is_empty() => 2 * UNITS_PER_TOKEN,
-        _ => letters_cost(word).max(2 * UNITS_PER_TOKEN) + lead_cost,
+        // A common word, which is one token after a space.
+        _ if is_in_name && vocabulary::holds_word(" ", word) => 2 * UNITS_PER_TOKEN,
+        _ => {
+            let letters = letters_cost(word).max(2 * UNITS_PER_TOKEN) + lead_cost;
+            letters.min(compound_cost(lead, word).unwrap_or(letters))
+        }
     }
+}
+
+/// The cost of a lower-case word that consists of known words: the longest ones, plus one token,
+/// because vocabularies do not always take the longest.
+fn compound_cost(lead: &str, word: &str) -> Option<usize> {
+    if !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
+        return None;
+    }
+    let lead_pieces = usize::from(!lead.trim().is_empty());
+    let (mut pieces, mut rest) = (lead_pieces, word);
+    let mut lead = if lead_pieces == 1 { "" } else { lead };
+    while !rest.is_empty() {
+        let lengths = (MIN_PIECE..=rest.len().min(vocabulary::MAX_WORD_BYTES)).rev();
+        let mut known = lengths.filter_map(|length| rest.get(..length));
+        let piece = known.find(|piece| vocabulary::holds_word(lead, piece))?;
+        rest = rest.get(piece.len()..).unwrap_or_default();
+        lead = "";
+        pieces += 1;
+    }
+    Some((pieces + 1) * UNITS_PER_TOKEN)
 }
 
 /// From this length on, a run of punctuation that is two known pieces may be three tokens.

@@ -4,10 +4,12 @@
 use std::sync::LazyLock;
 
 use rustc_hash::FxHashSet;
+use whichlang::{Lang, detect_language};
 
 use super::Encoder;
 use super::multilingual::has_rows;
 use crate::analysis::letters::plain;
+use crate::analysis::symbols::camel_case;
 use crate::analysis::{is_stop_word, is_unspaced};
 
 /// Shorter words say little: many languages share them.
@@ -31,36 +33,48 @@ static WORDS: LazyLock<FxHashSet<&str>> =
     LazyLock::new(|| FUNCTION_WORDS.split_whitespace().collect());
 
 impl Encoder {
-    /// Whether a query is certainly in a language that the encoder does not know.
-    pub fn is_foreign(&self, text: &str) -> bool {
-        let text = plain(text);
-        has_unknown_script(&text) || self.foreign_share(&text).is_some()
+    /// The share of words that the encoder knows as a whole, of a text in none of its languages;
+    /// `None` for a text in one of them, in code, or too short to tell. Names and code are often taken
+    /// for another language, so a text also needs few known words.
+    pub(super) fn foreign_share(&self, text: &str) -> Option<f32> {
+        let text = beginning(text);
+        let (share, count) = self.known_words(text);
+        let is_foreign = count > 0
+            && share <= MAX_FOREIGN_SHARE
+            && matches!(
+                detect_language(text),
+                Lang::Ara | Lang::Hin | Lang::Nld | Lang::Swe | Lang::Tur
+            );
+        is_foreign.then_some(share)
     }
 
-    /// The share of words that the encoder knows as a whole, of a text in another language in Latin
-    /// script: it has more of the [`FUNCTION_WORDS`] than stop words of English, and few words that
-    /// the encoder knows.
-    pub(super) fn foreign_share(&self, text: &str) -> Option<f32> {
-        let text = beginning(text).to_lowercase();
+    /// Whether a query is certainly in a language that the encoder does not know: it has a word in
+    /// another script, or more of the [`FUNCTION_WORDS`] than stop words of English and few words
+    /// that the encoder knows.
+    pub fn is_foreign(&self, text: &str) -> bool {
+        let text = plain(text);
+        if has_unknown_script(&text) {
+            return true;
+        }
+        let text = beginning(&text).to_lowercase();
         let words = text.split(|c: char| !c.is_alphabetic());
         let balance = words.fold(0, |sum, word| {
             sum + i32::from(WORDS.contains(word)) - i32::from(is_stop_word(word))
         });
-        let share = self.known_words(&text);
-        (balance > 0 && share <= MAX_FOREIGN_SHARE).then_some(share)
+        balance > 0 && self.known_words(&text).0 <= MAX_FOREIGN_SHARE
     }
 
-    /// The share of known words among the words of a text in lower case that are long enough.
+    /// The share of known words among the words that are long enough, and their number.
     #[expect(clippy::cast_precision_loss, reason = "counts of words")]
-    fn known_words(&self, text: &str) -> f32 {
-        let words = text.split(|c: char| !c.is_alphabetic());
-        let words = words.filter(|word| word.chars().nth(MIN_LETTERS - 1).is_some());
+    fn known_words(&self, text: &str) -> (f32, usize) {
+        let runs = text.split(|c: char| !c.is_alphabetic());
+        let is_word = |word: &&str| word.chars().nth(MIN_LETTERS - 1).is_some();
         let (mut known, mut count) = (0usize, 0usize);
-        for word in words {
+        for word in runs.flat_map(camel_case).filter(is_word) {
             count += 1;
-            known += usize::from(self.is_word(word));
+            known += usize::from(self.is_word(&word.to_lowercase()));
         }
-        known as f32 / count.max(1) as f32
+        (known as f32 / count.max(1) as f32, count)
     }
 }
 
@@ -140,6 +154,27 @@ mod tests {
             for text in texts.split(" |").map(str::trim) {
                 assert_eq!(encoder.is_foreign(text), expected, "{text}");
             }
+        }
+    }
+
+    #[test]
+    fn a_text_in_another_language_has_few_known_words_and_code_is_in_none() {
+        let share = |text| Encoder::embedded().unwrap().foreign_share(text);
+        for text in
+            ["anslutningen till databasen bryts på natten", "sunucu neden bu hata ile kapanıyor"]
+        {
+            assert!(share(text).is_some_and(|share| share <= 0.6), "{text}");
+        }
+        for text in [
+            "database connections drop at night",
+            "error[E0382]: borrow of moved value",
+            "let mut map = HashMap::new(); map.insert(key, value);",
+            "kubectl rollout restart deployment",
+            "SELECT count(*) FROM users WHERE deleted_at IS NULL",
+            "use",
+            "",
+        ] {
+            assert_eq!(share(text), None, "{text}");
         }
     }
 }
