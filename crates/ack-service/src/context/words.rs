@@ -185,8 +185,8 @@ impl Words {
         let mut found = 0;
         let mut is_inside = false;
         for (start, pair) in text.array_windows().enumerate() {
-            let position = self.positions.get(usize::from(u16::from_be_bytes(*pair)));
-            if !is_inside && let Some(list @ 1..) = position.copied() {
+            let place = || usize::from(u16::from_be_bytes(*pair));
+            if !is_inside && let Some(list @ 1..) = self.positions.get(place()).copied() {
                 let (before, rest) = text.split_at(start);
                 let is_after_hyphen = matches!(before.last(), Some(b'_' | b'-'));
                 let beginnings = self.beginnings.get(usize::from(list) - 1);
