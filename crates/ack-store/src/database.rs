@@ -18,7 +18,7 @@ use crate::open::{self, FileState, Opening};
 use crate::quick_state::QuickState;
 use crate::{StoreError, idle_connections};
 
-/// The largest database that is copied because of a lock.
+/// The largest database that is copied after one slow read, or because of a lock.
 const MAX_EAGER_COPY_BYTES: u64 = 256 << 20;
 
 /// How much of a store is read.

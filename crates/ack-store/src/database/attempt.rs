@@ -19,6 +19,9 @@ use crate::{StoreError, StoreProblem, idle_connections};
 
 /// How many disturbed reads without locks are allowed before a copy is made.
 const MAX_DISTURBED_READS: u32 = 3;
+/// After a longer disturbed read, for instance one that builds an index, a copy is made: the same
+/// writer would disturb it again.
+const SLOW_READ: Duration = Duration::from_millis(250);
 /// The largest database with a log that is copied into memory before it is scanned: a reader of a log
 /// holds back checkpoints for as long as it reads, and the log of many readers may never be merged.
 /// A quick pass takes no longer than the copy, so it needs none.
@@ -84,12 +87,16 @@ impl Database {
             match opening {
                 Opening::AtRest if disturbances < MAX_DISTURBED_READS => {
                     drop(gate);
+                    let began = Instant::now();
                     if let Some(value) = self.in_place(&path, opening, &state, read)? {
                         self.note_unlocked_read(Some(&state));
                         *self.copy.lock() = None;
                         return Ok(value);
                     }
                     disturbances += 1;
+                    if began.elapsed() > SLOW_READ && state.main.length <= MAX_EAGER_COPY_BYTES {
+                        disturbances = MAX_DISTURBED_READS;
+                    }
                     last_error = None;
                 }
                 Opening::Locked | Opening::LastCommit => {
