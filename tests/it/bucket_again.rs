@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ack_test_bucket::Action;
+use serde_json::{Value, json};
 
 use crate::bucket::{publish, published, reader, scene, sql};
 use crate::bucket_reading::{answer, ask, both, first, remote, wait};
@@ -99,6 +100,39 @@ fn going_back_says_what_it_does_and_how_to_undo_it() {
     let nothing = publish(&root, &bucket, &["--yes"]).ok();
     assert_contains!(nothing, "nothing to do", "1 memory waits for review: `");
     assert_contains!(nothing, "review --scope mine");
+}
+
+#[test]
+fn the_plan_to_go_back_counts_what_changes() {
+    let (root, bucket) = scene();
+    published(&root, &bucket, &[]);
+    sql(
+        &root,
+        "UPDATE memories SET title = 'A mistake' WHERE id = 'm-1'; \
+         UPDATE memories SET status = 'approved' WHERE id IN ('m-3', 'm-5'); \
+         UPDATE memories SET status = 'rejected' WHERE id = 'm-6'",
+    );
+    published(&root, &bucket, &[]);
+    let plan = published(&root, &bucket, &["--rollback", "v-1", "--dry-run"]);
+    let changes = json!({ "come_back": 1, "go_away": 2, "change": 1 });
+    assert_eq!(plan["changes"], changes, "{plan}");
+    assert_eq!(plan["written"], false);
+    let plan = publish(&root, &bucket, &["--rollback", "v-1", "--dry-run"]).ok();
+    assert_contains!(plan, "coming back: 1, changed: 1, going away: 2");
+    let plan = publish(&root, &bucket, &["--rollback", "v-2", "--dry-run"]).ok();
+    assert_contains!(plan, "nothing changes for readers");
+    // A damaged version is a reason to go back.
+    let object = |name: &str| -> Value {
+        serde_json::from_slice(&bucket.get(&format!("platform/{name}")).unwrap()).unwrap()
+    };
+    let log = object(object("HEAD.json")["log"].as_str().unwrap());
+    let files = log["files"].as_array().unwrap().iter();
+    for file in files {
+        bucket.remove(&format!("platform/{}", file["object"].as_str().unwrap()));
+    }
+    std::fs::remove_dir_all(root.scope_folder("mine").join("remote")).unwrap();
+    let plan = publish(&root, &bucket, &["--rollback", "v-1", "--dry-run"]).ok();
+    assert_contains!(plan, "what that changes is not known");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
 
 use parking_lot::Mutex;
@@ -121,10 +121,7 @@ pub fn assemble(
     allowed: u64,
 ) -> Result<PathBuf, BucketError> {
     let work = cache.temporary_folder()?;
-    for file in &version.files {
-        cache::link(&cache.file(&file.sha256), &cache::file_path(work.path(), &file.path))?;
-    }
-    mirror::tag_version(work.path(), version)?;
+    link_files(cache, version, work.path())?;
     let before = cache.installed().filter(|before| !cache::is_damaged(before));
     let limit = allowed.saturating_sub(version.bytes());
     let limit = limit.min(version.bytes().saturating_mul(MAX_EXPANSION).max(MIN_EXPANDED_BYTES));
@@ -132,8 +129,16 @@ pub fn assemble(
     cache.install(work, name, version)
 }
 
+/// Links the files of a version to a folder. The lock of the cache must be held.
+pub fn link_files(cache: &Cache, version: &Version, folder: &Path) -> Result<(), BucketError> {
+    for file in &version.files {
+        cache::link(&cache.file(&file.sha256), &cache::file_path(folder, &file.path))?;
+    }
+    mirror::tag_version(folder, version)
+}
+
 /// Fetches the missing files of a version. The lock of the cache must be held.
-fn fetch(
+pub fn fetch(
     client: &Client,
     cache: &Cache,
     version: &Version,

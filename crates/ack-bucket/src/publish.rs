@@ -24,7 +24,7 @@ use object_store::{PutMode, UpdateVersion};
 use serde::Serialize;
 use tempfile::TempDir;
 
-pub use self::history::{PrunePlan, VersionSummary};
+pub use self::history::{PrunePlan, RollbackChanges, VersionSummary};
 use self::plan::Published;
 pub use self::plan::{Base, DesiredState, Item, Plan};
 use crate::BucketError;

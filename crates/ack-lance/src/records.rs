@@ -1,10 +1,10 @@
 //! Reads whole records from a table that replaces its store.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use ack_api::source::RowKey;
-use arrow::array::{Int64Array, LargeBinaryArray, UInt8Array, UInt64Array};
+use arrow::array::{Array, Int64Array, LargeBinaryArray, StringArray, UInt8Array, UInt64Array};
 use lance::dataset::fragment::FileFragment;
 use rustc_hash::FxHashSet;
 use zstd::bulk::Decompressor;
@@ -56,6 +56,25 @@ pub fn read(
             read_blocks(&mut decompressor, record, is_wanted, &mut visit)?;
         }
         if remaining.is_empty() { Ok(()) } else { Err(TableError::Damaged) }
+    })
+}
+
+/// The ids of all memories, each with the hash of its row in the store.
+pub fn fingerprints(folder: &Path) -> Result<HashMap<String, u64>, TableError> {
+    wait(async {
+        let dataset = published_dataset(folder).await?;
+        let mut found = HashMap::new();
+        each_batch(&dataset, &["source", "fingerprint", "id"], |batch| {
+            let sources = column::<UInt8Array>(batch, "source")?;
+            let fingerprints = column::<UInt64Array>(batch, "fingerprint")?;
+            let ids = column::<StringArray>(batch, "id")?;
+            let memories = (0..batch.num_rows())
+                .filter(|row| sources.value(*row) != LEXICON_SOURCE && ids.is_valid(*row));
+            found.extend(memories.map(|row| (ids.value(row).to_owned(), fingerprints.value(row))));
+            Ok(())
+        })
+        .await?;
+        Ok(found)
     })
 }
 

@@ -7,7 +7,9 @@ use ack_api::remote::{RemoteSettings, check_endpoint, duration};
 use ack_api::text;
 use ack_bucket::BucketError;
 use ack_bucket::address::Address;
-use ack_bucket::publish::{BuiltVersion, Item, PrunePlan, Step, UploadCost, VersionSummary};
+use ack_bucket::publish::{
+    BuiltVersion, Item, PrunePlan, RollbackChanges, Step, UploadCost, VersionSummary,
+};
 use indicatif::ProgressBar;
 use serde_json::json;
 
@@ -168,11 +170,17 @@ impl BucketRequest<'_> {
         let by = user_name(self.config);
         let restore = &self.args.bucket.restore;
         let planned = publisher.roll_back(number, &by, restore, false)?;
+        // A version that is damaged is a reason to go back.
+        let changes = publisher.rollback_changes(number);
         let message = format!(
-            "version {} {} version {number}: {}\n",
+            "version {} {} version {number}: {}; {}\n",
             planned.version,
             if self.args.yes && !self.args.dry_run { "restores" } else { "would restore" },
             render::count(planned.rows, "memory"),
+            match &changes {
+                Ok(changes) => rollback_text(*changes),
+                Err(error) => format!("what that changes is not known: {}", error.line()),
+            }
         );
         if !self.json {
             write_plain(&message)?;
@@ -183,7 +191,7 @@ impl BucketRequest<'_> {
         if self.json {
             return write_json(&json!({
                 "rollback": number, "version": planned.version, "rows": planned.rows,
-                "written": restored.is_some(),
+                "changes": changes.ok(), "written": restored.is_some(),
             }));
         }
         match restored {
@@ -216,6 +224,14 @@ impl BucketRequest<'_> {
         }
         write_plain(if writes { "removed\n" } else { "nothing was removed\n" })
     }
+}
+
+fn rollback_text(changes: RollbackChanges) -> String {
+    let RollbackChanges { come_back, go_away, change } = changes;
+    if changes == RollbackChanges::default() {
+        return "nothing changes for readers".to_owned();
+    }
+    format!("coming back: {come_back}, changed: {change}, going away: {go_away}")
 }
 
 fn plan_text(planned: &BucketPlan, cost: Option<UploadCost>) -> String {
