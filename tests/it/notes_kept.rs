@@ -88,15 +88,15 @@ fn comments_are_neither_searched_nor_served() {
     write(
         folder.path(),
         "deploy.md",
-        "# Deploy on Mondays\n\nBefore noon. <!-- kumquat -->\n<!--\nrambutan [[gone]]\n\nlychee\n-->\nAsk first.\n\n```html\n<!-- papaya -->\n```\n",
+        "# Deploy on Mondays\n\nBefore noon. <!-- kumquat -->\n<!--\nrambutan [[gone]]\n\nlychee\n-->\n%% durian %% Ask first.\n%%\ntamarind\n%%\n\n```html\n<!-- papaya -->\n```\n",
     );
     let (_root, service) = serve_notes(folder.path());
-    for word in ["kumquat", "rambutan", "lychee"] {
+    for word in ["kumquat", "rambutan", "lychee", "durian", "tamarind"] {
         let found = query(&service, json!({ "query": word, "mode": "lexical" }));
         assert!(found.is_empty(), "{word}: {found:?}");
     }
     let note = get(&service, "deploy");
-    let text = "Before noon. \nAsk first.\n\n```html\n<!-- papaya -->\n```";
+    let text = "Before noon. \n Ask first.\n\n```html\n<!-- papaya -->\n```";
     assert_eq!(note["narrative"], text, "{note:#}");
     assert_eq!(query(&service, json!({ "query": "papaya" })), ["deploy"]);
     // Findings keep their lines.

@@ -60,15 +60,15 @@ impl Fence {
 fn code_spans(line: &str) -> Vec<Range<usize>> {
     // A run of backticks closes one of the same length, so the last run of a length opens nothing.
     let mut last: FxHashMap<usize, usize> = FxHashMap::default();
-    for run in runs(line, 0) {
+    for run in runs(line, b'`', 0) {
         last.insert(run.len(), run.start);
     }
     let mut spans = Vec::new();
     let mut at = 0;
-    while let Some(open) = runs(line, at).next() {
+    while let Some(open) = runs(line, b'`', at).next() {
         at = open.end;
         if last.get(&open.len()).is_some_and(|last| *last > open.start)
-            && let Some(close) = runs(line, at).find(|run| run.len() == open.len())
+            && let Some(close) = runs(line, b'`', at).find(|run| run.len() == open.len())
         {
             at = close.end;
             spans.push(open.start..close.end);
@@ -77,14 +77,14 @@ fn code_spans(line: &str) -> Vec<Range<usize>> {
     spans
 }
 
-/// The runs of backticks from a position on.
-fn runs(text: &str, from: usize) -> impl Iterator<Item = Range<usize>> {
+/// The runs of a character from a position on.
+fn runs(text: &str, mark: u8, from: usize) -> impl Iterator<Item = Range<usize>> {
     let bytes = text.as_bytes();
     let mut at = from;
     std::iter::from_fn(move || {
-        let start = at + bytes.get(at..)?.iter().position(|byte| *byte == b'`')?;
+        let start = at + bytes.get(at..)?.iter().position(|byte| *byte == mark)?;
         let rest = bytes.get(start..)?;
-        let length = rest.iter().position(|byte| *byte != b'`');
+        let length = rest.iter().position(|byte| *byte != mark);
         at = start + length.unwrap_or(rest.len());
         Some(start..at)
     })
@@ -150,11 +150,11 @@ fn remove_comments(text: &str, keeps_line_breaks: bool) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// Where the comments of a text are: `<!-- … -->`. Only one that begins a line may go on after an
-/// empty line.
+/// Where the comments of a text are: `<!-- … -->`, and Obsidian's `%% … %%`. Only one that begins a
+/// line may go on after an empty line.
 fn comments(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
-    if !text.contains("<!--") {
+    if !text.contains("<!--") && !text.contains("%%") {
         return found;
     }
     let mut fence = Fence::default();
@@ -163,8 +163,9 @@ fn comments(text: &str) -> Vec<Range<usize>> {
     let mut line_start = 0;
     let mut paragraph_end = 0;
     // Up to where nothing closes a comment: a text may have very many marks that open nothing.
-    let mut unclosed = 0;
+    let (mut unclosed_html, mut unclosed_obsidian) = (0, 0);
     for line in text.split_inclusive('\n') {
+        let line_end = line_start + line.len();
         if line_start >= paragraph_end {
             let lines = text.get(line_start..).unwrap_or_default().split_inclusive('\n');
             let paragraph = lines.take_while(|line| !line.trim().is_empty());
@@ -172,29 +173,56 @@ fn comments(text: &str) -> Vec<Range<usize>> {
         }
         // What follows a comment in its last line is no block of code.
         let is_code = at <= line_start && fence.holds(line);
-        let code = if line.contains("<!--") { code_spans(line) } else { Vec::new() };
+        let has_mark = line.contains("<!--") || line.contains("%%");
+        let marks = line.match_indices(['<', '%']);
         let indent = line.len() - line.trim_start().len();
-        for (inside, _) in line.match_indices("<!--").take_while(|_| !is_code) {
+        let code = if has_mark { code_spans(line) } else { Vec::new() };
+        for (inside, mark) in marks.take_while(|_| has_mark && !is_code) {
             let start = line_start + inside;
             let span = code.partition_point(|span| span.end <= inside);
             let is_in_span = code.get(span).is_some_and(|span| span.start <= inside);
-            let limit = if inside == indent { text.len() } else { paragraph_end };
-            if start < at || is_in_span || limit <= unclosed {
+            if start < at || is_in_span || !opens_comment(text, start) {
                 continue;
             }
-            // `<!-->` is a whole comment.
-            let rest = text.get(start + 2..limit).unwrap_or_default();
-            match rest.find("-->") {
-                Some(length) => {
-                    at = start + 2 + length + "-->".len();
-                    found.push(start..at);
+            let limit = if inside == indent { text.len() } else { paragraph_end };
+            let until = if mark == "<" { &mut unclosed_html } else { &mut unclosed_obsidian };
+            if limit <= *until {
+                continue;
+            }
+            match comment_end(text.get(..limit).unwrap_or_default(), start) {
+                Some(end) => {
+                    found.push(start..end);
+                    at = end;
                 }
-                None => unclosed = limit,
+                None => *until = limit,
             }
         }
-        line_start += line.len();
+        line_start = line_end;
     }
     found
+}
+
+fn opens_comment(text: &str, start: usize) -> bool {
+    let (before, rest) = text.split_at_checked(start).unwrap_or_default();
+    // `100%%` is a number.
+    rest.starts_with("<!--")
+        || rest.starts_with("%%")
+            && !rest.starts_with("%%%")
+            && !before.ends_with(|c: char| c == '%' || c.is_alphanumeric())
+}
+
+fn comment_end(text: &str, start: usize) -> Option<usize> {
+    // `<!-->` is a whole comment.
+    let from = start + 2;
+    if text.get(start..)?.starts_with('<') {
+        return Some(from + text.get(from..)?.find("-->")? + "-->".len());
+    }
+    let closing = runs(text, b'%', from).find(|run| {
+        let rest = text.get(run.end..).unwrap_or_default();
+        // `for %%i in (*) do echo %%i` is a command.
+        run.len() == 2 && !rest.starts_with(char::is_alphanumeric)
+    });
+    Some(closing?.end)
 }
 
 #[cfg(test)]
@@ -223,12 +251,18 @@ mod tests {
         for (text, plain) in [
             ("a <!-- x --> b", "a  b"),
             ("a\n<!-- x\n\ny -->\nb\n", "a\nb\n"),
+            ("a\n%%\nx\n%%\nb", "a\nb"),
+            ("a %%x%% b %%y%%", "a  b "),
             ("<!-->a", "a"),
             ("<!-- a", "<!-- a"),
-            ("`<!-- a -->` <!--c-->", "`<!-- a -->` "),
-            ("```\n<!-- a -->\n```\n<!--c-->", "```\n<!-- a -->\n```\n"),
+            ("%% a", "%% a"),
+            ("`<!-- a -->` `%%b%%` %%c%%", "`<!-- a -->` `%%b%%` "),
+            ("```\n<!-- a -->\n%%b%%\n```\n<!--c-->", "```\n<!-- a -->\n%%b%%\n```\n"),
             ("<!--\n```\n-->\nb\n<!-- c -->", "b\n"),
             ("with <!-- here\n\nand `-->` there -->", "with <!-- here\n\nand `-->` there -->"),
+            ("for %%i in (*) do echo %%i", "for %%i in (*) do echo %%i"),
+            ("100%% or 50%% of it", "100%% or 50%% of it"),
+            ("a %%% b %%% c", "a %%% b %%% c"),
             ("a <!-- x --> b <!-- y -->\n- <!-- z -->\n", "a  b \n- \n"),
         ] {
             assert_eq!(without_comments(text), plain, "{text}");
@@ -240,8 +274,9 @@ mod tests {
     #[test]
     fn no_text_takes_long() {
         let parts = [
-            "[", "[[", "![", "`", "` `` ", "<!--", "<!-- ", "|", "-->", "- ", "\n- ", "#", "# a\n",
-            "=\n", "> ", "~~~\n", "a\n", "a:\n", "1. a\n", "<!--\n\n",
+            "[", "[[", "![", "`", "` `` ", "<!--", "<!-- ", "%%", " %%a", "%%a%% ", "|", "-->",
+            "- ", "\n- ", "#", "# a\n", "=\n", "> ", "~~~\n", "a\n", "a:\n", "1. a\n", "<!--\n\n",
+            " %%\n\n", "<%%",
         ];
         for part in parts.into_iter().chain(["<!-- --> ", "a <!--\n\n"]) {
             let text = part.repeat((1 << 20) / part.len());
