@@ -207,9 +207,10 @@ fn added_and_removed_scopes_and_manifests_are_noticed() {
     assert_eq!(ids(&service, "invoice"), ["b"]);
 }
 
-/// These files have other names, or are in another folder than the scope's.
+/// Scopes' folders are watched, so most questions look at none of their files. A watch does not
+/// report every change; each of these must be seen anyway.
 #[test]
-fn changes_under_another_name_are_noticed() {
+fn changes_without_a_watch_event_are_noticed() {
     let root = Root::new();
     let one = |id: &str| titled(id, &format!("The payout of {id}"));
     let shared = root.store("shared", &[one("s1")]);

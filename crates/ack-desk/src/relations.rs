@@ -37,7 +37,8 @@ fn contradicted(service: &Service, waiting: &[Arc<Candidate>]) -> HashMap<usize,
     let mut found = HashMap::new();
     for (scope, numbered) in by_scope(numbered) {
         let (numbers, memories): (Vec<usize>, Vec<&Memory>) = numbered.into_iter().unzip();
-        let counts = scope.store.read(Access::QuickScan, READ_TIMEOUT, |snapshot| snapshot.counts_by_id());
+        let counts =
+            scope.store.read(Access::QuickScan, READ_TIMEOUT, |snapshot| snapshot.counts_by_id());
         if counts.is_ok_and(|counts| counts.approved + counts.promoted > 0) {
             let others = service.contradicted_by(&memories, &scope.name).unwrap_or_default();
             let others = numbers.into_iter().zip(others);

@@ -23,6 +23,7 @@ use ack_store::open::FileState;
 use ack_store::projects::RecordedProjects;
 use ack_store::table_version::TableVersion;
 use ack_store::{Access, Store};
+use ack_sys::watch::FolderWatch;
 use parking_lot::Mutex;
 
 pub use self::error::ScopeError;
@@ -55,6 +56,7 @@ pub struct Scope {
     /// The bucket that its memories are published in. The store is then the local copy.
     pub remote: Option<Arc<Remote>>,
     recorded: Mutex<Option<RecordedState>>,
+    watch: Arc<FolderWatch>,
     /// A vector table with more rows is searched in place.
     pub resident: usize,
     pub live: LiveIndex,

@@ -106,6 +106,11 @@ impl FileState {
         }
     }
 
+    /// Whether there is neither a log nor a journal.
+    pub const fn is_at_rest(&self) -> bool {
+        self.log.is_none() && self.journal.is_none() && self.shared_memory.is_empty()
+    }
+
     /// Whether the database file itself is unchanged.
     pub fn same_database(&self, other: &Self) -> bool {
         (&self.main, self.counters) == (&other.main, other.counters)

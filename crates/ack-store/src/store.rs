@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ack_api::memory::{Overviews, Unreviewed};
+use ack_sys::files::is_only_name;
+use ack_sys::watch::FolderWatch;
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use rusqlite::limits::Limit;
@@ -14,6 +16,7 @@ use rusqlite::{Connection, ErrorCode};
 use rustc_hash::FxHashSet;
 
 use crate::database::{Access, Database, Origin};
+use crate::decisions::seal::seal_path;
 use crate::decisions::signers::Signers;
 use crate::decisions::{DecisionLog, Decisions, SignersFile};
 use crate::flags::Flags;
@@ -37,6 +40,8 @@ pub struct Store {
     pub(crate) flags: Flags,
     pub(crate) overviews: Option<Overviews>,
     decisions: Option<DecisionLog>,
+    watch: Option<Arc<FolderWatch>>,
+    watched: Mutex<Option<(u64, FileState)>>,
     /// Each read determines which of the two the path names.
     database: Database,
     notes: Notes,
@@ -56,6 +61,9 @@ pub struct StoreSettings {
     pub signers: Option<SignersFile>,
     /// The reference whose files count as approved, for a folder in a git repository.
     pub reference: Option<String>,
+    /// The folder of the database and the log, if it is watched. What is known about the files is
+    /// used again as long as nothing in it changes.
+    pub watch: Option<Arc<FolderWatch>>,
 }
 
 /// The database file, SQLite's schema cookie, and whether values are truncated.
@@ -68,7 +76,7 @@ impl Store {
 
     /// A store at `path`. Nothing is opened yet.
     pub fn with(path: PathBuf, unreviewed: Unreviewed, settings: StoreSettings) -> Self {
-        let StoreSettings { named, overviews, decisions, signers, reference } = settings;
+        let StoreSettings { named, overviews, decisions, signers, reference, watch } = settings;
         Self {
             database: Database::new(path.clone()),
             path,
@@ -77,6 +85,8 @@ impl Store {
             flags: Flags::default(),
             overviews,
             decisions: decisions.map(|log| DecisionLog::new(log, signers)),
+            watch,
+            watched: Mutex::default(),
             notes: Notes::with_reference(reference),
             layout: Mutex::default(),
             known: Mutex::default(),
@@ -117,6 +127,15 @@ impl Store {
     }
 
     pub fn file_state(&self) -> Result<FileState, StoreError> {
+        let generation = || self.watch.as_ref().and_then(|watch| watch.generation());
+        let before = generation();
+        let mut watched = self.watched.lock();
+        if let (Some(before), Some((known, state))) = (before, watched.as_ref())
+            && before == *known
+        {
+            return Ok(state.clone());
+        }
+        *watched = None;
         let version = self.decisions()?.version;
         let state = if self.notes.are_at(&self.path) {
             self.notes.read(&self.path, Duration::ZERO, |notes| Ok(notes.state.clone()))
@@ -124,7 +143,19 @@ impl Store {
             self.database.state()
         };
         let state = state.map_err(|error| error.of_store(&self.path, &self.named))?;
-        Ok(state.with_decisions(version))
+        let state = state.with_decisions(version);
+        let log = self.decision_log().unwrap_or(&self.path);
+        let is_in_folder = |file: &Path| is_only_name(file) || !file.exists();
+        if state.is_at_rest()
+            && is_only_name(&self.path)
+            && is_in_folder(log)
+            && is_in_folder(&seal_path(log))
+            && !self.decisions.as_ref().is_some_and(DecisionLog::has_signers)
+        {
+            let after = generation().filter(|after| before == Some(*after));
+            *watched = after.map(|after| (after, state.clone()));
+        }
+        Ok(state)
     }
 
     /// What is wrong with the files of notes, as of the last read.

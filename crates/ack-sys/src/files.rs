@@ -91,6 +91,14 @@ pub fn read_text(path: &Path, max_bytes: u64) -> Result<String> {
         .map_err(|_| Error::new(ErrorKind::InvalidData, "it is not UTF-8 text"))
 }
 
+/// Whether a path is a regular file without other hard links, so that every change to it is a
+/// change in its folder.
+pub fn is_only_name(path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let metadata = std::fs::symlink_metadata(path);
+    metadata.is_ok_and(|metadata| metadata.is_file() && metadata.nlink() == 1)
+}
+
 /// Creates a folder for its owner alone: memories are private unless they decide otherwise.
 pub fn make_private(folder: &Path) -> Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)

@@ -6,12 +6,87 @@
 //! nothing can be watched (another system, a network file system, a system limit), everything
 //! counts as changed. Writes through a memory-mapped file cause no event.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 #[cfg(target_os = "linux")]
 pub use linux::Watch;
 #[cfg(not(target_os = "linux"))]
 pub use other::Watch;
+
+/// A folder counts as changed after this time, because some writes make no event: those through a
+/// memory map, and those through a hard link in another folder.
+const MAX_UNVERIFIED: Duration = Duration::from_secs(5);
+/// How long to wait before trying again to watch a folder that could not be watched.
+const RETRY_AFTER: Duration = Duration::from_secs(30);
+
+/// One folder whose changes are counted, so that what was read from it can be reused as long as the
+/// count stays the same.
+#[derive(Debug)]
+pub struct FolderWatch {
+    folder: PathBuf,
+    state: Mutex<WatchState>,
+}
+
+#[derive(Debug, Default)]
+struct WatchState {
+    is_begun: bool,
+    watch: Option<Watch>,
+    failed: Option<Instant>,
+    generation: u64,
+    counted: Option<Instant>,
+}
+
+impl FolderWatch {
+    /// A folder. It is not watched before [`Self::begin`].
+    pub fn new(folder: PathBuf) -> Self {
+        Self { folder, state: Mutex::default() }
+    }
+
+    /// Watches the folder from now on. For a process that looks only once, that costs more than it
+    /// saves: when it ends, it waits for the kernel.
+    pub fn begin(&self) {
+        self.state().is_begun = true;
+    }
+
+    fn state(&self) -> MutexGuard<'_, WatchState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts as changed, for instance because the path may name another folder now.
+    pub fn forget(&self) {
+        self.state().watch = None;
+    }
+
+    /// A number that stays the same as long as nothing in the folder changes, not counting its
+    /// subfolders. `None` if it is not watched, or cannot be.
+    pub fn generation(&self) -> Option<u64> {
+        let mut state = self.state();
+        let has_failed = state.failed.is_some_and(|failed| failed.elapsed() < RETRY_AFTER);
+        if !state.is_begun || has_failed {
+            return None;
+        }
+        if state.watch.as_ref().is_none_or(Watch::has_changed) {
+            // The new watch begins before the old one ends.
+            let mut watch = Watch::default();
+            watch.add(&self.folder);
+            if watch.has_changed() {
+                // The system cannot watch the folder. A change at this very moment looks the same
+                // but is rare.
+                state.failed = Some(Instant::now());
+                state.watch = None;
+                return None;
+            }
+            state.watch = Some(watch);
+        } else if state.counted.is_some_and(|counted| counted.elapsed() <= MAX_UNVERIFIED) {
+            return Some(state.generation);
+        }
+        state.generation += 1;
+        state.counted = Some(Instant::now());
+        Some(state.generation)
+    }
+}
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -32,7 +107,7 @@ mod linux {
     #[derive(Debug, Default)]
     pub struct Watch {
         has_changed: Arc<AtomicBool>,
-        descriptors: Vec<WatchDescriptor>,
+        pub(super) descriptors: Vec<WatchDescriptor>,
         is_incomplete: bool,
     }
 
@@ -174,12 +249,55 @@ mod tests {
     use std::fs;
     use std::sync::{Mutex, MutexGuard, PoisonError};
 
-    use super::Watch;
+    use super::{FolderWatch, Watch};
 
     /// The tests share the queue of the process, so only one may run at a time.
     fn alone() -> MutexGuard<'static, ()> {
         static RUNNING: Mutex<()> = Mutex::new(());
         RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[test]
+    fn a_generation_changes_with_every_change_of_the_folder_and_only_then() {
+        let _alone = alone();
+        let folder = tempfile::tempdir().unwrap();
+        let watch = FolderWatch::new(folder.path().to_owned());
+        assert_eq!(watch.generation(), None, "it is not watched yet");
+        watch.begin();
+        let mut last = watch.generation().unwrap();
+        for text in ["a", "b"] {
+            assert_eq!(watch.generation(), Some(last));
+            fs::write(folder.path().join("note"), text).unwrap();
+            let next = watch.generation().unwrap();
+            assert!(next > last);
+            last = next;
+        }
+        fs::remove_dir_all(folder.path()).unwrap();
+        assert_eq!(watch.generation(), None, "it is gone");
+    }
+
+    /// A queue numbers its folders upwards from 1, so a number that does not rise is of a new queue.
+    #[test]
+    fn a_forgotten_folder_is_watched_again_in_the_same_queue() {
+        let _alone = alone();
+        let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let watch = FolderWatch::new(folder.path().to_owned());
+        watch.begin();
+        let watched = || {
+            watch.generation().unwrap();
+            let state = watch.state.lock().unwrap();
+            state.watch.as_ref().unwrap().descriptors.clone()
+        };
+        let mut earlier = Watch::default();
+        earlier.add(other.path());
+        let mut last = watched();
+        drop(earlier);
+        for _ in 0..3 {
+            watch.forget();
+            let next = watched();
+            assert!(next > last, "the queue was closed");
+            last = next;
+        }
     }
 
     #[test]

@@ -1,4 +1,8 @@
 //! The folders under the scope root and what each of them contains, according to their metadata.
+//!
+//! A server checks this at each request. A folder is not listed again if its change time is the
+//! same as at the last look and was safely in the past then ([`ack_store::quick_state`] has the
+//! rule): then no entry has been added, removed or renamed since.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -7,7 +11,17 @@ use walkdir::WalkDir;
 
 use super::DATABASE_NAMES;
 use ack_api::{Skipped, text};
+use ack_store::quick_state::QuickState;
+use ack_sys::disk::is_local;
 use ack_sys::files;
+
+#[derive(Debug, Default)]
+pub struct ScopeFolders {
+    state: Option<QuickState>,
+    pub entries: Vec<FolderEntry>,
+    /// Entries that cannot be scopes, and why.
+    pub passed_over: Vec<Skipped>,
+}
 
 #[derive(Debug)]
 pub struct FolderEntry {
@@ -16,31 +30,49 @@ pub struct FolderEntry {
     pub is_link: bool,
 }
 
-/// The entries of a folder that may be scopes. Adds why the others cannot be to `passed_over`.
-pub fn list(folder: &Path, passed_over: &mut Vec<Skipped>) -> Vec<FolderEntry> {
-    let mut found = Vec::new();
-    let entries =
-        WalkDir::new(folder).min_depth(1).max_depth(1).follow_links(false).sort_by_file_name();
-    for entry in entries.into_iter().flatten() {
-        let shown_name = text::line(&entry.file_name().to_string_lossy(), 100);
-        if shown_name.starts_with('.') {
-            continue;
+impl ScopeFolders {
+    /// Looks at the folder. Returns whether it was listed again.
+    pub fn read(&mut self, folder: &Path) -> bool {
+        let before = QuickState::read(folder, None);
+        if before.is_some() && self.state == before {
+            return false;
         }
-        let is_link = entry.path_is_symlink();
-        // A name that is not shown exactly as written could be mistaken for another one.
-        match entry.file_name().to_str().filter(|name| *name == shown_name) {
-            None => passed_over.push(Skipped {
-                scope: shown_name,
-                reason: "its name holds characters that cannot be shown".into(),
-            }),
-            Some(name) if is_link || entry.file_type().is_dir() => {
-                let (name, path) = (name.to_owned(), entry.path().to_owned());
-                found.push(FolderEntry { name, path, is_link });
+        self.entries.clear();
+        self.passed_over.clear();
+        self.list(folder);
+        // It holds for what was read after it was taken, if nothing has changed since.
+        let now = SystemTime::now();
+        self.state = before.filter(|before| {
+            before.is_settled(now)
+                && is_local(folder)
+                && QuickState::read(folder, None).as_ref() == Some(before)
+        });
+        true
+    }
+
+    fn list(&mut self, folder: &Path) {
+        let entries =
+            WalkDir::new(folder).min_depth(1).max_depth(1).follow_links(false).sort_by_file_name();
+        for entry in entries.into_iter().flatten() {
+            let shown_name = text::line(&entry.file_name().to_string_lossy(), 100);
+            if shown_name.starts_with('.') {
+                continue;
             }
-            Some(_) => {}
+            let is_link = entry.path_is_symlink();
+            // A name that is not shown exactly as written could be mistaken for another one.
+            match entry.file_name().to_str().filter(|name| *name == shown_name) {
+                None => self.passed_over.push(Skipped {
+                    scope: shown_name,
+                    reason: "its name holds characters that cannot be shown".into(),
+                }),
+                Some(name) if is_link || entry.file_type().is_dir() => {
+                    let (name, path) = (name.to_owned(), entry.path().to_owned());
+                    self.entries.push(FolderEntry { name, path, is_link });
+                }
+                Some(_) => {}
+            }
         }
     }
-    found
 }
 
 /// What a scope's folder contains. As long as it stays equal, so does the scope.

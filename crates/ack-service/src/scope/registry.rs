@@ -10,11 +10,12 @@ use ack_api::remote::RemoteSettings;
 use ack_api::{Skipped, text};
 use ack_store::decisions::SignersFile;
 use ack_store::{NamedBy, Store, StoreSettings};
-use ack_sys::files::{self, expand_home};
+use ack_sys::files::{self, expand_home, is_only_name};
+use ack_sys::watch::FolderWatch;
 use parking_lot::Mutex;
 
 use super::Scope;
-use super::folders::{self, Contents, FolderEntry};
+use super::folders::{Contents, FolderEntry, ScopeFolders};
 use super::known::is_same;
 use super::manifest::Manifest;
 use crate::bucket::{self, Remote, is_bucket};
@@ -37,14 +38,23 @@ pub struct Registry {
 #[derive(Debug)]
 struct ScopeFinder {
     config: Config,
-    /// What the last discovery found, by the paths of the folders.
-    known: Mutex<HashMap<PathBuf, KnownScope>>,
+    found: Mutex<Found>,
+}
+
+/// What the last discovery found.
+#[derive(Debug, Default)]
+struct Found {
+    folders: ScopeFolders,
+    /// By the paths of their folders.
+    scopes: HashMap<PathBuf, KnownScope>,
 }
 
 #[derive(Debug)]
 struct KnownScope {
     scope: Arc<Scope>,
     contents: Contents,
+    /// The generation of the watched folder, if the contents can only change with it.
+    generation: Option<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -55,7 +65,7 @@ pub struct Discovery {
 
 impl Registry {
     pub fn new(config: &Config) -> Self {
-        let all = ScopeFinder { config: config.clone(), known: Mutex::default() };
+        let all = ScopeFinder { config: config.clone(), found: Mutex::default() };
         Self { all: Arc::new(all), visible: None }
     }
 
@@ -67,13 +77,13 @@ impl Registry {
 
     /// The scopes that the last discovery found, also those that are not visible.
     pub fn known(&self) -> Vec<Arc<Scope>> {
-        self.all.known.lock().values().map(|known| Arc::clone(&known.scope)).collect()
+        self.all.found.lock().scopes.values().map(|known| Arc::clone(&known.scope)).collect()
     }
 
     /// Closes the stores, unless they are being read.
     pub fn close(&self) {
-        if let Some(known) = self.all.known.try_lock() {
-            known.values().for_each(|known| known.scope.store.close());
+        if let Some(found) = self.all.found.try_lock() {
+            found.scopes.values().for_each(|known| known.scope.store.close());
         }
     }
 
@@ -101,18 +111,24 @@ impl Discovery {
 
 impl ScopeFinder {
     fn discover(&self) -> Discovery {
-        let mut known = self.known.lock();
+        let mut found = self.found.lock();
+        let Found { folders, scopes: known } = &mut *found;
         if let Some(Setting { value: path, .. }) = &self.config.db {
-            let single = || KnownScope::of(self.single_scope(path));
-            let scope = &known.entry(path.clone()).or_insert_with(single).scope;
-            return Discovery { scopes: vec![Arc::clone(scope)], passed_over: Vec::new() };
+            let known = known
+                .entry(path.clone())
+                .and_modify(|known| known.scope.watch.begin())
+                .or_insert_with(|| KnownScope::of(self.single_scope(path)));
+            return Discovery { scopes: vec![Arc::clone(&known.scope)], passed_over: Vec::new() };
         }
-        let mut before = std::mem::take(&mut *known);
-        let mut all = Discovery::default();
-        let entries = folders::list(&self.config.root.value.join("scopes"), &mut all.passed_over);
-        for entry in entries {
-            let found = self.look_into(&entry, before.remove(&entry.path));
-            known.extend(all.add(&entry.name, found).map(|found| (entry.path, found)));
+        let mut before = std::mem::take(known);
+        if folders.read(&self.config.root.value.join("scopes")) {
+            // Another folder may be in the place of one that is watched.
+            before.values().for_each(|known| known.scope.watch.forget());
+        }
+        let mut all = Discovery { scopes: Vec::new(), passed_over: folders.passed_over.clone() };
+        for entry in &folders.entries {
+            let found = self.look_into(entry, before.remove(&entry.path));
+            known.extend(all.add(&entry.name, found).map(|found| (entry.path.clone(), found)));
         }
         let database = self.config.root.value.join(DEFAULT_DATABASE);
         if database.is_file() || files::is_special(&database) {
@@ -135,6 +151,18 @@ impl ScopeFinder {
                         in a scope.toml"
                 .to_owned());
         }
+        let watch = match &before {
+            Some(known) => Arc::clone(&known.scope.watch),
+            None => Arc::new(FolderWatch::new(path.clone())),
+        };
+        if before.is_some() {
+            // Only a process that looks again saves time by watching.
+            watch.begin();
+        }
+        let generation = watch.generation();
+        if generation.is_some() && before.as_ref().is_some_and(|it| it.generation == generation) {
+            return Ok(before);
+        }
         if !path.is_dir() {
             return Ok(None);
         }
@@ -144,10 +172,16 @@ impl ScopeFinder {
                         `store` in its scope.toml instead"
                 .to_owned());
         }
-        Ok(Some(match before {
-            Some(known) if known.contents == contents => known,
-            _ => KnownScope { scope: Arc::new(self.load(path, name, &contents)), contents },
-        }))
+        let scope = match before {
+            Some(known) if known.contents == contents => known.scope,
+            _ => Arc::new(self.load(path, name, &contents, &watch)),
+        };
+        let is_in_folder = !is_link
+            && !contents.is_link
+            && contents.database.parent() == Some(path)
+            && (contents.manifest.is_none() || is_only_name(&path.join("scope.toml")));
+        let generation = generation.filter(|_| is_in_folder && watch.generation() == generation);
+        Ok(Some(KnownScope { scope, contents, generation }))
     }
 
     /// Whether a path is outside of the root once its links are followed.
@@ -191,15 +225,23 @@ impl ScopeFinder {
                 known.name
             ));
         }
-        if before.is_some() {
+        if let Some(known) = &before {
+            known.scope.watch.begin();
             return Ok(before);
         }
         let folder = self.config.root.value.join("scopes").join(DEFAULT_SCOPE);
         let contents = Contents { database: database.to_owned(), ..Contents::default() };
-        Ok(Some(KnownScope::of(self.load(&folder, DEFAULT_SCOPE, &contents))))
+        let watch = Arc::new(FolderWatch::new(folder.clone()));
+        Ok(Some(KnownScope::of(self.load(&folder, DEFAULT_SCOPE, &contents, &watch))))
     }
 
-    fn load(&self, folder: &Path, name: &str, contents: &Contents) -> Scope {
+    fn load(
+        &self,
+        folder: &Path,
+        name: &str,
+        contents: &Contents,
+        watch: &Arc<FolderWatch>,
+    ) -> Scope {
         let file = contents.manifest.map(|_| folder.join("scope.toml"));
         let (mut manifest, mut problem) = file.map(|file| load(&file)).unwrap_or_default();
         let remote = published_remote(folder, &manifest).unwrap_or_else(|wrong| {
@@ -219,10 +261,14 @@ impl ScopeFinder {
             Some(_) => NamedBy::Manifest(name.to_owned()),
             None => NamedBy::Scope(name.to_owned()),
         };
-        let store = self.store(path, named, folder, &manifest);
+        // A link may lead elsewhere later, which the folder it leads to does not show.
+        let is_in_folder = path.parent() == Some(folder) && !folder.is_symlink();
+        let watched = is_in_folder.then(|| Arc::clone(watch));
+        let store = self.store(path, named, folder, &manifest, watched);
         let is_unnamed = remote.is_none() && manifest.store.is_none();
         Scope {
             home: self.config.home.clone(),
+            watch: Arc::clone(watch),
             name: name.to_owned(),
             folder: folder.to_owned(),
             other_database: contents.other_database.filter(|_| is_unnamed),
@@ -258,8 +304,9 @@ impl ScopeFinder {
         manifest.unreviewed = self.config.unreviewed.unwrap_or(manifest.unreviewed);
         Scope {
             home: self.config.home.clone(),
+            watch: Arc::new(FolderWatch::new(folder.clone())),
             name,
-            store: self.store(path.to_owned(), NamedBy::Database, &folder, &manifest),
+            store: self.store(path.to_owned(), NamedBy::Database, &folder, &manifest, None),
             folder,
             other_database: None,
             manifest,
@@ -272,7 +319,14 @@ impl ScopeFinder {
     }
 
     /// Its decisions are to be signed if the manifest says so; that names the scope's folder.
-    fn store(&self, path: PathBuf, named: NamedBy, folder: &Path, manifest: &Manifest) -> Store {
+    fn store(
+        &self,
+        path: PathBuf,
+        named: NamedBy,
+        folder: &Path,
+        manifest: &Manifest,
+        watch: Option<Arc<FolderWatch>>,
+    ) -> Store {
         let signers = manifest.signers.as_ref().map(|file| SignersFile {
             path: folder.join(expand_home(file, self.config.home.as_deref())),
             scope: folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
@@ -283,6 +337,7 @@ impl ScopeFinder {
             decisions: Some(folder.join(DECISION_LOG)),
             signers,
             reference: manifest.reference.clone(),
+            watch,
         };
         Store::with(path, manifest.unreviewed, settings)
     }
@@ -291,7 +346,7 @@ impl ScopeFinder {
 impl KnownScope {
     /// A scope that nothing in its folder replaces.
     fn of(scope: Scope) -> Self {
-        Self { scope: Arc::new(scope), contents: Contents::default() }
+        Self { scope: Arc::new(scope), contents: Contents::default(), generation: None }
     }
 }
 
@@ -334,5 +389,21 @@ fn load(file: &Path) -> (Manifest, Option<SettingsError>) {
         Err(problem) => {
             (Manifest { visibility: Visibility::Private, ..Manifest::default() }, Some(problem))
         }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scope_is_watched_from_the_second_look_on() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(root.path().join("scopes/team")).unwrap();
+        let registry = Registry::new(&Config::at(root.path()).unwrap());
+        let is_watched =
+            || registry.discover().scopes.iter().all(|scope| scope.watch.generation().is_some());
+        assert!(!is_watched(), "a command looks only once");
+        assert!(is_watched());
     }
 }
