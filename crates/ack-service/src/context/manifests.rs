@@ -55,8 +55,10 @@ const SIGNS: [(&str, &str); 21] = [
     (".github/workflows", "github actions"),
 ];
 
-/// The manifests, and what reads the names of dependencies from each.
-const MANIFESTS: [(&str, fn(&str) -> Vec<String>); 7] = [
+/// Reads the names of dependencies from the text of a manifest.
+type ReadNames = fn(&str) -> Vec<String>;
+
+const MANIFESTS: [(&str, ReadNames); 7] = [
     ("Cargo.toml", rust),
     ("package.json", node),
     ("pyproject.toml", pyproject),
