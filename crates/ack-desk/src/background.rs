@@ -16,8 +16,6 @@ use crate::curate::stale::{ApprovedMemory, approved};
 
 /// The first screen waits until this many memories are compared.
 pub const MAX_COMPARED_FIRST: usize = 2_000;
-/// How many approved memories are added at once, while the desk is locked.
-const MAX_ADDED: usize = 2_000;
 
 /// What a search in the background needs, so that other threads can use the desk meanwhile.
 #[derive(Debug)]
@@ -96,11 +94,12 @@ pub fn find_approved(desk: &Mutex<Desk>, changed: impl Fn()) {
     }
     let search = desk.lock().search();
     // If a store cannot be read, its memories cannot be decided about anyway.
-    let mut items = search.approved().unwrap_or_default().into_iter().map(QueueItem::approved);
-    while items.len() > 0 {
-        let some = items.by_ref().take(MAX_ADDED).collect();
-        desk.lock().add_items(some);
-    }
-    desk.lock().add_approved(Vec::new());
+    let found = search.approved().unwrap_or_default().into_iter();
+    // The words of many take a while: the desk is unlocked meanwhile.
+    let items = found.map(QueueItem::approved).collect();
+    let mut desk = desk.lock();
+    desk.add_items(items);
+    desk.has_approved = true;
+    drop(desk);
     changed();
 }

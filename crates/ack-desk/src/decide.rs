@@ -63,8 +63,10 @@ impl Desk {
         let of = item.memory().id.clone();
         let (others, held_back) = self.without_flagged(&group);
         let duplicates = count_text(others.len(), "duplicate", "duplicates");
-        let choices = vec![(vec![number], Choice::Approve), (others, Choice::Duplicate { of })];
-        self.choose_together(choices, None)?;
+        self.choose_together(vec![
+            (vec![number], Choice::Approve, None),
+            (others, Choice::Duplicate { of }, None),
+        ])?;
         self.note_decision(false);
         let said = format!("approved, with {duplicates}: {}", self.title(number));
         let said = match held_back.count() {

@@ -511,7 +511,7 @@ impl Desk {
     /// Approves the fullest memory of each group, and marks the others as its duplicates. One that
     /// is like no other here is approved too.
     fn keep_one_of_each(&mut self, numbers: &[usize]) -> Result<(), CurateError> {
-        let mut members: BTreeMap<(&str, usize), Vec<(usize, usize, &String)>> = BTreeMap::new();
+        let mut members: BTreeMap<_, Vec<_>> = BTreeMap::new();
         let mut kept = Vec::new();
         for number in numbers {
             let Some(item) = self.items.get(*number) else { continue };
@@ -530,11 +530,11 @@ impl Desk {
             let Some((_, fullest, id)) = group.pop() else { continue };
             kept.push(fullest);
             let others: Vec<usize> = group.into_iter().map(|(_, number, _)| number).collect();
-            choices.push((others, Choice::Duplicate { of: id.clone() }));
+            choices.push((others, Choice::Duplicate { of: id.clone() }, None));
         }
-        choices.insert(0, (kept, Choice::Approve));
+        choices.insert(0, (kept, Choice::Approve, None));
         self.note_decision(true);
-        self.choose_together(choices, None)
+        self.choose_together(choices)
     }
 }
 

@@ -214,13 +214,7 @@ impl Desk {
         self.short_ids = short_ids(&self.scopes);
     }
 
-    /// Adds all approved memories after the waiting ones.
-    pub fn add_approved(&mut self, found: Vec<ApprovedMemory>) {
-        self.add_items(found.into_iter().map(QueueItem::approved).collect());
-        self.has_approved = true;
-    }
-
-    /// The same, without those that are there already.
+    /// Adds approved memories after the others, without those that are there already.
     pub(crate) fn add_items(&mut self, mut items: Vec<QueueItem>) {
         let approved = by_queue(&self.items).1.iter();
         let unsaved = approved.filter(|item| item.state != ItemState::Written);
@@ -241,7 +235,8 @@ impl Desk {
 
     pub fn open_approved(&mut self, found: Vec<ApprovedMemory>) {
         self.queue = QueueKind::Approved;
-        self.add_approved(found);
+        self.add_items(found.into_iter().map(QueueItem::approved).collect());
+        self.has_approved = true;
     }
 
     pub fn waiting(&self) -> Vec<Arc<Candidate>> {
@@ -361,7 +356,7 @@ impl Desk {
         choice: Choice,
         reason: Option<String>,
     ) -> Result<(), CurateError> {
-        self.choose_together(vec![(numbers.to_vec(), choice)], reason)?;
+        self.choose_together(vec![(numbers.to_vec(), choice, reason)])?;
         self.note_decision(numbers.len() > 1);
         Ok(())
     }
@@ -369,12 +364,11 @@ impl Desk {
     /// The same with several choices, which are taken back together.
     fn choose_together(
         &mut self,
-        choices: Vec<(Vec<usize>, Choice)>,
-        reason: Option<String>,
+        choices: Vec<(Vec<usize>, Choice, Option<String>)>,
     ) -> Result<(), CurateError> {
         let key = self.next_key;
-        for (numbers, choice) in choices {
-            if let Err(error) = self.choose_as(key, &numbers, choice, reason.clone()) {
+        for (numbers, choice, reason) in choices {
+            if let Err(error) = self.choose_as(key, &numbers, choice, reason) {
                 self.take_back(Some(key));
                 return Err(error);
             }

@@ -55,11 +55,11 @@ pub struct Span {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Style {
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub bold: bool,
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub emphasis: bool,
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub code: bool,
     /// Where the link or image that it belongs to leads.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,11 +67,6 @@ pub struct Style {
     /// Why it is to be underlined.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flag: Option<Warning>,
-}
-
-/// Serde calls it with a reference.
-pub const fn is_false(value: &bool) -> bool {
-    !*value
 }
 
 pub fn blocks(source: &str) -> Vec<Block> {

@@ -16,7 +16,6 @@ use super::card::age_in_days;
 use super::choice::Choice;
 use super::{Desk, MadeChoice};
 use crate::curate::Candidate;
-use crate::markdown::is_false;
 use ack_service::Service;
 
 /// Texts that share at least this part of the shorter one, and this part of both together, are
@@ -36,7 +35,7 @@ pub struct Near {
     pub relation: RelationKind,
     pub label: &'static str,
     /// Whether its approval is not saved yet.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub held: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conflict: Option<Conflict>,

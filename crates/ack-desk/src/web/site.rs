@@ -260,7 +260,7 @@ impl ReviewSite {
             }
             // What the next session of its project starts with, without and with a memory.
             "/session" => {
-                let (_, candidate, held) = self.with_held(&request)?;
+                let (candidate, held) = self.with_held(&request)?;
                 let text = self.curator.session_text;
                 Ok(to_json(&NextSession::of(self.service, &candidate, &held, text)))
             }
@@ -355,11 +355,11 @@ impl ReviewSite {
     fn with_held(
         &self,
         request: &PageRequest,
-    ) -> Result<(usize, Arc<Candidate>, Vec<Arc<Candidate>>), Failure> {
+    ) -> Result<(Arc<Candidate>, Vec<Arc<Candidate>>), Failure> {
         let desk = self.desk.lock();
-        let (number, candidate) = named(&desk, request)?;
+        let (_, candidate) = named(&desk, request)?;
         let held = desk.held(&candidate);
-        Ok((number, candidate, held))
+        Ok((candidate, held))
     }
 
     fn find_relations(&self) {
@@ -393,7 +393,8 @@ impl ReviewSite {
 
     /// The nearest approved memories, each with the possible actions for the pair.
     fn near(&self, request: &PageRequest) -> Result<Value, Failure> {
-        let (number, candidate, held) = self.with_held(request)?;
+        let number = request.number.ok_or_else(no_memory)?;
+        let (candidate, held) = self.with_held(request)?;
         let now = self.desk.lock().now;
         let near = neighbours(self.service, &candidate, &held, now);
         self.has_sent_neighbours.store(true, Ordering::Relaxed);
