@@ -210,7 +210,7 @@ where
                 Err(error) => Err(error.into()),
             };
             if id.is_some() {
-                open.remove(id);
+                open.remove(id.as_ref());
             }
             encoded
         }
@@ -265,10 +265,10 @@ where
                     if let JsonRpcMessage::Notification(notification) = &message
                         && let ClientNotification::CancelledNotification(cancelled) =
                             &notification.notification
-                        && let id @ Some(_) = &cancelled.params.request_id
+                        && let Some(id) = &cancelled.params.request_id
                     {
                         // A cancelled request is not answered.
-                        self.open_requests.remove(id.clone());
+                        self.open_requests.remove(Some(id));
                     }
                     return Some(message);
                 }
@@ -349,9 +349,9 @@ impl OpenRequests {
     }
 
     /// Removes a request that was answered or cancelled.
-    fn remove(&self, id: Option<RequestId>) {
+    fn remove(&self, id: Option<&RequestId>) {
         let mut requests = self.requests.lock();
-        if let Some(place) = requests.iter().position(|(other, _)| *other == id) {
+        if let Some(place) = requests.iter().position(|(other, _)| other.as_ref() == id) {
             requests.swap_remove(place);
             self.answer_sent.notify_one();
         }

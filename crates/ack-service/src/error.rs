@@ -33,9 +33,9 @@ pub enum Error {
     #[error("{message}")]
     InvalidArgument {
         message: String,
-        argument: String,
-        value: String,
-        allowed: String,
+        argument: Box<str>,
+        value: Box<str>,
+        allowed: Box<str>,
         nearest: Vec<String>,
         /// Corrected arguments, as JSON.
         example: Option<String>,
@@ -112,12 +112,12 @@ impl Error {
 
     /// An invalid argument without a nearest value. Its example is the usual one.
     pub fn invalid(argument: &str, value: impl Into<String>, allowed: impl Into<String>) -> Self {
-        let (value, allowed) = (value.into(), allowed.into());
+        let (value, allowed): (String, String) = (value.into(), allowed.into());
         Self::InvalidArgument {
             message: format!("`{argument}` is {value}; allowed: {allowed}"),
-            argument: argument.to_owned(),
-            value,
-            allowed,
+            argument: argument.into(),
+            value: value.into(),
+            allowed: allowed.into(),
             nearest: Vec::new(),
             example: None,
         }
@@ -263,7 +263,7 @@ impl Diagnostic for Error {
             Self::InvalidArgument { argument, value, allowed, nearest, example, .. } => {
                 body.argument = Some(text::line(argument, 100));
                 body.value = Some(text::line(value, 200));
-                body.allowed = vec![allowed.clone()];
+                body.allowed = vec![allowed.to_string()];
                 body.nearest.clone_from(nearest);
                 body.example = example.clone().or_else(|| example_of(argument));
             }

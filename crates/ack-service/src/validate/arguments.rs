@@ -166,9 +166,9 @@ impl Argument<'_> {
         let value = line(&self.value.to_string(), 120);
         Error::InvalidArgument {
             message: format!("`{}` must be {wanted}, not {kind}{value}", self.name),
-            argument: self.name.to_owned(),
-            value,
-            allowed: wanted.to_owned(),
+            argument: self.name.into(),
+            value: value.into(),
+            allowed: wanted.into(),
             nearest: Vec::new(),
             example: example.map(|example| json!({ self.name: example }).to_string()),
         }
