@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn only_a_command_that_failed_and_was_not_interrupted_counts() {
-        let failed = |sent: Value| FailedCommand::of(sent.as_object().unwrap());
+        let failed = |sent: Value| failed_command(sent.as_object().unwrap());
         let input = json!({ "command": ["make", "all"] });
         let error = "Output: no rule\nError: (none)\nExit Code: 3\nSignal: (none)";
         let found = failed(json!({ "tool_name": "Bash", "tool_input": input, "error": error }));
