@@ -215,7 +215,7 @@ impl Publisher {
             restores: None,
             held_back: plan.withdrawals.clone(),
             restored: plan.restored.clone(),
-            encoder: Encoder::embedded().map(|it| it.name().to_owned()).unwrap_or_default(),
+            encoder: Encoder::embedded().map(|it| it.name.clone()).unwrap_or_default(),
             files,
         };
         let there: HashSet<&str> = base.files().map(|file| file.object.as_str()).collect();
