@@ -24,6 +24,11 @@ pub trait Diagnostic: Error {
         hint::render(&self.hints(), reader)
     }
 
+    /// What to do next, for an agent that has the four tools.
+    fn hint(&self) -> Option<String> {
+        self.hint_for(&OwnNames::Agent)
+    }
+
     fn path(&self) -> Option<&Path> {
         None
     }

@@ -6,16 +6,35 @@ use serde_json::Value;
 
 use crate::{Given, Reader, Tool};
 
-/// What has another name on the command line. Upper case is given without a flag.
-const FLAGS: [(&str, &str); 12] = [
+const FLAGS: [(&str, &str); 32] = [
     ("query", "QUERY"),
     ("tags", "--tag"),
     ("match_tags", "--any-tag"),
+    ("project", "--project"),
+    ("scope", "--scope"),
+    ("status", "--status"),
+    ("limit", "--limit"),
+    ("type", "--type"),
     ("files", "--file"),
+    ("since", "--since"),
+    ("until", "--until"),
+    ("session", "--session"),
+    ("like", "--like"),
+    ("mode", "--mode"),
     ("order", "--oldest"),
     ("detail", "--long"),
+    ("max_tokens", "--max-tokens"),
+    ("cursor", "--cursor"),
+    ("explain", "--explain"),
+    ("expect", "--expect"),
     ("id", "ID"),
     ("ids", "ID"),
+    ("include", "--include"),
+    ("before", "--before"),
+    ("after", "--after"),
+    ("timeline_within", "--timeline-within"),
+    ("depth", "--depth"),
+    ("kind", "--kind"),
     ("include_cross_project", "--own-only"),
     ("max_memories", "--limit"),
     ("project_path", "-C"),
@@ -40,11 +59,9 @@ const fn command(tool: Tool) -> &'static str {
     }
 }
 
-pub fn flag(argument: &str) -> String {
-    match FLAGS.iter().find(|(known, _)| *known == argument) {
-        Some((_, flag)) => (*flag).to_owned(),
-        None => format!("--{}", argument.replace('_', "-")),
-    }
+pub fn flag(argument: &str) -> Option<&'static str> {
+    let mut flags = FLAGS.iter();
+    flags.find(|(known, _)| *known == argument).map(|(_, flag)| *flag)
 }
 
 /// Quotes a word for the system's shell, if necessary.
@@ -62,13 +79,13 @@ pub fn quoted_path(path: &Path) -> String {
     quoted(&path.display().to_string())
 }
 
-fn with_value(argument: &str, value: Option<&Value>) -> String {
-    let flag = flag(argument);
-    match value {
+fn with_value(argument: &str, value: Option<&Value>) -> Option<String> {
+    let flag = flag(argument)?;
+    Some(match value {
         Some(Value::String(value)) => format!("{flag} {value}"),
         Some(value) => format!("{flag} {value}"),
-        None => flag,
-    }
+        None => flag.to_owned(),
+    })
 }
 
 impl Reader for Shell {
@@ -83,13 +100,13 @@ impl Reader for Shell {
     fn call(&self, tool: Tool, arguments: &[Given]) -> Option<String> {
         let mut line = command(tool).to_owned();
         for given in arguments {
-            line = format!("{line} {}", with_value(given.argument, given.value.as_ref()));
+            line = format!("{line} {}", with_value(given.argument, given.value.as_ref())?);
         }
         Some(format!("`{}`", self.command(&line)))
     }
 
     fn argument(&self, name: &str, value: Option<&Value>) -> Option<String> {
-        Some(format!("`{}`", with_value(name, value)))
+        Some(format!("`{}`", with_value(name, value)?))
     }
 
     fn next_page(&self) -> Option<String> {

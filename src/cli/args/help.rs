@@ -106,24 +106,6 @@ mod tests {
     }
 
     #[test]
-    fn every_argument_of_a_tool_has_a_flag_of_its_command() {
-        for (name, schema) in [
-            ("query", schemars::schema_for!(ack_api::QueryRequest)),
-            ("get", schemars::schema_for!(ack_api::GetRequest)),
-            ("context", schemars::schema_for!(ack_api::ContextRequest)),
-        ] {
-            let all = command();
-            let flags = all.find_subcommand(name).unwrap().get_arguments();
-            let flags: Vec<&str> = flags.filter_map(|flag| flag.get_long()).collect();
-            for argument in schema.to_value()["properties"].as_object().unwrap().keys() {
-                let flag = ack_api::shell::flag(argument);
-                let long = flag.strip_prefix("--");
-                assert!(long.is_none_or(|long| flags.contains(&long)), "{name} {flag}");
-            }
-        }
-    }
-
-    #[test]
     fn every_group_and_example_names_commands_that_exist() {
         let command = command();
         let names = GROUPS.iter().flat_map(|(_, names)| names.iter());
