@@ -262,14 +262,14 @@ fn run_command(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Edit(args) => as_curator(global, |desk| curate::edit(desk, &args)),
         Command::Approve(args) => as_curator(global, |desk| {
             let choice = if args.promote { Choice::Promote } else { Choice::Approve };
-            curate::decide(desk, "approve", choice, args.chosen)
+            curate::decide(desk, "approve", choice, &args.chosen)
         }),
         Command::Reject(args) => {
-            as_curator(global, |desk| curate::decide(desk, "reject", Choice::Reject, args))
+            as_curator(global, |desk| curate::decide(desk, "reject", Choice::Reject, &args))
         }
         Command::Stage(args) => as_curator(global, |desk| {
             let choice = args.until.map_or(Choice::Stage, |until| Choice::PutOff { until });
-            curate::decide(desk, "stage", choice, args.chosen)
+            curate::decide(desk, "stage", choice, &args.chosen)
         }),
         Command::Replace(args) => as_curator(global, |desk| curate::replace(desk, &args)),
         Command::Undo(args) => as_curator(global, |desk| curate::undo(desk, &args)),

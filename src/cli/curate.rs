@@ -41,13 +41,13 @@ pub fn decide(
     caller: Caller<'_>,
     command: &str,
     choice: Choice,
-    args: ChosenArgs,
+    args: &ChosenArgs,
 ) -> Result<(), CliError> {
     let by_filter = args.ids.is_empty();
     let is_sure = !by_filter || args.yes || args.decide.dry_run;
     let include_flagged = !by_filter || args.include_flagged;
     let places = Places::of(caller, &args.decide)?;
-    let chosen = chosen(&places, &args)?;
+    let chosen = chosen(&places, args)?;
     let session = places.session()?;
     let service = Service::new(caller.config.clone()).leak();
     let mut desk = Desk::with(chosen, &places.scopes, service, caller.now);
