@@ -24,7 +24,7 @@ pub struct Cursor {
     identity: u32,
     pub place: Place,
     /// Its number, from 1, among the results that differ from it only by scope or id.
-    pub tie: u32,
+    pub tie: u64,
     /// The first page's weights, see [`Bm25Weights::freeze`](crate::bm25::Bm25Weights::freeze).
     pub weights: Option<Vec<u8>>,
 }
@@ -38,7 +38,7 @@ impl Cursor {
     pub fn after(
         request: &QueryRequest,
         (scope, id): (&str, &str),
-        (place, tie): (Place, u32),
+        (place, tie): (Place, u64),
         weights: Option<Vec<u8>>,
     ) -> Self {
         let request = fingerprint(request);
@@ -57,9 +57,9 @@ impl Cursor {
         let flags = if place.current_project { BELONGS_TO_PROJECT } else { 0 }
             | if self.weights.is_some() { HAS_WEIGHTS } else { 0 };
         let mut bytes = vec![flags];
-        bytes.extend(place.rank.to_be_bytes());
-        bytes.extend(place.created.to_be_bytes());
-        bytes.extend(self.tie.to_be_bytes());
+        for number in [zigzag(place.rank), zigzag(place.created), self.tie] {
+            write_number(&mut bytes, number);
+        }
         bytes.extend(self.identity.to_be_bytes());
         bytes.extend(self.request.to_be_bytes());
         bytes.extend(self.weights.iter().flatten());
@@ -88,24 +88,51 @@ impl Cursor {
         if *sum != check_sum(body) {
             return None;
         }
-        let (flags, rest) = body.split_first()?;
-        let (rank, rest) = rest.split_first_chunk::<4>()?;
-        let (created, rest) = rest.split_first_chunk::<8>()?;
-        let (tie, rest) = rest.split_first_chunk::<4>()?;
+        let (flags, mut rest) = body.split_first()?;
+        let rank = unzigzag(read_number(&mut rest)?);
+        let created = unzigzag(read_number(&mut rest)?);
+        let tie = read_number(&mut rest)?;
         let (identity, rest) = rest.split_first_chunk::<4>()?;
         let (request, weights) = rest.split_first_chunk::<4>()?;
         Some(Self {
             request: u32::from_be_bytes(*request),
             identity: u32::from_be_bytes(*identity),
-            place: Place {
-                rank: i32::from_be_bytes(*rank),
-                current_project: flags & BELONGS_TO_PROJECT != 0,
-                created: i64::from_be_bytes(*created),
-            },
-            tie: u32::from_be_bytes(*tie),
+            place: Place { rank, current_project: flags & BELONGS_TO_PROJECT != 0, created },
+            tie,
             weights: (flags & HAS_WEIGHTS != 0).then(|| weights.to_vec()),
         })
     }
+}
+
+/// Maps a signed number to an unsigned one, so that small magnitudes stay small.
+const fn zigzag(number: i64) -> u64 {
+    ((number << 1) ^ (number >> 63)).cast_unsigned()
+}
+
+const fn unzigzag(number: u64) -> i64 {
+    (number >> 1).cast_signed() ^ -((number & 1).cast_signed())
+}
+
+/// Writes a number, seven bits to a byte, the lowest first (LEB128).
+fn write_number(bytes: &mut Vec<u8>, mut number: u64) {
+    while number > 0x7f {
+        bytes.push(number.to_le_bytes()[0] | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number.to_le_bytes()[0]);
+}
+
+fn read_number(bytes: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..64).step_by(7) {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Some(number);
+        }
+    }
+    None
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "a part of a hash")]

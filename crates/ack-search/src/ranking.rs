@@ -14,7 +14,7 @@ use crate::view::View;
 /// Scores that differ by less than this are equal.
 const RANK_WIDTH: f32 = 0.0001;
 /// How many of these make a step, within which the current project's memories come first.
-const RANKS_PER_STEP: i32 = 100;
+const RANKS_PER_STEP: i64 = 100;
 const STEP_WIDTH: f32 = 0.01;
 
 #[derive(Debug, Clone, Copy)]
@@ -27,14 +27,14 @@ pub struct Ranked {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// The score in steps of 0.0001.
-    pub rank: i32,
+    pub rank: i64,
     pub current_project: bool,
     /// When it was written, in milliseconds since 1970; negated if the oldest come first.
     pub created: i64,
 }
 
 impl Place {
-    const fn sort_key(self) -> (i32, bool, i32, i64) {
+    const fn sort_key(self) -> (i64, bool, i64, i64) {
         (self.rank.div_euclid(RANKS_PER_STEP), self.current_project, self.rank, self.created)
     }
 }
@@ -81,7 +81,7 @@ pub fn order(
             let view = views.get(candidate.scope)?;
             let doc = view.index.doc(candidate.doc)?;
             #[expect(clippy::cast_possible_truncation, reason = "a score in these units fits")]
-            let rank = (candidate.score / RANK_WIDTH).round() as i32;
+            let rank = (candidate.score / RANK_WIDTH).round() as i64;
             let current_project = candidate.score > 0.0 && view.filter.in_current_project(doc);
             let place = Place { rank, current_project, created: age_key(doc) };
             Some(Ranked { candidate: *candidate, place })
@@ -140,9 +140,9 @@ pub fn resume(
 }
 
 /// The number, from 1, of a position among the results before it that differ only by scope or id.
-pub fn tie_number(ranked: &[Ranked], position: usize) -> u32 {
+pub fn tie_number(ranked: &[Ranked], position: usize) -> u64 {
     let before = ranked.get(..=position).unwrap_or_default();
     let last = before.last().map(|ranked| ranked.place);
     let same = |ranked: &&Ranked| Some(ranked.place) == last;
-    u32::try_from(before.iter().rev().take_while(same).count()).unwrap_or(u32::MAX)
+    before.iter().rev().take_while(same).count() as u64
 }

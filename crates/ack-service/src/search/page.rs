@@ -34,7 +34,7 @@ pub struct Place {
     pub id: String,
     pub ranked: Ranked,
     /// As in [`Cursor::tie`].
-    pub tie: u32,
+    pub tie: u64,
 }
 
 /// Its results, and the places of the ranking that they and what is folded into them take.
