@@ -30,10 +30,21 @@ pub fn links(text: &str) -> Vec<MarkdownLink> {
     let mut links = Vec::new();
     for Line { number, text, .. } in lines(text).filter(|line| !line.is_code) {
         let content = without_code(text);
-        let targets = links_in(&content).filter_map(|link| link.target);
-        links.extend(targets.map(|target| MarkdownLink { target, line: number }));
+        links.extend(targets(&content).map(|target| MarkdownLink { target, line: number }));
     }
     links
+}
+
+/// Where the links in a line lead. The text of a link to a file may begin on the line before, and
+/// may be an image.
+pub fn targets(line: &str) -> impl Iterator<Item = Target> {
+    let names = line.split("[[").skip(1);
+    let notes = names.filter_map(|rest| note_name(rest.split_once("]]")?.0)).map(Target::Note);
+    let files = line.split("](").skip(1).filter_map(|rest| {
+        let written = if rest.starts_with('<') { rest } else { rest.split_once(')')?.0 };
+        file_name(written).map(Target::File)
+    });
+    notes.chain(files)
 }
 
 /// A link as it is written in a line.
@@ -46,7 +57,7 @@ pub struct WrittenLink<'t> {
     pub target: Option<Target>,
 }
 
-/// The links in a line. It takes time in proportion to the line.
+/// The links that a line has as a whole. It takes time in proportion to the line.
 pub fn links_in(line: &str) -> impl Iterator<Item = WrittenLink<'_>> {
     line.match_indices('[').filter_map(|(start, _)| {
         let rest = line.get(start + 1..)?;
@@ -69,7 +80,7 @@ pub fn links_in(line: &str) -> impl Iterator<Item = WrittenLink<'_>> {
 /// The path of a file in the parentheses of a link; `None` for an address.
 fn file_name(written: &str) -> Option<String> {
     let target = match written.strip_prefix('<') {
-        Some(rest) => rest.split('>').next()?,
+        Some(rest) => rest.split_once('>')?.0,
         // A title may follow.
         None => written.split_whitespace().next()?,
     };
@@ -161,17 +172,20 @@ mod tests {
 
     #[test]
     fn links_are_found_and_code_is_not() {
-        let text = "See [a](./a.md#top) and [[Other note|it]].\n`[b](b.md)` [c](https://x.org/c) [d](<with space.md> \"t\")\n```\n[e](e.md)\n```\n[f](f.md) ` [g](g.md) [[a\\|b]]";
+        let text = "See [a](./a.md#top) and [[Other note|it]].\n`[b](b.md)` [c](https://x.org/c) [d](<with space.md> \"t\")\n```\n[e](e.md)\n```\n[f](f.md) ` [g](g.md) [[a\\|b]]\nthe [text\ngoes on](h.md) [![i](i.png)](j.md)";
         let found = links(text).into_iter().map(|link| (link.line, link.target));
         let file = |name: &str| Target::File(name.to_owned());
         let note = |name: &str| Target::Note(name.to_owned());
         let expected = [
-            (1, file("./a.md")),
             (1, note("Other note")),
+            (1, file("./a.md")),
             (2, file("with space.md")),
+            (6, note("a")),
             (6, file("f.md")),
             (6, file("g.md")),
-            (6, note("a")),
+            (8, file("h.md")),
+            (8, file("i.png")),
+            (8, file("j.md")),
         ];
         assert_eq!(found.collect::<Vec<_>>(), expected);
     }

@@ -6,7 +6,9 @@ use std::path::Path;
 use rustc_hash::FxHashSet;
 
 use super::blocks::item;
-use super::links::{MAX_NAME_BYTES, MAX_NOTES, Target, links_in, name_alone, resolve_note};
+use super::links::{
+    MAX_NAME_BYTES, MAX_NOTES, Target, links_in, name_alone, resolve_note, targets,
+};
 use super::markdown::{lines, without_code};
 use crate::links::SUPERSEDES;
 
@@ -51,7 +53,7 @@ pub fn statements(text: &str, note: &Path) -> (Vec<String>, Vec<NamedLink>) {
         let entry = item(line.text).map(|item| item.text);
         let plain = without_code(line.text);
         let mut others = Vec::new();
-        for target in links_in(&plain).filter_map(|link| link.target) {
+        for target in targets(&plain) {
             match target {
                 Target::Note(name) => others.push(name),
                 Target::File(file) => files.extend(resolve_note(&file, note)),
