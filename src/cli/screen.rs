@@ -32,7 +32,7 @@ pub struct Screen {
     pub zone: TimeZone,
 }
 
-/// No terminal, at no certain time.
+/// Not a terminal, and a fixed time.
 impl Default for Screen {
     fn default() -> Self {
         Self { width: None, height: None, now: Timestamp::UNIX_EPOCH, zone: TimeZone::UTC }

@@ -5,7 +5,7 @@ use rmcp::model::Implementation;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Quirks {
-    /// It shows its model the structure of a result, and the text too, which only refers to it then.
+    /// It shows its model the structure of a result and the text too, which then only points to it.
     pub prints_both: bool,
     /// It shows its model the text of a result, and the structure too, which is left out for it.
     pub text_only: bool,

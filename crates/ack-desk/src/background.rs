@@ -17,7 +17,7 @@ use crate::curate::stale::{ApprovedMemory, approved};
 /// The first screen waits until this many memories are compared.
 pub const MAX_COMPARED_FIRST: usize = 2_000;
 
-/// What a search in the background needs, so that other threads can use the desk meanwhile.
+/// What a background search needs of the desk, copied so that the desk stays unlocked meanwhile.
 #[derive(Debug)]
 pub struct Search {
     pub(crate) service: &'static Service,
@@ -47,7 +47,7 @@ pub fn find_relations(desk: &Mutex<Desk>) {
         (desk.service, desk.waiting())
     };
     let find = || Relations::find(service, &waiting);
-    // Nobody waits for this many, and the usual pool has keys to answer.
+    // Nobody is waiting for so many, and the shared pool is needed to answer keys.
     let pool = (waiting.len() > MAX_COMPARED_FIRST)
         .then(|| rayon::ThreadPoolBuilder::new().num_threads(1).build());
     let relations = match pool.and_then(Result::ok) {
@@ -95,7 +95,7 @@ pub fn find_approved(desk: &Mutex<Desk>, changed: impl Fn()) {
     let search = desk.lock().search();
     // If a store cannot be read, its memories cannot be decided about anyway.
     let found = search.approved().unwrap_or_default().into_iter();
-    // The words of many take a while: the desk is unlocked meanwhile.
+    // Splitting many texts into words takes a while, so the desk is not locked yet.
     let items = found.map(QueueItem::approved).collect();
     let mut desk = desk.lock();
     desk.add_items(items);

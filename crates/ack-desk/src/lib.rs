@@ -361,7 +361,7 @@ impl Desk {
         Ok(())
     }
 
-    /// The same with several choices, which are taken back together.
+    /// Makes several choices, which are undone together.
     fn choose_together(
         &mut self,
         choices: Vec<(Vec<usize>, Choice, Option<String>)>,

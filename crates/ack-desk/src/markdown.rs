@@ -13,7 +13,7 @@ use ack_flags::passages::{Passage, passages};
 use pulldown_cmark::{CodeBlockKind, Event, LinkType, Options, Parser, Tag, TagEnd};
 use serde::Serialize;
 
-/// Lists and quotes in others that are shown as such. What is deeper stands in the last of them.
+/// How deeply lists and quotes are nested. Anything deeper is shown in the innermost one.
 const MAX_DEPTH: usize = 6;
 /// Lines of a text that was wrapped at its writing are at least this long.
 const MIN_WRAPPED: usize = 40;

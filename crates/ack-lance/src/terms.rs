@@ -79,7 +79,7 @@ struct NewLexicon {
     terms: String,
     /// How many memories have each term: approved and promoted ones, and those in staging.
     holders: Vec<[u32; 2]>,
-    /// The numbers of the terms here, by the analyzer's numbers.
+    /// The number of each term here, by its number in the analyzer.
     numbers: Vec<Option<u32>>,
 }
 

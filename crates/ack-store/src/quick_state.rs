@@ -67,7 +67,7 @@ impl FileMetadata {
         }
     }
 
-    /// Whether it was written longer than `age` before `now`.
+    /// Whether it was written more than `age` before `now`.
     pub fn is_older_than(&self, age: Duration, now: SystemTime) -> bool {
         let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let bound = now.saturating_sub(age);

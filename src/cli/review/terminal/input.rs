@@ -8,7 +8,7 @@ use super::device::read_typed;
 use crate::cli::output::write_err;
 use crate::cli::signals;
 
-/// How often it is looked whether Ctrl+C was pressed.
+/// How often Ctrl+C is checked for.
 const TICK: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
