@@ -26,9 +26,7 @@ use crate::cli::error::CliError;
 use ack_desk::choice::Choice;
 use ack_desk::curate::find::{Filter, queue, short_ids, unmatched};
 use ack_desk::curate::side_effects::{About, SideEffects};
-use ack_desk::curate::{
-    Candidate, CurateError, ReviewSession, check_successor, stale, status_in_words,
-};
+use ack_desk::curate::{Candidate, CurateError, ReviewSession, check_successor, stale};
 use ack_desk::held_back::HeldBack;
 use ack_desk::{ChangedMemory, Desk, ReviewOutcome};
 use ack_service::short_id::ShortIds;
@@ -135,7 +133,7 @@ fn report_repeated(desk: &Desk, numbers: &[usize]) {
         let by = memory.reviewed_by.iter().cloned();
         let day = memory.reviewed_at.map(|at| at.strftime("%Y-%m-%d").to_string());
         let decided = by.chain(day).collect::<Vec<_>>().join(", ");
-        let (id, status) = (&memory.id, status_in_words(memory.status));
+        let (id, status) = (&memory.id, item.candidate.status_in_words());
         write_err(&format!("note: {id} {status} already ({decided}); it is left as it is\n"));
     }
     if numbers.len() > MAX_LISTED {
@@ -198,8 +196,16 @@ impl Places<'_> {
     ) -> Result<(), CliError> {
         let service = Service::new(self.caller.config.clone()).leak();
         let mut desk = Desk::with(vec![candidate], &self.scopes, service, self.caller.now);
-        desk.choose(&[0], choice, None)?;
+        let is_repeated = desk.repeats(0, &choice, session);
+        if is_repeated {
+            report_repeated(&desk, &[0]);
+        } else {
+            desk.choose(&[0], choice, None)?;
+        }
         service.close();
+        if is_repeated && !self.caller.json {
+            return write_plain("nothing was decided\n");
+        }
         self.carry_out(desk, session)
     }
 

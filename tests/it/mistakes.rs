@@ -75,6 +75,33 @@ fn a_decision_that_was_made_already_is_named_and_not_written_again() {
 }
 
 #[test]
+fn a_memory_that_was_replaced_already_is_named_and_not_replaced_again() {
+    let root = lessons();
+    let more = json!({ "facts": ["Seen twice."], "concepts": ["retry"] });
+    root.store("beta", &[memory("more", "Retry twice", more), titled("less", "Retry thrice")]);
+    for words in [
+        &["replace", "les-0001", "--by", "les-0002"] as &[&str],
+        &["replace", "more", "--by", "less", "--merge"],
+    ] {
+        decide(root.path(), words).ok();
+        let again = decide(root.path(), words);
+        let said =
+            format!("note: {} is replaced by `{}` already (process:ana, ", words[1], words[3]);
+        assert_contains!(again.err, said);
+        assert_eq!(again.code, Some(0));
+        assert_eq!(again.out.as_str(), "nothing was decided\n");
+    }
+    let again = decide(root.path(), &["replace", "more", "--by", "less", "--json"]).json();
+    assert_eq!(again["written"], 0, "{again}");
+    // What was merged, and what it gave the other one.
+    assert_eq!((log(&root, "alpha").len(), log(&root, "beta").len()), (1, 2));
+    // By another one, or with a reason, it is another decision.
+    decide(root.path(), &["replace", "les-0001", "--by", "les-0003"]).ok();
+    decide(root.path(), &["replace", "les-0001", "--by", "les-0003", "--because", "newer"]).ok();
+    assert_eq!(log(&root, "alpha").len(), 3);
+}
+
+#[test]
 fn a_memory_replaces_neither_itself_nor_what_replaced_it() {
     let root = lessons();
     let message = refused(&root, &["replace", "les-0001", "--by", "les-0001", "--merge"]);

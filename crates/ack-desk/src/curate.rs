@@ -165,7 +165,7 @@ impl CurateError {
 }
 
 /// A status as the end of a sentence about a memory.
-pub const fn status_in_words(status: Status) -> &'static str {
+const fn status_in_words(status: Status) -> &'static str {
     match status {
         Status::Staging => "waits for review",
         Status::Approved => "is approved",

@@ -32,7 +32,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use ack_api::decision::Decision;
+use ack_api::decision::{Decision, Verdict};
 use ack_api::queue::QueueNumbers;
 use ack_api::text;
 use serde::Serialize;
@@ -417,16 +417,22 @@ impl Desk {
         let Some(item) = self.items.get(number) else {
             return false;
         };
+        let Ok(other) = self.other(&item.candidate, choice) else {
+            return false;
+        };
         let (curated, memory) = (&item.candidate.curated, item.memory());
         let is_same = |decision: &Decision| {
             let says_more = decision.reason.is_some()
                 || decision.despite.is_some() && decision.despite != memory.kept_despite
                 || decision.until.is_some()
                 || curated.put_off_until.is_some()
-                || memory.superseded_by.is_some();
-            curated.is_decided && !says_more && decision.status() == Some(memory.status)
+                || decision.verdict == Verdict::Edit
+                || decision.into != memory.superseded_by;
+            let is_replaced = decision.into.is_some();
+            let has_status = is_replaced || decision.status() == Some(memory.status);
+            curated.is_decided && !says_more && has_status
         };
-        let decisions = item.with_choice(choice, None).decisions(session);
+        let decisions = item.with_choice(choice, other.as_ref()).decisions(session);
         decisions.is_ok_and(|decisions| decisions.iter().all(is_same))
     }
 
