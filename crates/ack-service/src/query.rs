@@ -183,8 +183,7 @@ impl Search<'_> {
         }
         answer::note_repairs(hits.iter().map(|hit| &hit.memory), notes);
         if selection.scopes.is_empty() {
-            let message = "no scope could be searched; `searched.skipped` says why";
-            notes.push(Note::new(NoteKind::NoScopes, message));
+            notes.push(Note::new(NoteKind::NoScopes, "no scope could be searched"));
         }
     }
 

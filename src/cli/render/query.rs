@@ -121,7 +121,7 @@ fn head(answer: &QueryResponse, listing: &Listing) -> String {
     out.replacen(&format!("{DIM}{counted}"), &format!("{}{DIM}", paint(BOLD, &counted)), 1)
 }
 
-/// Which scopes were searched; with `long`, also which were not.
+/// Which scopes were searched; with `long`, or if none was, also which were not.
 fn searched(searched: &Searched, long: bool) -> String {
     let names =
         if searched.scopes.is_empty() { "no scope".to_owned() } else { searched.scopes.join(", ") };
@@ -134,7 +134,7 @@ fn searched(searched: &Searched, long: bool) -> String {
         StatusFilter::Staging => text.push_str(" (unreviewed)"),
         StatusFilter::All => text.push_str(" (unreviewed included)"),
     }
-    if !long {
+    if !long && !searched.scopes.is_empty() {
         return text;
     }
     if let (Some(scope), Some(rule)) = (&searched.current_scope, &searched.detected_by) {

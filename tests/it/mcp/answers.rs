@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::Server;
-use crate::support::Root;
+use crate::cli::ack;
+use crate::support::{Root, titled};
 
 const LISTED: &str =
     "id title name message next_cursor total current_scope to_id action reason narrative";
@@ -183,5 +184,21 @@ fn a_client_that_shows_text_and_structure_gets_a_line_of_text() {
         // An error has only text.
         let error = server.fail("get_memory", json!({ "id": "nothing" }));
         assert_eq!(error.code, "memory_not_found");
+    }
+}
+
+#[test]
+fn where_every_scope_is_private_the_text_says_why_none_was_searched() {
+    let root = Root::with("diary", &[titled("d1", "Connection to home")]);
+    root.manifest("diary", "visibility = \"private\"");
+    let why = "private: searched only when it is current or named";
+    let found =
+        Server::initialized(root.path()).call("query_memories", json!({ "query": "connection" }));
+    let text = found["content"][0]["text"].as_str().unwrap();
+    assert_contains!(text, "no scope could be searched", format!("Not searched: diary ({why})"));
+    let said = ack(root.path(), &["query", "connection"]).ok();
+    assert_contains!(said, "no scope could be searched", format!("not diary: {why}"));
+    for text in [text, &said] {
+        assert_lacks!(text, "searched.skipped");
     }
 }
