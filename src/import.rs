@@ -17,6 +17,7 @@ use ack_api::number::{count, verb};
 use ack_api::{Diagnostic, ErrorCode, Hint};
 use ack_store::StoreError;
 use ack_store::hint::{io_hint, sqlite_hints};
+use ack_store::layout::Profile;
 
 /// Maximum length of a scope's name, in bytes.
 const LONGEST_NAME: usize = 64;
@@ -38,8 +39,8 @@ pub enum ImportError {
     },
     #[error("`{name}` cannot be the name of a scope")]
     BadName { name: String },
-    #[error("`{}` is a {profile} store; import writes only to native ones", path.display())]
-    NotNative { path: PathBuf, profile: &'static str },
+    #[error("`{}` is {} store; import writes only to native ones", path.display(), profile.with_article())]
+    NotNative { path: PathBuf, profile: Profile },
     #[error("`{}` has no column `{column}` in `memories`", path.display())]
     MissingColumn { path: PathBuf, column: &'static str },
     #[error("there is no line to import")]

@@ -123,10 +123,7 @@ fn sweep(above: &Path) {
 fn check(snapshot: &Snapshot<'_>) -> Result<Option<ImportError>, StoreError> {
     let path = || snapshot.path().to_owned();
     if snapshot.layout.profile != Profile::Ack {
-        return Ok(Some(ImportError::NotNative {
-            path: path(),
-            profile: snapshot.layout.profile.as_str(),
-        }));
+        return Ok(Some(ImportError::NotNative { path: path(), profile: snapshot.layout.profile }));
     }
     let tables = tables(snapshot.connection())
         .map_err(|error| StoreError::sqlite(snapshot.path(), error))?;

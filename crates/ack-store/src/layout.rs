@@ -29,6 +29,13 @@ impl Profile {
         }
     }
 
+    /// The name with its article, as it is spoken: `a claude-mem`, `an mcp-memory-service`.
+    pub fn with_article(self) -> String {
+        let name = self.as_str();
+        let is_an = name.starts_with(['a', 'e', 'i', 'o', 'u']) || name.starts_with("mcp");
+        format!("{} {name}", if is_an { "an" } else { "a" })
+    }
+
     pub const fn is_notes(self) -> bool {
         matches!(self, Self::Notes(_))
     }
@@ -432,4 +439,16 @@ pub fn tables(connection: &Connection) -> rusqlite::Result<Vec<Table>> {
 
 pub fn find<'a>(tables: &'a [Table], name: &str) -> Option<&'a Table> {
     tables.iter().find(|table| table.name.eq_ignore_ascii_case(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_format_has_the_article_that_is_spoken() {
+        let names = [Profile::Ack, Profile::ClaudeMem, Profile::McpMemoryService];
+        let names = names.map(Profile::with_article);
+        assert_eq!(names, ["an ack", "a claude-mem", "an mcp-memory-service"]);
+    }
 }

@@ -126,11 +126,10 @@ pub fn describe(
         Ok((layout.profile, layout.has_status(), snapshot.counts_by_id()?))
     });
     let (profile, has_status, counts) = read.map_err(|error| with_program_name(store, error))?;
-    let profile = profile.as_str();
-    let article = if profile.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
     let mut report = format!(
-        "{} is {article} {profile} store: {} approved, {} unreviewed{}\n",
+        "{} is {} store: {} approved, {} unreviewed{}\n",
         store.display(),
+        profile.with_article(),
         counts.approved + counts.promoted,
         counts.staging,
         counts.rest_in_words()
