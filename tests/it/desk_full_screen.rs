@@ -1,7 +1,9 @@
 //! The full-screen desk at a real terminal, read as a person reads it: what stands where, and what
 //! each key does.
 
+use std::collections::HashSet;
 use std::fs;
+use std::ops::Range;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 
@@ -316,6 +318,29 @@ fn every_size_shows_the_card_and_the_keys() {
             .press("q")
             .shows_no("on the plan");
         session.press("q");
+        assert_eq!(session.end().0, Some(0));
+    }
+}
+
+#[test]
+fn the_reasons_to_reject_have_their_own_style_whatever_is_below_them() {
+    for (columns, rows) in [(60, 20), (80, 24), (100, 30)] {
+        let root = long();
+        let mut session = open(&root, columns, rows);
+        session.shows("Deploys leave at midday").shows("earest approved");
+        session.press("r").shows("Reject: why?").shows("9 ");
+        let top = session.rows().iter().position(|row| row.contains("Reject: why?")).unwrap();
+        let styles = |row: usize, columns: Range<u16>| -> HashSet<String> {
+            let cells = columns.map(move |column| (u16::try_from(row).unwrap(), column));
+            let cells = cells.map(|(row, column)| session.emulated().cell(row, column).unwrap());
+            cells.map(|cell| format!("{:?} {}", cell.fgcolor(), cell.bold())).collect()
+        };
+        assert_eq!(styles(top, 1..13).len(), 1, "{columns}x{rows}: the heading");
+        for row in top + 1..top + 10 {
+            let text = styles(row, 11..columns - 1);
+            assert_eq!(text.len(), 1, "{columns}x{rows}, row {row}: {text:?}");
+        }
+        session.press("\x1b").shows_no("Reject: why?").press("q");
         assert_eq!(session.end().0, Some(0));
     }
 }
