@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use super::args::{CheckArgs, CheckFormat};
 use super::output::{write_json, write_out, write_plain};
-use super::render::count;
+use super::render::{PLAIN, block, count};
 use super::scopes::add;
 use super::screen::Screen;
 use crate::cli::error::CliError;
@@ -30,11 +30,14 @@ pub fn run(config: &Config, args: &CheckArgs, json: bool) -> Result<ExitCode, Cl
 }
 
 fn report_text(report: &CheckReport) -> String {
-    let lines = report.findings.iter().map(|finding| {
+    let screen = Screen::of_output();
+    let findings = report.findings.iter().map(|finding| {
         let Finding { path, line, rule, message, severity } = finding;
-        format!("{}:{line}: {} {rule}: {message}\n", path.display(), severity_name(*severity))
+        let severity = severity_name(*severity);
+        let text = format!("{}:{line}: {severity} {rule}: {message}", path.display());
+        block(&screen, &text, ("", "  "), PLAIN)
     });
-    Screen::of_output().fold(lines.collect(), "check PATH | less") + &summary(report)
+    screen.fold(findings.collect(), "check PATH | less") + &summary(report)
 }
 
 fn summary(report: &CheckReport) -> String {

@@ -10,6 +10,7 @@ use crate::changes::git;
 use crate::cli::{Outcome, binary, run};
 use crate::folders::closed_folder;
 use crate::support::{fingerprint, write_file};
+use crate::terminal::Session;
 
 /// A repository with notes in `docs/memory`, the first of which has no problem.
 struct Scene {
@@ -83,6 +84,20 @@ fn instructions_for_agents_are_no_notes() {
     assert_eq!(scene.found(), ["warning instructions CLAUDE.md:1"]);
     let outcome = check(&scene.notes().join("CLAUDE.md"), &[]);
     assert_contains!(outcome.out, "never served");
+}
+
+#[test]
+fn findings_are_wrapped_at_a_terminal_and_one_line_elsewhere() {
+    let scene = Scene::new();
+    scene.write("docs/memory/CLAUDE.md", "Use pnpm.");
+    assert_eq!(scene.check(&[]).out.lines().count(), 2);
+    let mut command = binary();
+    command.arg("check").arg(scene.notes());
+    let (_, shown) = Session::start(command).end();
+    assert_contains!(shown, "CLAUDE.md:1: warning instructions:", "never served");
+    for line in shown.lines() {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
 }
 
 #[test]
