@@ -118,6 +118,7 @@ mod tests {
             assert!(found.is_some(), "{name}");
         }
         for example in examples().flat_map(|(_, lines)| lines.lines()) {
+            assert!(example.len() <= 80, "a terminal breaks it: {example}");
             let line = example.split(" # ").next().unwrap().split(" > ").next().unwrap();
             let words = line.replace("\"container killed exit code 137\"", "x").replace('"', "");
             let parsed = self::command().try_get_matches_from(words.split_whitespace());
