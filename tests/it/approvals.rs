@@ -6,8 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
-use crate::cli::ack;
-use crate::curate::{approved, decide, log, staged};
+use crate::cli::{ack, run_with_input};
+use crate::curate::{approved, decide, log, staged, with_token};
 use crate::support::{Root, ids, memory, read_text, run_sql, titled, unreviewed, write_file};
 use crate::terminal::Terminal;
 
@@ -203,8 +203,13 @@ fn an_applied_list_needs_full_ids_each_once() {
         assert_contains!(outcome.err, expected);
     }
     assert!(log(&root, "alpha").is_empty());
-    write_file(&list, format!("\u{feff}{entry}\n"));
+    let marked = format!("\u{feff}{entry}\n");
+    write_file(&list, &marked);
     decide(root.path(), &["review", "--apply", list.to_str().unwrap()]).ok();
+    assert_eq!(approved(root.path()), ["alpha-0000"]);
+    decide(root.path(), &["undo"]).ok();
+    run_with_input(&mut with_token(root.path(), &["review", "--apply", "-"]), marked.as_bytes())
+        .ok();
     assert_eq!(approved(root.path()), ["alpha-0000"]);
 }
 

@@ -29,6 +29,7 @@ pub fn run(
     scope: Option<&str>,
 ) -> Result<(), CliError> {
     let text = read(file)?;
+    let text = text.trim_start_matches('\u{feff}');
     let session = caller.session(None)?;
     let mut candidates: Vec<Candidate> = Vec::new();
     let mut lines: Vec<(usize, ListedDecision)> = Vec::new();
@@ -111,8 +112,7 @@ fn listing(
 fn read(file: &Path) -> Result<String, CliError> {
     let io = CliError::io("read", file);
     if file.as_os_str() != "-" {
-        let text = ack_sys::files::read_text(file, MAX_APPLY_BYTES).map_err(&io)?;
-        return Ok(text.trim_start_matches('\u{feff}').to_owned());
+        return ack_sys::files::read_text(file, MAX_APPLY_BYTES).map_err(io);
     }
     if std::io::stdin().is_terminal() {
         write_err("reading decisions from the terminal; end with Ctrl+D\n");
