@@ -189,12 +189,20 @@ fn an_applied_list_needs_full_ids_each_once() {
         entry[key] = value;
         entry.to_string()
     };
+    let with_both = |verdict: &str, key: &str, value: Value| {
+        let mut entry = entry.clone();
+        (entry["verdict"], entry[key]) = (json!(verdict), value);
+        entry.to_string()
+    };
     for (text, expected) in [
         (with("id", json!("alpha")), "no memory has the id"),
         (format!("{entry}\n{entry}\n"), "line 1 decides about alpha-0000 too"),
         (r#"{"id":"alpha-0000","verdict":"approve"}"#.to_owned(), "`digest` is missing"),
         (with("digest", json!(null)), "`digest` is missing"),
         (with("title", json!("Another one")), "`title` is not the one of alpha-0000"),
+        (with_both("edit", "edit", json!({ "title": " " })), "line 1: the title is empty"),
+        (with_both("stage", "until", json!("2020-01-01")), "line 1: 2020-01-01 is in the past"),
+        (with_both("stage", "until", json!("soon")), "line 1: `soon` is not a day"),
         (String::new(), "a file without entries"),
     ] {
         write_file(&list, text);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ack_api::decision::{Edit, Verdict};
 use ack_api::memory::{Memory, Status};
 use ack_api::text;
+use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
 use super::Desk;
@@ -132,7 +133,8 @@ impl ListedDecision {
         fields.collect()
     }
 
-    pub fn choice(self) -> Result<Choice, String> {
+    /// What it chooses, or why that makes no sense. `today` is the present day.
+    pub fn choice(self, today: Date) -> Result<Choice, String> {
         let needs_into = matches!(self.verdict, Verdict::Merge | Verdict::Supersede);
         if needs_into != self.into.is_some() {
             return Err("`into` is for `supersede` and `merge`, and required there".to_owned());
@@ -140,13 +142,11 @@ impl ListedDecision {
         if (self.verdict == Verdict::Edit) != self.edit.is_some() {
             return Err("`edit` is for the verdict `edit`, and required there".to_owned());
         }
-        let is_day = |until: &String| until.parse::<jiff::civil::Date>().is_ok();
-        let is_put_off = self.verdict == Verdict::Stage;
-        if !self.until.iter().all(|until| is_put_off && is_day(until)) {
-            return Err("`until` is a day, YYYY-MM-DD, and for `stage` only".to_owned());
+        if self.until.is_some() && self.verdict != Verdict::Stage {
+            return Err("`until` is for `stage` only".to_owned());
         }
         let into = self.into.unwrap_or_default();
-        Ok(match self.verdict {
+        let choice = match self.verdict {
             Verdict::Approve => Choice::Approve,
             Verdict::Promote => Choice::Promote,
             Verdict::Reject => Choice::Reject,
@@ -159,7 +159,8 @@ impl ListedDecision {
             Verdict::Merge if self.duplicate => Choice::Duplicate { of: into },
             Verdict::Merge => Choice::Merge { into },
             Verdict::Edit => Choice::Edit { edit: Box::new(self.edit.unwrap_or_default()) },
-        })
+        };
+        choice.problem(today).map_or(Ok(choice), Err)
     }
 }
 

@@ -6,6 +6,7 @@ use std::io::{IsTerminal, Read};
 use std::path::Path;
 
 use ack_api::text;
+use ack_api::time::utc_day;
 
 use crate::cli::caller::Caller;
 use crate::cli::curate::{confirm_decision, mark_stale, report, summary};
@@ -67,7 +68,7 @@ pub fn run(
     mark_stale(&mut desk)?;
     for (position, (number, line)) in lines.into_iter().enumerate() {
         let reason = line.reason.as_deref().map(|reason| text::line(reason, 500));
-        let choice = line.choice().map_err(|reason| wrong(number, &reason))?;
+        let choice = line.choice(utc_day(caller.now)).map_err(|reason| wrong(number, &reason))?;
         desk.choose(&[position], choice, reason)
             .map_err(|error| wrong(number, &error.to_string()))?;
     }
