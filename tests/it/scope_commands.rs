@@ -20,17 +20,17 @@ const MANIFEST: &str = "# Payments, kept by Dana\ndescription = 'Payments'   # s
 
 fn undo(output: &str) -> Vec<String> {
     let (_, command) = output.split_once("undo: ").unwrap();
-    let command = command.lines().next().unwrap();
+    let command = command.trim_end();
     assert!(command.starts_with("ack-memory --root "), "{command}");
     shell_words(command).into_iter().skip(1).collect()
 }
 
 /// The words of a printed command, as a shell reads it.
 fn shell_words(command: &str) -> Vec<String> {
-    let script = format!("for word in {command}; do printf '%s\\n' \"$word\"; done");
+    let script = format!("for word in {command}; do printf '%s\\0' \"$word\"; done");
     let out = Command::new("sh").args(["-c", &script]).output().unwrap();
     let out = String::from_utf8(out.stdout).unwrap();
-    out.lines().map(str::to_owned).collect()
+    out.split_terminator('\0').map(str::to_owned).collect()
 }
 
 fn mode(path: &Path) -> u32 {
@@ -106,11 +106,36 @@ fn scopes_set_changes_the_named_keys_and_its_undo_restores_every_byte() {
                 "description=" | "description=Money, in cents" => {
                     assert_contains!(back.replace('\'', "\""), "\"Payments\"");
                 }
-                "projects+=web" => assert_contains!(back, "ledger-jobs"),
                 _ => assert_eq!(back, before, "{assignments:?}"),
             }
             let found = fs::read_dir(path.parent().unwrap()).unwrap().count();
             assert_eq!(found, 2, "nothing is left beside it");
+        }
+    }
+}
+
+#[test]
+fn what_is_undone_is_a_table_again_with_its_comments() {
+    let table = "\n# who is here\n[projects]  # by name\n# the first\nledger-api = ['ledger']\n";
+    for (manifest, assignment) in [
+        (format!("description = \"d\"\n{table}"), "projects+=web"),
+        (format!("description = \"d\"\n{table}"), "projects=web"),
+        (format!("description = \"d\"\n{table}"), "projects="),
+        (format!("{table}\n[remote]\nregion = \"eu\"\n"), "projects+=web"),
+        (format!("{table}\n[remote]\nregion = \"eu\"\n"), "projects=web, jobs"),
+        (format!("[remote]\nregion = \"eu\"\n{table}"), "projects+=web"),
+        ("projects.web = []  # the shop\nprojects.jobs = []\n".to_owned(), "projects+=api"),
+        ("projects = { web = [],  jobs = [] }  # here\n".to_owned(), "projects=api"),
+    ] {
+        for ends in ["\n", "\r\n"] {
+            let root = Root::with("ledger", &[]);
+            let before = manifest.replace('\n', ends);
+            root.manifest("ledger", &before);
+            let path = root.scope_folder("ledger").join("scope.toml");
+            let output = set(&root, &[assignment, "--json"]).json();
+            assert_ne!(read_text(&path), before);
+            ack_words(&undo(&format!("undo: {}", output["undo"].as_str().unwrap()))).ok();
+            assert_eq!(read_text(&path), before, "{assignment}");
         }
     }
 }

@@ -9,7 +9,7 @@ use ack_api::Hint;
 use ack_api::memory::{Unreviewed, nearest};
 use ack_worktree::repository::Repository;
 use serde_json::json;
-use toml_edit::{Array, Value};
+use toml_edit::{Array, DocumentMut, Item, Value, value as item};
 
 use super::add;
 use crate::cli::args::SetArgs;
@@ -140,7 +140,7 @@ fn change(config: &Config, assignment: &str) -> Result<(String, KeyChange), CliE
         return Err(CliError::Request(error));
     }
     let is_list = LISTS.contains(&key);
-    let value = value.trim();
+    let (raw, value) = (value, value.trim());
     let texts = || -> Result<Vec<String>, CliError> {
         let parts = value.split(',').map(str::trim).filter(|part| !part.is_empty());
         parts.map(|part| path_or_text(config, key, part)).collect()
@@ -151,6 +151,8 @@ fn change(config: &Config, assignment: &str) -> Result<(String, KeyChange), CliE
         return Err(CliError::usage("KEY", message).with_hint(hint));
     } else if adds {
         KeyChange::Add(texts()?)
+    } else if let Some(table) = table(key, raw) {
+        KeyChange::Set(table)
     } else if value.is_empty() {
         KeyChange::Unset
     } else if value.starts_with(['[', '{', '"', '\'']) {
@@ -159,18 +161,24 @@ fn change(config: &Config, assignment: &str) -> Result<(String, KeyChange), CliE
             let line = error.lines().last().unwrap_or_default();
             CliError::usage(key, format!("`{key}`: {value} is not a TOML value ({line})"))
         })?;
-        KeyChange::Set(parsed.decorated(" ", ""))
+        KeyChange::Set(item(parsed.decorated(" ", "")))
     } else if is_list {
         let mut texts = texts()?;
         let mut known = HashSet::new();
         texts.retain(|text| known.insert(text.clone()));
-        KeyChange::Set(texts.iter().collect::<Array>().into())
+        KeyChange::Set(item(texts.iter().collect::<Array>()))
     } else if key == "store" {
-        KeyChange::Set(add::absolute(config, Path::new(value))?.display().to_string().into())
+        KeyChange::Set(item(add::absolute(config, Path::new(value))?.display().to_string()))
     } else {
-        KeyChange::Set(value.into())
+        KeyChange::Set(item(value))
     };
     Ok((key.to_owned(), change))
+}
+
+/// A table with its header, as the command that undoes a change has it.
+fn table(key: &str, text: &str) -> Option<Item> {
+    let document: DocumentMut = text.parse().ok()?;
+    document.get(key).filter(|item| item.is_table()).cloned()
 }
 
 /// Makes a relative folder absolute, so that it means the same from anywhere. `.` is the project.

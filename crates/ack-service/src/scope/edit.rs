@@ -14,7 +14,8 @@ use ack_sys::text_file::{replace, with_line_ends_of};
 
 #[derive(Debug, Clone)]
 pub enum KeyChange {
-    Set(Value),
+    /// A value, or a table with its header and what is above it.
+    Set(Item),
     Add(Vec<String>),
     Unset,
 }
@@ -23,7 +24,7 @@ pub enum KeyChange {
 pub struct EditedManifest {
     pub path: PathBuf,
     pub manifest: Manifest,
-    /// For each changed key, its old text; `None` if the key is new.
+    /// For each changed key, its old text, of a table with the header; `None` if the key is new.
     pub earlier_values: Vec<(String, Option<String>)>,
     before: Option<String>,
     after: String,
@@ -52,10 +53,10 @@ pub fn plan(path: &Path, changes: &[(String, KeyChange)]) -> Result<EditedManife
     };
     let mut earlier = Vec::new();
     for (key, change) in changes {
-        let one_line = document.get(key).and_then(one_line);
+        let before = assigned(&document, key);
         apply(&mut document, key, change);
-        if document.get(key).and_then(self::one_line) != one_line {
-            earlier.push((key.clone(), one_line));
+        if assigned(&document, key) != before {
+            earlier.push((key.clone(), before));
         }
     }
     let after = if earlier.is_empty() {
@@ -76,17 +77,26 @@ pub fn plan(path: &Path, changes: &[(String, KeyChange)]) -> Result<EditedManife
 fn apply(document: &mut DocumentMut, key: &str, change: &KeyChange) {
     match change {
         KeyChange::Unset => remove(document, key),
-        KeyChange::Set(new) => {
+        KeyChange::Set(Item::Table(new)) => {
             let mut new = new.clone();
-            match document.get_mut(key).and_then(Item::as_value_mut) {
-                // Keep a comment after the value.
-                Some(known) => {
-                    *new.decor_mut() = known.decor().clone();
-                    *known = new;
-                }
-                None => drop(document.insert(key, value(new))),
+            // Its place among the tables is the one that the key has.
+            new.set_position(None);
+            let above = new.decor().prefix().and_then(RawString::as_str).unwrap_or_default();
+            // When a table is removed, the comments above it stay.
+            let below = document.trailing().as_str().unwrap_or_default();
+            if let Some(below) = below.strip_prefix(above).filter(|_| !above.trim().is_empty()) {
+                document.set_trailing(below.to_owned());
             }
+            document.insert(key, Item::Table(new));
         }
+        KeyChange::Set(new) => match (document.get_mut(key), new.clone()) {
+            // Keep a comment after the value.
+            (Some(Item::Value(known)), Item::Value(mut new)) => {
+                *new.decor_mut() = known.decor().clone();
+                *known = new;
+            }
+            (_, new) => drop(document.insert(key, new)),
+        },
         KeyChange::Add(texts) => match document.get_mut(key) {
             Some(Item::Value(Value::Array(list))) => {
                 texts.iter().for_each(|text| append(list, text));
@@ -150,8 +160,15 @@ fn append(list: &mut Array, text: &str) {
     list.push_formatted(added);
 }
 
-fn one_line(item: &Item) -> Option<String> {
-    let mut value = item.clone().into_value().ok()?;
+/// What stands behind `KEY=` to set a key to what it is now.
+fn assigned(document: &DocumentMut, key: &str) -> Option<String> {
+    let item = document.get(key)?.clone();
+    if item.is_table() {
+        let mut alone = DocumentMut::new();
+        alone.insert(key, item);
+        return Some(alone.to_string());
+    }
+    let mut value = item.into_value().ok()?;
     value.decor_mut().clear();
     Some(value.to_string().trim().to_owned())
 }
