@@ -103,7 +103,14 @@ impl FilePattern {
             let after = part.find(path).map(|at| part.split_at(at).0);
             return after.is_some_and(|before| before.is_empty() || before.ends_with('/'));
         }
-        is_glob(path) && part.contains('.') && glob_matches(path, part)
+        if is_glob(path) {
+            let is_in_folder = path.contains('/') && glob_matches(&format!("**/{path}"), part);
+            return part.contains('.') && (is_in_folder || glob_matches(path, part));
+        }
+        // A longer way to write the path: absolute, from the folder above, as in a diff of git.
+        let before = part.strip_suffix(path).filter(|before| before.ends_with('/'));
+        let is_absolute = part.starts_with('/') || part.get(1..3) == Some(":/");
+        !path.is_empty() && before.is_some() && (is_absolute || path.contains('/'))
     }
 }
 
@@ -155,6 +162,16 @@ mod tests {
         check("migrations/deep/004.sql", "migrations/*.sql", false);
         check("migrations/deep/004.sql", "migrations/**/*.sql", true);
         check("src/a.rs", "src/b.rs", false);
+        check("/home/kim/x/src/a.rs", "src/a.rs:7", true);
+        check("/home/kim/x/Cargo.toml", "Cargo.toml", true);
+        check("C:\\home\\x\\a.rs", "a.rs", true);
+        check("/home/kim/x/db/migrations/004.sql", "migrations/*.sql", true);
+        check("x/src/a.rs", "src/a.rs", true);
+        check("b/src/a.rs", "src/a.rs", true);
+        check("/home/kim/x/mysrc/a.rs", "src/a.rs", false);
+        check("crates/x/Cargo.toml", "Cargo.toml", false);
+        check("src/a.rs", "", false);
+        check("src/", "", false);
         check("src/a.rs", "/", false);
         check("app/[id]/page.tsx", "app/[id]/page.tsx", true);
     }
