@@ -5,6 +5,8 @@
 //! refused with a corrected example: here if the types cannot tell, else by
 //! [`ack_service::arguments`], which is strict. All sets of tools are read alike.
 
+use std::collections::HashMap;
+
 use jiff::civil::{Date, DateTime};
 use jiff::{Timestamp, fmt::rfc2822};
 use serde_json::{Map, Value, json};
@@ -74,6 +76,7 @@ impl OfferedTool {
         let values = self.unwrapped(values, &mut told);
         let known = schema::properties(self.operation);
         let mut read = Map::new();
+        let mut given_as: HashMap<String, String> = HashMap::new();
         for (given, value) in values {
             let Some(argument) = self.named(&given) else {
                 read.insert(given, value);
@@ -116,12 +119,14 @@ impl OfferedTool {
                 }
             };
             if read.get(name).is_some_and(|other| *other != value) {
-                let (given, together) =
-                    (text::line(&given, 100), format!("given together with `{name}`"));
+                let other = given_as.get(name).unwrap_or(name);
+                let alias = text::line(if given == *name { other } else { &given }, 100);
+                let together = format!("given together with `{name}`");
                 let allowed = "one of the two, which are the same argument";
-                return Err(refused(&given, together, allowed, json!({ name: value })));
+                return Err(refused(&alias, together, allowed, json!({ name: value })));
             }
             read.insert(name.clone(), value);
+            given_as.insert(name.clone(), given);
         }
         let note = (!told.is_empty()).then(|| {
             let message = format!("read {}", told.join("; "));

@@ -377,6 +377,8 @@ fn invalid_arguments_get_our_codes_and_no_structured_content() {
         query(json!({ "query": "x", "status": "aproved" }), invalid),
         query(json!({ "query": "x", "status": "rejected" }), invalid),
         query(json!({ "since": "2026-02-30" }), invalid),
+        query(json!({ "query": "x", "scope": ["platform", "ledger-api"] }), invalid),
+        query(json!({ "concepts": ["a"], "tags": ["b"] }), invalid),
         query(json!({ "query": "x", "scope": "ledgr-api" }), no_scope),
         query(json!({ "query": "x", "cursor": "nonsense" }), "invalid_cursor"),
         get(json!({}), invalid),

@@ -130,6 +130,9 @@ impl Argument<'_> {
                 None if listed => {
                     Err(self.wrong("a list of strings".to_owned(), Vec::new(), &as_given(&shown())))
                 }
+                None if self.name == "scope" => {
+                    Err(self.wrong_type("the name of one scope or project", self.text_example()))
+                }
                 None => Err(self.wrong_type("a string", self.text_example())),
             };
         }
@@ -197,7 +200,8 @@ impl Argument<'_> {
         match self.name {
             "since" | "until" => return Some(json!("2026-01-31")),
             // An arbitrary text would name an unknown scope, or no page.
-            "scope" | "cursor" => return None,
+            "scope" => return self.value.get(0).filter(|first| first.is_string()).cloned(),
+            "cursor" => return None,
             _ => {}
         }
         let between = if self.name == "type" { "," } else { " " };
