@@ -63,7 +63,7 @@ pub fn draw_body(walk: &mut Walk<'_>, screen: &mut Buffer, body: Rect) {
         let mut lines = vec![heading("Reject: why?", "", body.width.into())];
         lines.extend(key_lines(reasons.iter().map(String::as_str), body.width));
         let y = body.bottom().saturating_sub(10).max(body.y);
-        let area = Rect { y, ..body };
+        let area = Rect { y, height: body.bottom() - y, ..body };
         // Lines keep what they do not set of the cells that they are put on.
         screen.set_style(area, Style::reset());
         put(screen, area, &lines);
