@@ -177,7 +177,8 @@ const PROBLEMS: &str = r#"
     body Look in /home/dana/src. => warning home-path 7
     body a\u{202e}b => warning hidden-characters 7
     text version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 1\n => error unreadable 1
-    keys status: whatever => warning schema 3"#;
+    keys status: whatever => warning schema 3
+    keys status = draft => warning schema 1, error schema 3"#;
 
 /// A note of [`PROBLEMS`].
 fn note(written: &str) -> String {

@@ -502,6 +502,53 @@ fn a_status_that_is_not_known_and_a_note_that_says_nothing_approve_nothing() {
 }
 
 #[test]
+fn a_status_that_cannot_be_read_waits_and_a_header_that_is_merely_odd_does_not() {
+    let repository = Repository::new();
+    let with_header = |name: &str, header: &str| {
+        repository.write(name, &format!("---\n{header}\n---\n\nDeploy {name}.\n"));
+    };
+    let statuses = [
+        "title: Deploy\nstatus:draft",
+        "title: Deploy\nstatus = draft",
+        "title: Deploy\nstatus:\u{a0}draft",
+        "title: Deploy\nstatus draft",
+        "title: Deploy\n\tstatus: draft",
+        "title: Deploy\n  status: draft",
+        "title: Deploy\n\u{200b}status: draft",
+        "title: Deploy: now\n\"Status\" = draft",
+        "status:draft",
+    ];
+    for (number, status) in statuses.iter().enumerate() {
+        with_header(&format!("waits-{number}.md"), status);
+    }
+    repository.write("waits-open.md", "---\ntitle: Deploy\nstatus: draft\nText follows.\n");
+    repository.write("draft-cr.md", "---\rtitle: Deploy\rstatus: draft\r---\rDeploy draft-cr.\r");
+    let odd = [
+        "title: Deploy: now\ndescription: the status of it",
+        "title: Deploy\nno key\n# status: draft",
+        "title: Deploy\nstatus-code: 500\nstatus_page: x",
+        "title: Deploy: now\nstatus: stable",
+        "title: Deploy\nstatus:",
+        "title: Deploy\ndescription: |\n  status: 500\nreview:\n  status: draft",
+        "Status of the deploy.\nMore of it.",
+    ];
+    for (number, header) in odd.iter().enumerate() {
+        with_header(&format!("odd-{number}.md"), header);
+    }
+    repository.commit();
+    let (_root, service) = serve_notes(&repository.notes(), "HEAD");
+    let odd_ids: Vec<String> = (0..odd.len()).map(|number| format!("odd-{number}")).collect();
+    assert_eq!(ids(&service, "approved"), odd_ids);
+    let waiting = ids(&service, "staging");
+    assert_eq!(waiting.len(), statuses.len() + 2, "{waiting:?}");
+    let found = problems(&service);
+    for id in waiting.iter().filter(|id| **id != "draft-cr") {
+        let said = format!("`{id}.md` names a status in its header in a way that cannot be read");
+        assert_contains!(found, said);
+    }
+}
+
+#[test]
 fn a_note_that_git_lfs_keeps_elsewhere_waits_and_says_why() {
     let pointer = "version https://git-lfs.github.com/spec/v1\n\
                    oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\n\

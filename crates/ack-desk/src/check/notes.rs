@@ -300,9 +300,9 @@ impl FolderCheck {
             );
             self.findings.error("schema", at("id"), message);
         }
-        let status = header.text(&["status"]);
-        if let Some(status) = status.filter(|status| NoteStatus::parse(status).is_none()) {
-            self.findings.warn("schema", at("status"), parse::unknown_status(&status));
+        // What is wrong with a list or a map was said above.
+        if let Some(doubt) = note.doubt.as_ref().filter(|_| header.nested("status").is_none()) {
+            self.findings.warn("schema", at("status"), doubt);
         }
         let is_withdrawn = note.status == NoteStatus::Withdrawn;
         if let Some(past) = expired_on(note, self.today).filter(|_| !is_withdrawn) {

@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 
 use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle};
 
+use super::note::NoteStatus;
+
 const MAX_HEADER_BYTES: usize = 256 << 10;
 
 /// The values of a header, by key in lower case.
@@ -18,9 +20,15 @@ pub struct Header {
     /// What the value of a key is, if it is not one text.
     nested: BTreeMap<String, &'static str>,
     is_never_closed: bool,
+    has_unread_status: bool,
 }
 
 impl Header {
+    /// Whether a line names a status in a way that is not YAML, such as `status = draft`.
+    pub const fn has_unread_status(&self) -> bool {
+        self.has_unread_status
+    }
+
     /// Whether no line `---` ends it.
     pub const fn is_never_closed(&self) -> bool {
         self.is_never_closed
@@ -42,10 +50,19 @@ impl Header {
         found.find(|values| !values.is_empty()).unwrap_or_default()
     }
 
-    fn parse(text: &str) -> Self {
-        if let Some(header) = Self::parse_yaml(text) {
-            return header;
-        }
+    fn parse(written: &str) -> Self {
+        let text = &written.replace("\r\n", "\n").replace('\r', "\n");
+        let yaml = Self::parse_yaml(text);
+        // In YAML, an indented line belongs to the value above it.
+        let is_part = |line: &str| yaml.is_some() && line.starts_with(' ');
+        let names_status = text.lines().any(|line| !is_part(line) && names_status(line));
+        let mut header = yaml.unwrap_or_else(|| Self::parse_keys(text));
+        header.has_unread_status = names_status && !header.values.contains_key("status");
+        header
+    }
+
+    /// Reads each key by itself.
+    fn parse_keys(text: &str) -> Self {
         let mut header = Self::default();
         for (key, lines) in keys_with_lines(text) {
             if let Some(read) = Self::parse_yaml(&lines) {
@@ -74,31 +91,41 @@ impl Header {
 /// Splits a note into its header and its text. A header that is never closed ends at the first
 /// empty line. Anything that is not a header belongs to the text, even after `---`.
 pub fn split(note: &str) -> (Header, &str) {
-    let Some(("---", rest)) = note.split_once('\n').map(|(line, rest)| (line.trim_end(), rest))
+    let end = line_end(note);
+    let Some(("---", rest)) = note.split_once(end).map(|(line, rest)| (line.trim_end(), rest))
     else {
         return (Header::default(), note);
     };
-    if let Some((written, text)) = split_at_line(rest, |line| ["---", "..."].contains(&line)) {
+    if let Some((written, text)) = split_at_line(rest, end, |line| ["---", "..."].contains(&line)) {
         let header = Header::parse(written);
-        if header.values.is_empty() && written.lines().any(is_prose) {
+        let says_nothing = header.values.is_empty() && !header.has_unread_status;
+        if says_nothing && written.lines().any(is_prose) {
             return (Header::default(), note);
         }
         return (header, text);
     }
-    let open = split_at_line(rest, str::is_empty);
+    let open = split_at_line(rest, end, str::is_empty);
     let open = open.filter(|(written, _)| written.lines().all(may_be_header));
     let first = rest.lines().next().and_then(key_of);
     if !first.is_some_and(|key| open.is_some() || USUAL_KEYS.contains(&key.as_str())) {
         return (Header::default(), note);
     }
     let (written, text) = open.unwrap_or(("", note));
-    let header = Header { is_never_closed: true, ..Header::parse(written) };
+    let mut header = Header { is_never_closed: true, ..Header::parse(written) };
+    let mut paragraph = rest.lines().take_while(|line| !line.trim().is_empty());
+    header.has_unread_status |= open.is_none() && paragraph.any(names_status);
     (header, text)
 }
 
-fn split_at_line(text: &str, ends: impl Fn(&str) -> bool) -> Option<(&str, &str)> {
+/// What ends the first line, and so those of the header: old programs for Macs write `\r`.
+fn line_end(note: &str) -> char {
+    let first = note.lines().next().unwrap_or_default();
+    if first.trim_end_matches('\r').contains('\r') { '\r' } else { '\n' }
+}
+
+fn split_at_line(text: &str, end: char, ends: impl Fn(&str) -> bool) -> Option<(&str, &str)> {
     let mut position = 0;
-    for line in text.split_inclusive('\n') {
+    for line in text.split_inclusive(end) {
         if ends(line.trim_end()) {
             let (before, rest) = text.split_at_checked(position)?;
             return Some((before, rest.get(line.len()..)?));
@@ -119,6 +146,16 @@ fn may_be_header(line: &str) -> bool {
 fn is_prose(line: &str) -> bool {
     let line = line.trim();
     !line.is_empty() && !line.starts_with('#')
+}
+
+/// Whether a line has a status, however it is written. Prose about one has none.
+fn names_status(line: &str) -> bool {
+    let line = line.trim_start_matches(|c: char| c != '#' && !c.is_alphanumeric());
+    let Some((key, rest)) = line.split_at_checked("status".len()) else { return false };
+    let value = rest.trim_start();
+    let begins_value = value.starts_with(|c: char| !c.is_alphanumeric())
+        || value.len() < rest.len() && NoteStatus::parse(value).is_some();
+    key.eq_ignore_ascii_case("status") && begins_value && !rest.starts_with(['_', '-', '.'])
 }
 
 /// The key of a line `key: value` that is not indented, in lower case.

@@ -158,6 +158,7 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> (Note, Option<S
         && body.trim().is_empty();
     // What is no word, or may come from elsewhere in the header, could be any status.
     let nested = ["status", "<<"].into_iter().find_map(|key| header.nested(key));
+    let nested = nested.or_else(|| header.has_unread_status().then_some(UNREAD_STATUS));
     let word = header.text(&["status"]).or_else(|| nested.map(str::to_owned));
     let (status, doubt) = declared_status(word.as_deref());
     let note = Note {
@@ -318,7 +319,15 @@ const NEVER_CLOSED: &str = "has front matter that is never closed; end it with a
 pub const UNUSED_ID: &str =
     "it is not used, so the id is the file's path; write one text, or leave `id` out";
 
-pub fn unknown_status(status: &str) -> String {
+/// Stands for the word of a status that cannot be read.
+const UNREAD_STATUS: &str = "unreadable";
+
+fn unknown_status(status: &str) -> String {
+    if status == UNREAD_STATUS {
+        return "names a status in its header in a way that cannot be read, so it waits for \
+                review; write it at the beginning of a line, as in `status: draft`"
+            .to_owned();
+    }
     format!(
         "has the status `{}`, which is not known, so it waits for review; write `stable`, `draft` \
          or `deprecated`",
