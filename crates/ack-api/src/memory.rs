@@ -199,6 +199,13 @@ impl Memory {
         title.chain(&self.facts).chain(&self.narrative).map(String::as_str)
     }
 
+    /// Everything in it that a program or a person wrote, also what is no text by nature.
+    pub fn written(&self) -> impl Iterator<Item = &str> {
+        let named = [&self.kind, &self.project, &self.session, &self.session_id, &self.date];
+        let lists = self.concepts.iter().chain(&self.files);
+        self.texts().chain(named.into_iter().flatten().chain(lists).map(String::as_str))
+    }
+
     #[must_use]
     pub fn without_marks(self) -> Self {
         Self {

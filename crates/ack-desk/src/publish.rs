@@ -332,11 +332,8 @@ impl PublishPlan {
 }
 
 fn text_problems(memory: &Memory) -> Vec<SharingProblem> {
-    let lists = [&memory.facts, &memory.concepts, &memory.files];
-    let texts = [Some(&memory.title), memory.subtitle.as_ref(), memory.narrative.as_ref()];
-    let texts = texts.into_iter().flatten().chain(lists.into_iter().flatten());
     let mut problems = Vec::new();
-    for problem in texts.flat_map(|text| sharing_problems(text)) {
+    for problem in memory.written().flat_map(sharing_problems) {
         if !problems.contains(&problem) {
             problems.push(problem);
         }

@@ -19,10 +19,7 @@ use self::secrets::secret_lines;
 
 /// `hides_text` says whether its stored text has characters that are not shown.
 pub fn of(memory: &Memory, hides_text: bool) -> Vec<Warning> {
-    let optional = [&memory.subtitle, &memory.narrative, &memory.kind, &memory.project];
-    let lists = [&memory.facts, &memory.concepts, &memory.files];
-    let texts = optional.into_iter().flatten().chain(lists.into_iter().flatten());
-    let texts: Vec<Plain<'_>> = texts.chain([&memory.title]).map(|text| Plain::of(text)).collect();
+    let texts: Vec<Plain<'_>> = memory.written().map(Plain::of).collect();
     let found = [
         (texts.iter().any(|text| !secret_lines(text).is_empty()), Warning::Secret),
         (texts.iter().any(|text| !agent_lines(text).is_empty()), Warning::AddressesAgent),

@@ -13,13 +13,16 @@ use serde::{Deserialize, Serialize};
 
 /// The kind of a link between two memories that cannot both be right.
 const CONTRADICTS: &str = "contradicts";
+/// The kind of a link that has no other.
+const RELATED: &str = "related";
 /// The kind of a link from a memory to one that it replaces.
 pub(crate) const SUPERSEDES: &str = "supersedes";
 const MAX_CONTRADICTIONS: usize = 5;
 
 /// The kinds of links in the native schema. Stores may contain others.
-pub const KINDS: [&str; 4] = [CONTRADICTS, "derived_from", "related", SUPERSEDES];
+pub const KINDS: [&str; 4] = [CONTRADICTS, "derived_from", RELATED, SUPERSEDES];
 
+const MAX_KIND_CHARS: usize = 40;
 const MAX_LINKS: usize = 100;
 const MAX_LINKS_PER_MEMORY: usize = 1_000;
 const MAX_MISSING: usize = 5;
@@ -208,7 +211,8 @@ impl Snapshot<'_> {
         let mut kinds = BTreeSet::new();
         for link in self.read_links(&clauses, KINDS)? {
             let kind = text::line(&link.kind.to_lowercase(), 60);
-            if !kinds.contains(&kind)
+            if kind != RELATED
+                && !kinds.contains(&kind)
                 && self.title(&link.from, filter, &mut titles)?.is_some()
                 && self.title(&link.to, filter, &mut titles)?.is_some()
             {
@@ -289,6 +293,12 @@ fn text_of(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
     Ok(values::text_value(row.get_ref(column)?).0)
 }
 
+/// Whether it is a name, and not a text: no decision is about the kinds of links.
+fn is_kind(kind: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || "_- ".contains(c);
+    kind.chars().count() <= MAX_KIND_CHARS && kind.chars().all(is_part)
+}
+
 /// Decodes a link; `None` if one of its ends is missing.
 fn link(row: &Row<'_>) -> rusqlite::Result<Option<Link>> {
     let id = |column| -> rusqlite::Result<Option<String>> {
@@ -298,7 +308,7 @@ fn link(row: &Row<'_>) -> rusqlite::Result<Option<Link>> {
     Ok(Some(Link {
         from,
         to,
-        kind: id(2)?.unwrap_or_else(|| "related".to_owned()),
+        kind: id(2)?.filter(|kind| is_kind(kind)).unwrap_or_else(|| RELATED.to_owned()),
         source: id(3)?,
         confidence: values::share_value(row.get_ref(4)?),
     }))

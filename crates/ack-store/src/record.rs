@@ -304,7 +304,7 @@ impl StoredRow<'_> {
             project_alias: fields.line(Field::ProjectAlias, 200)?,
             session: fields.line(Field::Session, 200)?,
             session_id: fields.line(Field::SessionId, 200)?,
-            date: fields.line(Field::Date, 40)?,
+            date: fields.date()?,
             kind: fields.line(Field::Kind, 100)?.or_else(|| self.source.kind.map(str::to_owned)),
             title: fields.line(Field::Title, 300)?.unwrap_or_default(),
             subtitle: fields.line(Field::Subtitle, 600)?,
@@ -354,6 +354,12 @@ impl FieldReader<'_> {
         }
         let line = value.map(|value| text::line(&value, cap));
         Ok(line.filter(|line| !line.is_empty()))
+    }
+
+    /// The date as it is written; `None` if it is none.
+    fn date(&mut self) -> rusqlite::Result<Option<String>> {
+        let is_date = values::time_value(self.row.value(Field::Date)?).is_some();
+        Ok(self.line(Field::Date, 40)?.filter(|_| is_date))
     }
 
     fn list(&mut self, field: Field, kind: ListKind) -> rusqlite::Result<Vec<String>> {
