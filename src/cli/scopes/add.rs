@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::set::project_path;
 use crate::cli::args::AddArgs;
 use crate::cli::command;
 use crate::cli::error::CliError;
@@ -82,7 +83,11 @@ pub fn plan(
     let manifest = Manifest {
         description: args.description.clone(),
         projects: Projects::of(args.projects.iter().cloned()),
-        paths: args.paths.clone(),
+        paths: args
+            .paths
+            .iter()
+            .map(|path| project_path(config, path))
+            .collect::<Result<_, _>>()?,
         remotes: args.remotes.clone(),
         visibility: if args.private { Visibility::Private } else { Visibility::Shared },
         store: Some(store),

@@ -143,7 +143,8 @@ fn change(config: &Config, assignment: &str) -> Result<(String, KeyChange), CliE
     let (raw, value) = (value, value.trim());
     let texts = || -> Result<Vec<String>, CliError> {
         let parts = value.split(',').map(str::trim).filter(|part| !part.is_empty());
-        parts.map(|part| path_or_text(config, key, part)).collect()
+        let is_path = key == "paths";
+        parts.map(|it| if is_path { project_path(config, it) } else { Ok(it.to_owned()) }).collect()
     };
     let change = if adds && !is_list {
         let message = format!("`+=` adds to a list, and `{key}` is not a list");
@@ -181,9 +182,10 @@ fn table(key: &str, text: &str) -> Option<Item> {
     document.get(key).filter(|item| item.is_table()).cloned()
 }
 
-/// Makes a relative folder absolute, so that it means the same from anywhere. `.` is the project.
-fn path_or_text(config: &Config, key: &str, part: &str) -> Result<String, CliError> {
-    if key != "paths" || part.starts_with(['/', '~', '*']) {
+/// An entry of `paths`: a relative folder becomes absolute, so that it means the same from anywhere.
+/// `.` is the project.
+pub fn project_path(config: &Config, part: &str) -> Result<String, CliError> {
+    if part.starts_with(['/', '~', '*']) {
         return Ok(part.to_owned());
     }
     if matches!(part, "." | "./") {

@@ -73,6 +73,24 @@ fn scopes_add_takes_a_relative_path_or_a_folder_and_leaves_the_store_alone() {
 }
 
 #[test]
+fn scopes_add_writes_paths_that_mean_the_same_from_anywhere() {
+    let elsewhere = Root::new();
+    let store = elsewhere.store("x", &[titled("m-1", "Tune the xylophone")]);
+    let root = Root::new();
+    let project = TempDir::new().unwrap();
+    let add = ["scopes", "add", "music", "--yes", "--path", ".", "--path", "sub", "--path", "~/a"];
+    let mut command = binary();
+    command.current_dir(project.path()).arg("--root").arg(root.path()).args(add);
+    run(command.arg("--store").arg(store)).ok();
+    let written = read_text(root.path().join("scopes/music/scope.toml"));
+    let project = project.path().canonicalize().unwrap();
+    let [project, sub] = [project.clone(), project.join("sub")].map(|it| it.display().to_string());
+    assert_contains!(written, format!("\"{project}\""), format!("\"{sub}\""), "\"~/a\"");
+    let current = ack(root.path(), &["-C", &project, "query", "xylophone", "--json"]).json();
+    assert_eq!(current["searched"]["current_scope"], "music");
+}
+
+#[test]
 fn scopes_add_refuses_invalid_names() {
     let elsewhere = Root::new();
     let store = elsewhere.store("x", &[titled("m-1", "Tune the xylophone")]);
