@@ -225,9 +225,12 @@ fn an_approved_memory_merged_into_a_waiting_one_is_served_until_that_is_approved
     let merged = decide(root.path(), &["replace", "old", "--by", "new", "--merge"]);
     let said = "note: old is still served until new is approved";
     assert_contains!(merged.err, said);
+    let all = || sorted_ids(&ack(root.path(), &["query", "--all", "--json"]).json()["results"]);
     assert_eq!(approved(root.path()), ["old"]);
+    assert_eq!(all(), ["new", "old"]);
     decide(root.path(), &["approve", "new"]).ok();
     assert_eq!(approved(root.path()), ["new"]);
+    assert_eq!(all(), ["new"]);
 }
 
 #[test]

@@ -230,23 +230,24 @@ impl Memory {
     }
 }
 
-/// The status of the memory that a `superseded_by` names, and the one that this names in turn.
-pub type Successor<'a> = (Status, Option<&'a str>);
+/// The status of a memory, and the one that its `superseded_by` names.
+pub type Succession<'a> = (Status, Option<&'a str>);
 
 pub const MAX_SUCCESSORS: usize = 1_024;
 
-/// Whether the memory `id`, whose `superseded_by` is `first`, is superseded by a memory that may be
-/// served. A successor that is missing, rejected or hidden by the filter does not count, because
-/// then neither would be shown. A memory in a cycle of successors is not superseded, and one before
+/// Whether the memory `id` is superseded by one that the filter allows. A successor that is missing,
+/// rejected or hidden by the filter does not count, because then neither would be shown; and an
+/// approved memory is superseded only by one that is approved, too. A memory in a cycle of successors is not superseded, and one before
 /// a cycle is. Nor is one with more successors than [`MAX_SUCCESSORS`]: they may be a cycle.
 /// `lookup` finds a memory; a rejected one may be missing.
 pub fn is_superseded<'a>(
     id: &str,
-    first: Option<&'a str>,
+    (status, first): Succession<'a>,
     filter: StatusFilter,
-    lookup: impl Fn(&str) -> Option<Successor<'a>>,
+    lookup: impl Fn(&str) -> Option<Succession<'a>>,
 ) -> bool {
     let Some(first) = first else { return false };
+    let filter = if status.is_served() { StatusFilter::Approved } else { filter };
     let mut next = match lookup(first) {
         Some((status, next)) if filter.allows(status) => (first, next),
         _ => return false,
@@ -367,7 +368,8 @@ mod tests {
             let all = 0..=last;
             let superseded = all.filter(|number| {
                 let filter = StatusFilter::Approved;
-                is_superseded(&names[*number], next(*number), filter, lookup)
+                let own = (Status::Approved, next(*number));
+                is_superseded(&names[*number], own, filter, lookup)
             });
             superseded.count()
         };

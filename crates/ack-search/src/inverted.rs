@@ -230,7 +230,10 @@ impl Index {
             let (found, row) = self.find(id)?;
             Some((row.status, self.docs.successor(found)))
         };
-        memory::is_superseded(self.id(doc), self.docs.successor(doc), filter, lookup)
+        self.doc(doc).is_some_and(|row| {
+            let own = (row.status, self.docs.successor(doc));
+            memory::is_superseded(self.id(doc), own, filter, lookup)
+        })
     }
 }
 

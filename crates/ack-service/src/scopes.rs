@@ -461,16 +461,9 @@ fn tags(index: &Index, max: usize) -> Vec<TagCount> {
     tags.into_iter().take(max).map(|(tag, count)| TagCount { tag: tag.to_owned(), count }).collect()
 }
 
-/// How many memories a newer one replaces. A served memory is replaced only by one that is served,
-/// a waiting one by any.
+/// How many memories a newer one replaces.
 fn replaced(index: &Index) -> u64 {
-    let live = index.live().filter(|(number, doc)| {
-        let filter = match doc.status {
-            Status::Staging => StatusFilter::All,
-            _ => StatusFilter::Approved,
-        };
-        index.is_superseded(*number, filter)
-    });
+    let live = index.live().filter(|(number, _)| index.is_superseded(*number, StatusFilter::All));
     live.count() as u64
 }
 

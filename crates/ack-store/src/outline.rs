@@ -241,8 +241,8 @@ impl Snapshot<'_> {
             are_unique || chosen.get(&row.id_hash).is_some_and(|it| std::ptr::eq(*it, row))
         };
         let is_replaced = |row: &OutlineRow| {
-            let Outline { id, .. } = &row.outline;
-            is_superseded(id, row.newer.as_deref(), query.filter, |id| {
+            let Outline { id, status, .. } = &row.outline;
+            is_superseded(id, (*status, row.newer.as_deref()), query.filter, |id| {
                 let known = chosen.get(&xxh3_64(id.as_bytes()));
                 known.map(|row| (row.outline.status, row.newer.as_deref()))
             })

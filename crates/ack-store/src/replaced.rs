@@ -30,25 +30,20 @@ impl Standing {
         Self { id: memory.id.clone(), status: memory.status, newer: newer.map(Box::from) }
     }
 
-    /// Whether a newer memory replaces it. A served memory is replaced only by one that is served,
-    /// a waiting one also by one that waits.
+    /// Whether a newer memory replaces it, whatever a filter allows.
     pub fn is_replaced<'a>(&self, find: impl Fn(&str) -> Option<&'a Self>) -> bool {
-        match self.status {
-            Status::Rejected => false,
-            Status::Staging => self.is_replaced_within(StatusFilter::All, find),
-            _ => self.is_replaced_within(StatusFilter::Approved, find),
-        }
+        self.status != Status::Rejected && self.is_replaced_within(StatusFilter::All, find)
     }
 
-    /// Whether a memory that the filter allows replaces it.
+    /// Whether a memory that the filter allows replaces it, see [`is_superseded`].
     pub fn is_replaced_within<'a>(
         &self,
         filter: StatusFilter,
         find: impl Fn(&str) -> Option<&'a Self>,
     ) -> bool {
-        is_superseded(&self.id, self.newer.as_deref(), filter, |id| {
-            find(id).map(|other| (other.status, other.newer.as_deref()))
-        })
+        let succession = |of: &'a Self| (of.status, of.newer.as_deref());
+        let own = (self.status, self.newer.as_deref());
+        is_superseded(&self.id, own, filter, |id| find(id).map(succession))
     }
 }
 

@@ -173,6 +173,7 @@ fn standing(memory: &Memory, snapshot: &Snapshot<'_>) -> Result<Standing, StoreE
         Some((found.status, found.superseded_by.as_deref()))
     };
     let first = memory.superseded_by.as_deref().filter(|id| *id != memory.id);
-    let is_replaced = is_superseded(&memory.id, first, StatusFilter::Approved, find);
+    let own = (memory.status, first);
+    let is_replaced = is_superseded(&memory.id, own, StatusFilter::Approved, find);
     Ok(if is_replaced { Standing::Replaced } else { Standing::Served })
 }

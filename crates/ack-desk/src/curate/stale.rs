@@ -96,7 +96,8 @@ pub fn superseded(approved: &[CuratedMemory]) -> HashSet<String> {
         Some((memory.status, memory.superseded_by.as_deref()))
     };
     let hidden = memories().filter(|memory| {
-        is_superseded(&memory.id, memory.superseded_by.as_deref(), StatusFilter::Approved, find)
+        let own = (memory.status, memory.superseded_by.as_deref());
+        is_superseded(&memory.id, own, StatusFilter::Approved, find)
     });
     hidden.map(|memory| memory.id.clone()).collect()
 }
