@@ -33,8 +33,11 @@ fn report_text(report: &CheckReport) -> String {
     let screen = Screen::of_output();
     let findings = report.findings.iter().map(|finding| {
         let Finding { path, line, rule, message, severity } = finding;
-        let severity = severity_name(*severity);
-        let text = format!("{}:{line}: {severity} {rule}: {message}", path.display());
+        let (path, severity) = (path.display(), severity_name(*severity));
+        let text = format!("{path}:{line}: {severity} {rule}: {message}");
+        // GitHub reads a line that begins with `::` as a command.
+        let text = text::line(&text, usize::MAX);
+        let text = if text.starts_with("::") { format!("./{text}") } else { text };
         block(&screen, &text, ("", "  "), PLAIN)
     });
     screen.fold(findings.collect(), "check PATH | less") + &summary(report)

@@ -262,6 +262,17 @@ fn a_name_that_is_not_utf_8_is_reported_in_every_format() {
 }
 
 #[test]
+fn a_files_name_begins_no_line_and_is_no_command_of_a_workflow() {
+    let scene = Scene::new();
+    for name in ["docs/memory/x\n::error file=evil::pwned\n.md", "::error file=evil::top.md"] {
+        scene.write(name, "---\ntype: note\n---\n[[Nobody]]\n");
+        let output = scene.check(&["--strict"]).out;
+        assert_contains!(output, "dead-link");
+        assert!(output.lines().all(|line| !line.trim_start().starts_with("::")), "{output}");
+    }
+}
+
+#[test]
 fn warnings_fail_only_with_strict() {
     let scene = Scene::new();
     let text = "---\ntype: note\n---\n[[Nobody]] of /home/dana/x\n";
