@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::cli::{ack, binary, claude_mem, run};
 use crate::connect::Home;
 use crate::curate::{approved, decide, staged};
-use crate::support::{Root, memory, titled, write_file};
+use crate::support::{Root, memory, read_text, titled, write_file};
 use crate::terminal::Terminal;
 
 /// The findings, each with its subject; a finding may continue the previous one.
@@ -143,6 +143,27 @@ fn a_damaged_line_of_a_decision_log_costs_that_line_and_is_named() {
         "it is about a-1, a-2: decide again",
         "decisions.jsonl has more lines like these, from line 6 on"
     );
+}
+
+#[test]
+fn a_damaged_line_is_said_to_hold_back_only_what_it_holds_back() {
+    let root = Root::with("alpha", &[titled("a-1", "One"), titled("a-2", "Two")]);
+    let log = root.scope_folder("alpha").join("decisions.jsonl");
+    decide(root.path(), &["reject", "a-1"]).ok();
+    decide(root.path(), &["approve", "a-1"]).ok();
+    let text = read_text(&log);
+    write_file(&log, format!("{{\"id\": \"a-1\", \"verdict\": \"rej\n<<<<<<< HEAD\n{text}"));
+    decide(root.path(), &["review", "--accept-log"]).ok();
+    ack(root.path(), &["get", "a-1"]).ok();
+    let report = ack(root.path(), &["doctor", "--json"]).out;
+    assert_contains!(
+        report,
+        "decisions.jsonl, line 1 cannot be read: ",
+        "it is about a-1, where a later line counts",
+        "it names no memory"
+    );
+    assert_lacks!(report, "waits for review again", "decide again");
+    assert_lacks!(ack(root.path(), &["scopes"]).ok(), "wait for review again", "waits for review");
 }
 
 #[test]

@@ -395,12 +395,14 @@ fn damage(scope: &Scope, audience: Audience) -> Vec<Message> {
         }
         if !lines.is_empty() {
             let damaged = lines.len() as u64;
-            found.push(format!(
-                "{} of {DECISION_LOG} cannot be read, and the memories that {} wait for review \
-                 again",
-                count(damaged, "line"),
-                verb(damaged, "it names", "they name")
-            ));
+            let holds = lines.iter().any(|line| !decisions.held_by(line).is_empty());
+            let they_name = verb(damaged, "it names", "they name");
+            let wait = match holds {
+                true => format!(", and memories that {they_name} wait for review again"),
+                false => String::new(),
+            };
+            found
+                .push(format!("{} of {DECISION_LOG} cannot be read{wait}", count(damaged, "line")));
         }
         found.extend(unsigned(&decisions));
         let details = || Hint::command("doctor", "shows the details");
@@ -412,7 +414,8 @@ fn damage(scope: &Scope, audience: Audience) -> Vec<Message> {
              `store = \"{other}\"` in scope.toml, or give it a scope of its own"
         )
     }));
-    found.extend(lines.iter().take(MAX_DAMAGED_LINES).map(damaged_line));
+    let first = lines.iter().take(MAX_DAMAGED_LINES);
+    found.extend(first.map(|line| damaged_line(&decisions, line)));
     if let Some(DamagedLine { line, .. }) = lines.get(MAX_DAMAGED_LINES) {
         found.push(format!("{DECISION_LOG} has more lines like these, from line {line} on"));
     }
@@ -435,12 +438,14 @@ fn unsigned(decisions: &Decisions) -> Option<String> {
     })
 }
 
-pub fn damaged_line(damaged: &DamagedLine) -> String {
+pub fn damaged_line(decisions: &Decisions, damaged: &DamagedLine) -> String {
     let DamagedLine { line, reason, .. } = damaged;
-    format!(
-        "{DECISION_LOG}, line {line} cannot be read: {reason}; the memory it names waits for review \
-         again"
-    )
+    let waits = match decisions.held_by(damaged).len() {
+        0 => "",
+        1 => "; the memory it names waits for review again",
+        _ => "; the memories it names wait for review again",
+    };
+    format!("{DECISION_LOG}, line {line} cannot be read: {reason}{waits}")
 }
 
 fn instant(millis: i64) -> Option<String> {

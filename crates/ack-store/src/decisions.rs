@@ -56,7 +56,7 @@ pub struct DamagedLine {
     /// Its number, from 1.
     pub line: usize,
     pub reason: String,
-    /// The memories that it names, as far as it can be read. They wait for review again.
+    /// The memories that it names, as far as it can be read.
     pub ids: Vec<String>,
 }
 
@@ -267,6 +267,12 @@ impl Decisions {
 
     pub fn about(&self, id: &str) -> &[Decision] {
         self.by_id.get(id).map_or(&[], |decided| &decided.lines)
+    }
+
+    /// The memories that wait for review because of a damaged line: no valid one follows it.
+    pub fn held_by<'a>(&self, damaged: &'a DamagedLine) -> Vec<&'a str> {
+        let is_held = |id: &&str| self.by_id.get(*id).is_some_and(|it| it.is_unreadable);
+        damaged.ids.iter().map(String::as_str).filter(is_held).collect()
     }
 
     /// In no particular order. A decision that a damaged line follows is left out.

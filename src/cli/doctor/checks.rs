@@ -353,12 +353,19 @@ fn foreign_decisions(scope: &Scope, decisions: &Decisions) -> Option<DoctorFindi
 /// advice that names the memories. Health does not name them, because agents see it.
 fn lost_decisions(decisions: &Decisions) -> HashMap<String, String> {
     let lines = decisions.damaged.iter().map(|damaged| {
-        let ids: Vec<String> = damaged.ids.iter().map(|id| text::line(id, 80)).collect();
-        let about = match ids.is_empty() {
-            true => "it names no memory, so whatever it decided is lost".to_owned(),
-            false => format!("it is about {}: decide again", first_of(&ids, MAX_NAMED)),
+        let named = |ids: Vec<&str>| {
+            let ids: Vec<String> = ids.into_iter().map(|id| text::line(id, 80)).collect();
+            first_of(&ids, MAX_NAMED)
         };
-        (damaged_line(damaged), about)
+        let all = Vec::from_iter(damaged.ids.iter().map(String::as_str));
+        let about = match decisions.held_by(damaged) {
+            _ if all.is_empty() => "it names no memory, so whatever it decided is lost".to_owned(),
+            held if held.is_empty() => {
+                format!("it is about {}, where a later line counts", named(all))
+            }
+            held => format!("it is about {}: decide again", named(held)),
+        };
+        (damaged_line(decisions, damaged), about)
     });
     lines.collect()
 }
