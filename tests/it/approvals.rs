@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 
 use crate::cli::{ack, run_with_input};
 use crate::curate::{approved, decide, log, staged, with_token};
-use crate::support::{Root, ids, memory, read_text, run_sql, titled, unreviewed, write_file};
+use crate::support::{
+    Root, ids, memory, read_text, result_ids, run_sql, titled, unreviewed, write_file,
+};
 use crate::terminal::Terminal;
 
 fn edit_log(root: &Root, scope: &str, change: impl FnOnce(String) -> Vec<u8>) {
@@ -165,6 +167,33 @@ fn a_number_means_a_result_of_the_last_query() {
     let mut command = terminal.command(root.path(), &["approve", "1"]);
     terminal.run(&mut command, "").ok();
     assert_eq!(approved(root.path()), ["7be2"]);
+}
+
+#[test]
+fn a_number_that_is_also_the_id_of_another_memory_decides_nothing() {
+    let root = Root::new();
+    root.store(
+        "alpha",
+        &[unreviewed("2", "Dog"), unreviewed("q1", "Cat food"), unreviewed("q2", "Cat door")],
+    );
+    let mut terminal = Terminal::new();
+    let listed = terminal.ack(root.path(), &["query", "cat", "-a", "--json"]).json();
+    let [first, second] = <[String; 2]>::try_from(result_ids(&listed)).unwrap();
+    terminal.ack(root.path(), &["query", "cat", "-a"]).ok();
+    let mut approve = |id: &str| {
+        let mut command = terminal.command(root.path(), &["approve", id]);
+        terminal.run(&mut command, "")
+    };
+    let refused = approve("2");
+    assert_eq!(refused.code, Some(2), "{}", refused.out);
+    let said = refused.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let address = "memory://scope/alpha/memory/2";
+    assert_contains!(said, "`2` is the id of a memory in scope `alpha`", &second, address);
+    assert_eq!(approved(root.path()), Vec::<String>::new());
+    approve(address).ok();
+    assert_eq!(approved(root.path()), ["2"]);
+    approve("1").ok();
+    assert_eq!(approved(root.path()), ["2", &first]);
 }
 
 #[test]

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use ack_api::memory::fold_name;
+use ack_api::uri::Address;
+use ack_api::{Also, text};
 use jiff::Timestamp;
 
 use crate::cli::args::DecideArgs;
@@ -14,6 +16,18 @@ use ack_desk::curate::find::{by_id, by_whole_id};
 use ack_desk::curate::{Candidate, CurateError};
 use ack_service::same_id::{address, check_scope};
 use ack_service::scope::Scope;
+
+fn is_number_and_id(typed: &str, hit: &Also, own: &Candidate) -> CliError {
+    let scope = text::line(&own.scope.name, 80);
+    let result = text::id(&hit.id);
+    let address = Address::Memory { scope: own.scope.name.clone(), id: typed.to_owned() };
+    let message = format!(
+        "`{typed}` is the id of a memory in scope `{scope}`, and the number of `{result}` in the \
+         last query"
+    );
+    let hint = format!("write `{address}` for the first, or `{result}` for the second");
+    CliError::typed(message).with_hint(hint)
+}
 
 /// The scopes in which a command looks for a memory.
 pub struct Places<'a> {
@@ -33,6 +47,11 @@ impl<'a> Places<'a> {
         let config = self.caller.config;
         let last = LastQueryStore::of(config).and_then(|memory| memory.last(Timestamp::now()));
         let hit = last.as_ref().and_then(|last| numbered_result(typed, last));
+        if let (Some(hit), Ok(own)) = (hit, by_whole_id(&self.scopes, typed))
+            && own.memory().id != hit.id
+        {
+            return Err(is_number_and_id(typed, hit, &own));
+        }
         let found = match hit {
             Some(hit) => by_whole_id(&self.named(&hit.scope), &hit.id),
             None => match (address(typed), by_whole_id(&self.scopes, typed)) {
