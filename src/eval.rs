@@ -115,10 +115,11 @@ pub fn parse(input: impl BufRead) -> Result<Vec<Query>, QueriesError> {
     for (number, line) in (1..).zip(input.lines()) {
         let refuse = |reason: String| QueriesError::Line { line: number, reason };
         let line = line.map_err(|error| refuse(error.to_string()))?;
+        let line = line.trim_start_matches('\u{feff}');
         if line.trim().is_empty() {
             continue;
         }
-        let mut json = serde_json::Deserializer::from_str(&line);
+        let mut json = serde_json::Deserializer::from_str(line);
         let mut query: Query =
             serde_path_to_error::deserialize(&mut json).map_err(|error| refuse(reason(&error)))?;
         let filter = query.filter.iter();

@@ -234,7 +234,8 @@ fn standard_input() -> Result<String, CliError> {
         let message = "the text is longer than 1 MiB: nothing was added; shorten it";
         return Err(CliError::typed(message));
     }
-    String::from_utf8(bytes).map_err(|_| CliError::typed("the text is not UTF-8"))
+    let text = String::from_utf8(bytes).map_err(|_| CliError::typed("the text is not UTF-8"))?;
+    Ok(text.trim_start_matches('\u{feff}').to_owned())
 }
 
 /// What a person should know before a memory is added.

@@ -132,10 +132,11 @@ fn the_text_comes_from_standard_input_or_from_the_editor() {
     let scene = Scene::new();
     let read = |arguments: &[&str], input: &str| {
         let outcome = run_with_input(scene.command(arguments).arg("--json"), input.as_bytes());
+        assert_lacks!(outcome.err, "hidden characters");
         let added = outcome.json();
         scene.json(&["get", added["id"].as_str().unwrap(), "--all"])
     };
-    let text = "# The lock is held by two\n\nSee WAL.\nTwice.\n";
+    let text = "\u{feff}# The lock is held by two\n\nSee WAL.\nTwice.\n";
     let got = read(&["add", "-"], text);
     assert_eq!(got["title"], "The lock is held by two");
     assert_eq!(got["narrative"], "See WAL.\nTwice.");

@@ -120,7 +120,7 @@ fn eval_takes_the_ids_that_query_prints_and_says_what_is_wrong_with_a_line() {
     // A prefix of an id, with and without the prefix of its program.
     for id in ["one", "ack_one", "ack_one_1"] {
         let line = json!({ "text": "xylophone", "relevant": [id] });
-        let report = eval(&line.to_string()).json();
+        let report = eval(&format!("\u{feff}{line}")).json();
         for mode in report["modes"].as_array().unwrap() {
             assert_eq!(mode["all"]["recall_5"]["mean"], 1.0, "{id}: {report}");
         }
