@@ -228,6 +228,24 @@ fn an_invalid_edit_keeps_the_text_from_the_editor() {
         .expect("1 decision:");
     session.end();
     assert_contains!(ack(root.path(), &["get", "w0"]).ok(), "Better");
+    // What it left cannot be read.
+    for (script, said) in [
+        ("printf '\\351' >> \"$1\"\n", "what the editor saved cannot be read: "),
+        ("rm \"$1\"\n", "No such file"),
+    ] {
+        write_file(&editor, script);
+        let mut command = review(&root);
+        command.env("EDITOR", format!("/bin/sh {}", editor.display()));
+        let mut session = Session::start(command);
+        session.press("e\n").expect(said);
+        write_file(
+            &editor,
+            "LC_ALL=C sed -i 's/^title = .*/title = \"Mended\"/; s/\\xe9//' \"$1\"\n",
+        );
+        session.answer("Edit again", "y\n").expect("2/2");
+        session.press("q\nn\n");
+        session.end();
+    }
     // An editor that fails is named.
     let mut command = review(&root);
     command.env("EDITOR", "/bin/false");

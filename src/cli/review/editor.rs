@@ -26,22 +26,23 @@ pub fn in_editor(before: &Edit) -> Result<Option<Edit>, CliError> {
     let text = toml::to_string_pretty(before).unwrap_or_default();
     std::fs::write(file.path(), &text).map_err(&io)?;
     loop {
-        let read = match editor().and_then(|editor| open_editor(file.path(), &editor)) {
-            Ok(()) => {
-                let edited = std::fs::read_to_string(file.path()).map_err(&io)?;
-                if edited == text {
-                    return Ok(None);
-                }
-                parse(&edited).map_err(|problem| format!("{problem}\n"))
+        let opened = editor().and_then(|editor| open_editor(file.path(), &editor));
+        match opened.map(|()| std::fs::read_to_string(file.path())) {
+            Ok(Ok(edited)) if edited == text => return Ok(None),
+            Ok(Ok(edited)) => match parse(&edited) {
+                Ok(after) => return Ok(Some(after)),
+                Err(problem) => write_err(&format!("{problem}\n")),
+            },
+            Ok(Err(error)) => {
+                write_err(&format!("what the editor saved cannot be read: {error}\n"));
             }
-            Err(error) => Err(problem(&error)),
-        };
-        match read {
-            Ok(after) => return Ok(Some(after)),
-            Err(problem) => write_err(&problem),
+            Err(error) => write_err(&problem(&error)),
         }
         if !prompt::confirm("Edit again, with what you wrote?") {
             return Ok(None);
+        }
+        if !file.path().exists() {
+            std::fs::write(file.path(), &text).map_err(&io)?;
         }
     }
 }
