@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::curate::{approved, decide, log};
 use crate::desk::Desk;
 use crate::desk_session::{review, saved, waits};
-use crate::support::{Root, run_sql, titled};
+use crate::support::{Root, run_sql, titled, write_file};
 use crate::terminal::Session;
 
 /// An approved memory, an older one, and four that wait, oldest first.
@@ -113,6 +113,70 @@ fn a_memory_keeps_what_was_merged_into_it_if_it_is_replaced_and_then_approved_af
         assert_eq!(decided["w2"], json!(["approve", null, null, edit, null]), "{end}");
         assert_eq!(approved(root.path()), ["keep", "old", "w1", "w2"], "{end}");
     }
+}
+
+#[test]
+fn what_a_person_wrote_stays_until_it_is_rejected() {
+    let root = queue();
+    let desk = Desk::open(&root);
+    let session = desk.enter();
+    let edit = |number: usize, edit: Value| {
+        session.choose(number, json!({ "do": "edit", "edit": edit }));
+    };
+    let title = |number: usize| session.card(number)["card"]["title"].clone();
+    edit(1, json!({ "title": "Retries need full jitter" }));
+    // The card has it, and so the form for the next edit.
+    assert_eq!(title(1), "Retries need full jitter");
+    edit(1, json!({ "facts": ["Seen twice"] }));
+    session.choose(1, json!({ "do": "promote" }));
+    edit(2, json!({ "title": "The lock has one writer" }));
+    session.choose(2, json!({ "do": "approve" }));
+    edit(3, json!({ "title": "Deploys leave at night" }));
+    session.choose(3, json!({ "do": "reject" }));
+    assert_eq!(title(3), "Deploys leave at midday");
+    session.get("/back");
+    assert_eq!(title(3), "Deploys leave at night");
+    session.choose(3, json!({ "do": "reject" }));
+    // What is merged into an edited memory is added to what was written.
+    session.choose(0, json!({ "do": "merge", "into": "w1" }));
+    session.choose(1, json!({ "do": "promote" }));
+    assert_eq!(session.get("/write")["written"], 4);
+    let decided = last(&root);
+    let written = json!({ "title": "Retries need full jitter",
+        "facts": ["Seen twice", "Seen on fonts"], "concepts": ["retry", "fonts"] });
+    assert_eq!(decided["w1"], json!(["promote", null, null, written, null]));
+    let written = json!({ "title": "The lock has one writer" });
+    assert_eq!(decided["w2"], json!(["approve", null, null, written, null]));
+    assert_eq!(decided["w3"], json!(["reject", null, null, null, null]));
+    let learned = session.get("/closing")["projects"].to_string();
+    assert_contains!(learned, "Retries need full jitter", "The lock has one writer");
+}
+
+#[test]
+fn the_editor_begins_with_what_was_written_before() {
+    for end in ["y", "s"] {
+        let root = queue();
+        let editor = root.path().join("editor");
+        write_file(&editor, "sed -i '/^title/s/\"$/!\"/' \"$1\"\n");
+        let mut command = review(&root);
+        command.env("EDITOR", format!("/bin/sh {}", editor.display()));
+        let mut session = Session::start(command);
+        session.press(&format!("e\nk\ne\nk\np\nq\n{end}\n"));
+        let (code, shown) = session.end();
+        assert_eq!(code, Some(0), "{shown}");
+        apply(&root);
+        let written = json!({ "title": "Fonts come from the disk of the kiosk!!" });
+        let expected = json!(["promote", null, null, written, null]);
+        assert_eq!(last(&root)["w0"], expected, "{end}: {shown}");
+    }
+}
+
+#[test]
+fn undo_gives_the_earlier_decision_back() {
+    let root = queue();
+    let shown = sit(&root, "a\nk\nr no\nu\nq\ny\n");
+    assert_contains!(shown, "Save 1 decision?");
+    assert_eq!(verdict(&root, "w0"), "approve");
 }
 
 #[test]

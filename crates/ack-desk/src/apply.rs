@@ -43,10 +43,10 @@ impl ListedDecision {
     /// The lines that state a choice for a memory. A choice about two memories may need two.
     fn of(choice: &Choice, candidate: &Candidate, other: Option<&Candidate>) -> Vec<Self> {
         let mut line = Self::about(candidate, choice.verdict());
+        line.edit = Some(&candidate.edit).filter(|edit| **edit != Edit::default()).cloned();
         let mut older = None;
         match choice {
             Choice::PutOff { until } => line.until = Some(until.clone()),
-            Choice::Edit { edit } => line.edit = Some(edit.as_ref().clone()),
             Choice::Supersede { .. } => {
                 older = other.map(|older| Self::about(older, Verdict::Supersede));
                 older.iter_mut().for_each(|older| older.into = Some(line.id.clone()));
@@ -133,34 +133,42 @@ impl ListedDecision {
         fields.collect()
     }
 
-    /// What it chooses, or why that makes no sense. `today` is the present day.
-    pub fn choice(self, today: Date) -> Result<Choice, String> {
+    /// What it chooses, in order, or why that makes no sense. `today` is the present day.
+    pub fn choices(self, today: Date) -> Result<Vec<Choice>, String> {
         let needs_into = matches!(self.verdict, Verdict::Merge | Verdict::Supersede);
         if needs_into != self.into.is_some() {
             return Err("`into` is for `supersede` and `merge`, and required there".to_owned());
         }
-        if (self.verdict == Verdict::Edit) != self.edit.is_some() {
-            return Err("`edit` is for the verdict `edit`, and required there".to_owned());
+        if matches!(
+            (self.verdict, &self.edit),
+            (Verdict::Edit, None) | (Verdict::Reject | Verdict::Withdraw, Some(_))
+        ) {
+            return Err(
+                "`edit` is required for `edit`, and not for a verdict without text".to_owned()
+            );
         }
         if self.until.is_some() && self.verdict != Verdict::Stage {
             return Err("`until` is for `stage` only".to_owned());
         }
         let into = self.into.unwrap_or_default();
+        let edit = self.edit.map(|edit| Choice::Edit { edit: Box::new(edit) });
         let choice = match self.verdict {
-            Verdict::Approve => Choice::Approve,
-            Verdict::Promote => Choice::Promote,
-            Verdict::Reject => Choice::Reject,
-            Verdict::Stage => match self.until {
+            Verdict::Edit => None,
+            Verdict::Approve => Some(Choice::Approve),
+            Verdict::Promote => Some(Choice::Promote),
+            Verdict::Reject => Some(Choice::Reject),
+            Verdict::Stage => Some(match self.until {
                 Some(until) => Choice::PutOff { until },
                 None => Choice::Stage,
-            },
-            Verdict::Withdraw => Choice::Withdraw,
-            Verdict::Supersede => Choice::Replace { by: into },
-            Verdict::Merge if self.duplicate => Choice::Duplicate { of: into },
-            Verdict::Merge => Choice::Merge { into },
-            Verdict::Edit => Choice::Edit { edit: Box::new(self.edit.unwrap_or_default()) },
+            }),
+            Verdict::Withdraw => Some(Choice::Withdraw),
+            Verdict::Supersede => Some(Choice::Replace { by: into }),
+            Verdict::Merge if self.duplicate => Some(Choice::Duplicate { of: into }),
+            Verdict::Merge => Some(Choice::Merge { into }),
         };
-        choice.problem(today).map_or(Ok(choice), Err)
+        let choices: Vec<Choice> = edit.into_iter().chain(choice).collect();
+        let problem = choices.iter().find_map(|choice| choice.problem(today));
+        problem.map_or(Ok(choices), Err)
     }
 }
 

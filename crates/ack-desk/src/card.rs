@@ -44,7 +44,7 @@ pub struct Card {
 
 impl Card {
     pub fn of(candidate: &Candidate, now: jiff::Timestamp) -> Self {
-        let Candidate { scope, curated } = candidate;
+        let Candidate { scope, curated, .. } = candidate;
         let memory = &curated.memory;
         let warnings = curated.warnings();
         let mut marks = Vec::new();

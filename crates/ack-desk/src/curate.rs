@@ -177,10 +177,23 @@ const fn status_in_words(status: Status) -> &'static str {
 #[derive(Debug, Clone)]
 pub struct Candidate {
     pub scope: Arc<Scope>,
+    /// As the curator sees it: with `edit`.
     pub curated: CuratedMemory,
+    /// What the curator wrote in place of its fields and did not save.
+    pub edit: Edit,
 }
 
 impl Candidate {
+    pub fn new(scope: &Arc<Scope>, curated: CuratedMemory) -> Self {
+        Self { scope: Arc::clone(scope), curated, edit: Edit::default() }
+    }
+
+    /// The same with what the curator wrote.
+    pub fn edited(&self, edit: Edit) -> Self {
+        let (scope, curated) = (Arc::clone(&self.scope), self.curated.edited(&edit));
+        Self { scope, curated, edit }
+    }
+
     pub const fn memory(&self) -> &Memory {
         &self.curated.memory
     }
@@ -358,8 +371,13 @@ impl Candidate {
         merge_edits(edit, self.previous_edit())
     }
 
-    /// The earlier edits of a memory, if they count.
+    /// The earlier edits of a memory, those that are not saved included.
     fn previous_edit(&self) -> Edit {
+        merge_edits(self.edit.clone(), self.saved_edit())
+    }
+
+    /// The earlier edits, if they count.
+    fn saved_edit(&self) -> Edit {
         if !self.curated.is_decided {
             return Edit::default();
         }

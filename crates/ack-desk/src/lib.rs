@@ -29,10 +29,10 @@ pub mod web;
 mod write;
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use ack_api::decision::{Decision, Verdict};
+use ack_api::decision::{Decision, Edit, Verdict};
 use ack_api::queue::QueueNumbers;
 use ack_api::text;
 use serde::Serialize;
@@ -49,7 +49,7 @@ pub use self::write::{ChangedMemory, ReviewOutcome};
 use crate::curate::find::{Filter, Queue, by_id, queue, short_ids};
 use crate::curate::side_effects::SideEffects;
 use crate::curate::stale::ApprovedMemory;
-use crate::curate::{Candidate, CurateError, ReviewSession, by_scope, log};
+use crate::curate::{Candidate, CurateError, ReviewSession, by_scope, log, merge_edits};
 use ack_service::Service;
 use ack_service::scope::Scope;
 use ack_service::short_id::ShortIds;
@@ -107,6 +107,15 @@ struct Pick {
     number: usize,
     /// The other memory that the choice names, as it was at that time.
     other: Option<Candidate>,
+    /// What undoing it brings back.
+    before: Option<Box<Before>>,
+}
+
+/// An earlier choice for a memory, and what the curator had written by then.
+#[derive(Debug, Clone)]
+struct Before {
+    made: MadeChoice,
+    edit: Edit,
 }
 
 impl MadeChoice {
@@ -277,7 +286,7 @@ impl Desk {
             card.marks.insert(0, reason.clone());
         }
         if card.session.is_some() {
-            let Candidate { scope, curated } = &*item.candidate;
+            let Candidate { scope, curated, .. } = &*item.candidate;
             let read = scope.store.snapshot(|snapshot| snapshot.title_of_session(&curated.memory));
             // If it cannot be read, the card shows the session's name.
             card.session_title = read.ok().flatten();
@@ -349,7 +358,7 @@ impl Desk {
     }
 
     /// Records a choice for all of some memories or, if it is not possible for one, for none. It
-    /// replaces their earlier choices.
+    /// replaces their earlier choices. What the curator wrote stays, unless it is rejected.
     pub fn choose(
         &mut self,
         numbers: &[usize],
@@ -398,15 +407,24 @@ impl Desk {
             for decision in item.with_choice(&choice, other.as_ref()).decisions(&session)? {
                 decision.validate()?;
             }
-            picks.push(Pick { number, other });
+            picks.push(Pick { number, other, before: None });
         }
         if picks.is_empty() {
             return Ok(());
         }
-        let made = MadeChoice { key, choice, reason, picks };
-        self.forget(&made.numbers().collect());
-        for number in made.numbers() {
-            self.set(number, ItemState::Chosen);
+        let mut made = MadeChoice { key, choice, reason, picks };
+        let mut earlier = self.forget(&made.numbers().collect());
+        for pick in &mut made.picks {
+            let Some(item) = self.items.get_mut(pick.number) else { continue };
+            let edit = item.candidate.edit.clone();
+            let earlier = earlier.remove(&pick.number);
+            pick.before = earlier.map(|made| Box::new(Before { made, edit: edit.clone() }));
+            item.state = ItemState::Chosen;
+            item.show_edited(match &made.choice {
+                Choice::Edit { edit: new } => merge_edits(new.as_ref().clone(), edit),
+                Choice::Reject => Edit::default(),
+                _ => edit,
+            });
         }
         self.choices.push(made);
         Ok(())
@@ -436,18 +454,37 @@ impl Desk {
         decisions.is_ok_and(|decisions| decisions.iter().all(is_same))
     }
 
-    /// Takes back the choice with this key, or the last one. Returns the numbers of its memories.
+    /// Takes back the choice with this key, or the last one, and brings back the one before it about
+    /// the same memory. Returns the numbers of its memories.
     pub fn take_back(&mut self, key: Option<u64>) -> Vec<usize> {
         let Some(key) = key.or(self.choices.last().map(|made| made.key)) else {
             return Vec::new();
         };
         let taken = self.choices.extract_if(.., |made| made.key == key);
-        let numbers: Vec<usize> =
-            taken.flat_map(|made| made.picks).map(|pick| pick.number).collect();
-        for number in &numbers {
-            self.set(*number, ItemState::Waiting);
+        let picks: Vec<Pick> = taken.flat_map(|made| made.picks).collect();
+        let numbers = picks.iter().map(|pick| pick.number).collect();
+        for Pick { number, before, .. } in picks {
+            let Some(item) = self.items.get_mut(number) else { continue };
+            item.state = ItemState::Waiting;
+            item.show_edited(before.as_ref().map(|it| it.edit.clone()).unwrap_or_default());
+            if let Some(before) = before {
+                item.state = ItemState::Chosen;
+                self.bring_back(before.made);
+            }
         }
         numbers
+    }
+
+    /// Puts an earlier choice back in its place.
+    fn bring_back(&mut self, earlier: MadeChoice) {
+        let is_same =
+            |made: &&mut MadeChoice| (made.key, &made.choice) == (earlier.key, &earlier.choice);
+        if let Some(made) = self.choices.iter_mut().find(is_same) {
+            made.picks.extend(earlier.picks);
+        } else {
+            let at = self.choices.partition_point(|made| made.key <= earlier.key);
+            self.choices.insert(at, earlier);
+        }
     }
 
     /// The last choices, newest first.
@@ -506,11 +543,19 @@ impl Desk {
         }
     }
 
-    fn forget(&mut self, numbers: &HashSet<usize>) {
+    /// Takes out what was chosen for some memories. Returns it for each.
+    fn forget(&mut self, numbers: &HashSet<usize>) -> HashMap<usize, MadeChoice> {
+        let mut forgotten = HashMap::new();
         for made in &mut self.choices {
-            made.picks.retain(|pick| !numbers.contains(&pick.number));
+            for pick in made.picks.extract_if(.., |pick| numbers.contains(&pick.number)) {
+                let (choice, reason) = (made.choice.clone(), made.reason.clone());
+                let number = pick.number;
+                let alone = MadeChoice { key: made.key, choice, reason, picks: vec![pick] };
+                forgotten.insert(number, alone);
+            }
         }
         self.choices.retain(|made| !made.picks.is_empty());
+        forgotten
     }
 
     /// The other memory that a choice names, in the same scope.

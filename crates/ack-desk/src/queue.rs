@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use ack_api::Warning;
+use ack_api::decision::Edit;
 use ack_api::memory::{Memory, nearest};
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 use serde::{Deserialize, Serialize};
@@ -27,8 +28,10 @@ pub enum ItemState {
 
 #[derive(Debug, Clone)]
 pub struct QueueItem {
-    /// The memory as it was read.
+    /// The memory as the curator sees it: with what they wrote and did not save.
     pub candidate: Arc<Candidate>,
+    /// The memory as it was read.
+    pub(crate) read: Arc<Candidate>,
     pub state: ItemState,
     /// Whether it was approved when it was read.
     pub is_approved: bool,
@@ -52,6 +55,7 @@ pub struct QueueItem {
 
 impl QueueItem {
     pub fn new(candidate: Candidate) -> Self {
+        let candidate = Arc::new(candidate);
         let memory = candidate.memory();
         let mut words = vec![
             memory.id.clone(),
@@ -73,7 +77,16 @@ impl QueueItem {
             stale: None,
             saved: None,
             need: 0,
-            candidate: Arc::new(candidate),
+            read: Arc::clone(&candidate),
+            candidate,
+        }
+    }
+
+    /// Shows it with an edit, or as it was read.
+    pub(crate) fn show_edited(&mut self, edit: Edit) {
+        if edit != self.candidate.edit {
+            self.candidate = Arc::new(self.read.edited(edit));
+            self.warnings = self.candidate.curated.warnings();
         }
     }
 

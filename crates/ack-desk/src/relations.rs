@@ -100,8 +100,10 @@ impl Desk {
         }
         for (number, other) in contradicted {
             if let Some(item) = self.items.get_mut(number) {
-                let curated = &mut Arc::make_mut(&mut item.candidate).curated;
-                curated.contradicts.get_or_insert(other);
+                for candidate in [&mut item.read, &mut item.candidate] {
+                    let curated = &mut Arc::make_mut(candidate).curated;
+                    curated.contradicts.get_or_insert_with(|| other.clone());
+                }
             }
         }
         self.forget(&held_back);

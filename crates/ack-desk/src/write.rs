@@ -194,7 +194,7 @@ impl Desk {
             item.saved = Some(planned.choice.clone());
             return;
         }
-        let Candidate { scope, curated } = &*planned.item.candidate;
+        let Candidate { scope, curated, .. } = &*planned.item.candidate;
         let now = present(scope, std::iter::once(planned.id())).pop();
         // A memory that is gone, or that someone else decided about, no longer waits.
         let conflict = match now {
@@ -223,7 +223,7 @@ fn present<'a>(scope: &Arc<Scope>, ids: impl Iterator<Item = &'a str>) -> Vec<Ca
         ids.iter().map(|id| snapshot.curated(id)).collect::<Result<Vec<_>, _>>()
     });
     let found = read.unwrap_or_default().into_iter().flatten();
-    found.map(|curated| Candidate { scope: Arc::clone(scope), curated }).collect()
+    found.map(|curated| Candidate::new(scope, curated)).collect()
 }
 
 impl PlannedChoice {
@@ -231,8 +231,9 @@ impl PlannedChoice {
         &self.item.memory().id
     }
 
+    /// The memories as they were read.
     fn both(&self) -> impl Iterator<Item = &CuratedMemory> {
-        let both = std::iter::once(&*self.item.candidate).chain(&self.other);
+        let both = std::iter::once(&*self.item.read).chain(&self.other);
         both.map(|candidate| &candidate.curated)
     }
 
@@ -268,7 +269,10 @@ fn decisions(
     session: &ReviewSession,
 ) -> Result<Vec<Decision>, CurateError> {
     let mut all: Vec<Decision> = Vec::new();
-    let mut edits = HashMap::<String, Edit>::new();
+    let held = choices.iter().map(|planned| (planned.id(), &planned.item.candidate.edit));
+    let held = held.filter(|(_, edit)| **edit != Edit::default());
+    let mut edits: HashMap<String, Edit> =
+        held.map(|(id, edit)| (id.to_owned(), edit.clone())).collect();
     let (mut overridden, mut replaced) = (HashSet::new(), HashSet::new());
     for planned in choices.iter().rev() {
         if replaced.contains(&key(&planned.item.candidate)) {
@@ -285,7 +289,7 @@ fn decisions(
         if let Some(other) = &mut other
             && let Some(edit) = edits.get(&other.memory().id)
         {
-            apply_lists(other, edit);
+            *other = other.edited(edit.clone());
         }
         let on_memory = planned.item.with_choice(&planned.choice, other.as_ref());
         for mut decision in on_memory.decisions(session)? {
@@ -318,6 +322,8 @@ fn decisions(
 /// the memory itself; otherwise another memory replaces it or was merged into it.
 fn combine(mut earlier: Decision, mut later: Decision, is_own: bool) -> Decision {
     let edit = match (earlier.edit.take(), later.edit.take()) {
+        // What was merged into the memory begins with what the person wrote.
+        (Some(merged), Some(own)) if is_own => Some(merge_edits(merged, own)),
         (Some(before), Some(new)) => Some(merge_edits(new, before)),
         (before, new) => new.or(before),
     };
@@ -351,19 +357,6 @@ fn follow_replaced_targets(decisions: &mut [Decision]) {
                 break;
             };
             target.clone_from(further);
-        }
-    }
-}
-
-fn apply_lists(candidate: &mut Candidate, edit: &Edit) {
-    let memory = &mut candidate.curated.memory;
-    for (list, edited) in [
-        (&mut memory.facts, &edit.facts),
-        (&mut memory.concepts, &edit.concepts),
-        (&mut memory.files, &edit.files),
-    ] {
-        if let Some(edited) = edited {
-            list.clone_from(edited);
         }
     }
 }

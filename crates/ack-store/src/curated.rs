@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use ack_api::decision::Edit;
 use ack_api::memory::{Memory, Status, StatusFilter};
 use ack_api::queue::{Flow, pace_start};
 use ack_api::{Counts, Warning, text};
@@ -13,7 +14,7 @@ use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use crate::decisions::{Digests, digests};
 use crate::layout::Field;
 use crate::read::{slot, strongest};
-use crate::record::{MemoryTable, StoredRow};
+use crate::record::{MemoryTable, StoredRow, apply_edit, hides};
 use crate::replaced::Standing;
 use crate::rows_by_id::RowsById;
 use crate::{Snapshot, StoreError};
@@ -67,6 +68,17 @@ impl CuratedMemory {
             contradicts: None,
             has_duplicate_id: false,
         })
+    }
+
+    /// The memory with the fields that a curator wrote.
+    pub fn edited(&self, edit: &Edit) -> Self {
+        let mut edited = self.clone();
+        apply_edit(edit, &mut edited.memory);
+        let Edit { title, subtitle, facts, concepts, files, narrative, kind, project } = edit;
+        let texts = [title, subtitle, narrative, kind, project].into_iter().flatten();
+        let texts = texts.chain([facts, concepts, files].into_iter().flatten().flatten());
+        edited.hiding_texts.extend(texts.filter(|text| hides(text)).cloned());
+        edited
     }
 
     fn with_status(

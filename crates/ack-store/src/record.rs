@@ -464,7 +464,13 @@ fn apply(decision: &Decision, memory: &mut Memory) {
     if let Some(into) = &decision.into {
         memory.superseded_by = Some(text::id(into));
     }
-    let Some(edit) = &decision.edit else { return };
+    if let Some(edit) = &decision.edit {
+        apply_edit(edit, memory);
+    }
+}
+
+/// Gives a memory the fields that a curator wrote.
+pub fn apply_edit(edit: &Edit, memory: &mut Memory) {
     let Edit { title, subtitle, facts, concepts, files, narrative, kind, project } = edit;
     let one_line = |value: &str, cap| Some(text::line(value, cap)).filter(|line| !line.is_empty());
     if let Some(title) = title.as_deref().and_then(|title| one_line(title, 300)) {

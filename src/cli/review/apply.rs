@@ -68,9 +68,11 @@ pub fn run(
     mark_stale(&mut desk)?;
     for (position, (number, line)) in lines.into_iter().enumerate() {
         let reason = line.reason.as_deref().map(|reason| text::line(reason, 500));
-        let choice = line.choice(utc_day(caller.now)).map_err(|reason| wrong(number, &reason))?;
-        desk.choose(&[position], choice, reason)
-            .map_err(|error| wrong(number, &error.to_string()))?;
+        let choices = line.choices(utc_day(caller.now)).map_err(|reason| wrong(number, &reason))?;
+        for choice in choices {
+            desk.choose(&[position], choice, reason.clone())
+                .map_err(|error| wrong(number, &error.to_string()))?;
+        }
     }
     write_err(&listing);
     let decisions = count_text(desk.unwritten(), "decision", "decisions");

@@ -69,7 +69,7 @@ fn with_id(scopes: &[Arc<Scope>], id: &str) -> Result<Vec<Candidate>, CurateErro
     let mut found = Vec::new();
     for scope in scopes {
         if let Some(curated) = scope.store.snapshot(|snapshot| snapshot.curated(id))? {
-            found.push(Candidate { scope: Arc::clone(scope), curated });
+            found.push(Candidate::new(scope, curated));
         }
     }
     Ok(found)
@@ -80,7 +80,7 @@ fn by_prefix(scopes: &[Arc<Scope>], id: &str) -> Result<Candidate, CurateError> 
     let typed = id.trim().to_lowercase();
     visit_memories(scopes, |scope, curated| {
         if !typed.is_empty() && has_prefix(&curated.memory.id, &typed) {
-            found.push(Candidate { scope: Arc::clone(scope), curated });
+            found.push(Candidate::new(scope, curated));
         } else {
             known.push(curated.memory.id);
         }
@@ -137,7 +137,7 @@ pub fn queue(scopes: &[Arc<Scope>], filter: &Filter, now: Timestamp) -> Result<Q
         for mut curated in rows.waiting {
             if !curated.is_put_off(today) && filter.allows(&curated) {
                 curated.has_duplicate_id = rows.duplicate_ids.contains(&curated.memory.id);
-                found.push(Candidate { scope: Arc::clone(scope), curated });
+                found.push(Candidate::new(scope, curated));
             }
         }
     }

@@ -71,7 +71,7 @@ pub fn approved(
             Ok(marked)
         })?;
         all.extend(read.into_iter().map(|(curated, stale)| {
-            let candidate = Candidate { scope: Arc::clone(scope), curated };
+            let candidate = Candidate::new(scope, curated);
             ApprovedMemory { candidate, stale }
         }));
     }
