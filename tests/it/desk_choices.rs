@@ -70,6 +70,22 @@ fn a_choice_is_returned_unwritten_if_the_other_memory_changed() {
 }
 
 #[test]
+fn a_memory_comes_back_if_the_one_that_it_was_merged_into_is_rejected() {
+    let root = beside_an_approved_one();
+    let desk = Desk::open(&root);
+    let session = desk.enter();
+    session.choose(0, json!({ "do": "merge", "into": "w1" }));
+    session.choose(1, json!({ "do": "reject" }));
+    let written = session.get("/write");
+    assert_eq!(written["written"], 1, "{written}");
+    assert_eq!(written["conflicts"], "1 came back because the other memory is rejected");
+    assert_eq!(written["summary"]["progress"]["saved"], 1);
+    assert_eq!(written["summary"]["head"]["waiting"], 1);
+    assert_eq!(session.get("/closing")["saved"], json!([{ "done": "rejected", "count": 1 }]));
+    assert_contains!(session.card(0)["card"]["marks"][0], "nothing was written");
+}
+
+#[test]
 fn a_superseding_memory_hides_the_older_one() {
     let root = beside_an_approved_one();
     let desk = Desk::open(&root);

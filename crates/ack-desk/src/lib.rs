@@ -279,7 +279,7 @@ impl Desk {
         let item = self.items.get(number)?;
         let mut card = Card::of(&item.candidate, self.now);
         if item.was_put_back {
-            let note = "it changed since you decided: nothing was written about it";
+            let note = "nothing was written about it: it or the other memory changed meanwhile";
             card.marks.insert(0, note.to_owned());
         }
         if let Some(reason) = &item.stale {

@@ -47,14 +47,21 @@ pub enum Conflict {
     Gone,
     /// It was chosen among many, and contradicts an approved memory.
     HeldBack,
+    /// The memory that was to take its place is rejected in the same session.
+    LostSuccessor,
 }
 
 /// What happened to one memory, before `after you read it`, and to several.
-const CONFLICTS: [(Conflict, &str, &str); 4] = [
+const CONFLICTS: [(Conflict, &str, &str); 5] = [
     (Conflict::CameBack, "changed", "changed since you read them and came back"),
     (Conflict::Decided, "was decided by somebody else", "decided by somebody else meanwhile"),
     (Conflict::Gone, "was deleted", "deleted meanwhile"),
     (Conflict::HeldBack, "was held back", "held back for contradicting an approved memory"),
+    (
+        Conflict::LostSuccessor,
+        "waits again, because the other memory was rejected",
+        "came back because the other memory is rejected",
+    ),
 ];
 
 impl Conflict {
@@ -125,13 +132,16 @@ impl Desk {
     ) -> Result<(), CurateError> {
         let both = choices.iter().flat_map(PlannedChoice::both);
         let ids: Vec<&str> = both.map(|curated| curated.memory.id.as_str()).collect();
-        let (mut broken, mut made) = (Vec::new(), 0);
+        let (mut broken, mut made) = (HashMap::new(), 0);
         let written = log::append(scope, &ids, false, |now| {
             let (unchanged, other): (Vec<&PlannedChoice>, Vec<&PlannedChoice>) =
                 choices.iter().partition(|planned| planned.is_unchanged(now));
-            broken = other;
+            broken.extend(other.iter().map(|planned| (planned.number, Conflict::CameBack)));
             let decisions = decisions(&unchanged, session)?;
             made = decisions.len();
+            let decided: HashSet<&str> = decisions.iter().map(|it| it.id.as_str()).collect();
+            let left_out = unchanged.iter().filter(|planned| !decided.contains(planned.id()));
+            broken.extend(left_out.map(|planned| (planned.number, Conflict::LostSuccessor)));
             Ok(decisions)
         })?;
         // Without those that only follow from them.
@@ -139,10 +149,9 @@ impl Desk {
         outcome.about.extend(about(choices, &written.decisions));
         outcome.decisions.extend(written.decisions);
         outcome.side_effects.add(written.side_effects);
-        let broken: HashSet<usize> = broken.iter().map(|planned| planned.number).collect();
         self.forget(&choices.iter().map(|planned| planned.number).collect());
         for planned in choices {
-            self.update_item(planned, broken.contains(&planned.number), outcome);
+            self.update_item(planned, broken.get(&planned.number).copied(), outcome);
         }
         self.list_approved(choices);
         Ok(())
@@ -183,17 +192,17 @@ impl Desk {
     fn update_item(
         &mut self,
         planned: &PlannedChoice,
-        is_broken: bool,
+        conflict: Option<Conflict>,
         outcome: &mut ReviewOutcome,
     ) {
         let Some(item) = self.items.get_mut(planned.number) else {
             return;
         };
         item.state = ItemState::Written;
-        if !is_broken {
+        let Some(conflict) = conflict else {
             item.saved = Some(planned.choice.clone());
             return;
-        }
+        };
         let Candidate { scope, curated, .. } = &*planned.item.candidate;
         let now = present(scope, std::iter::once(planned.id())).pop();
         // A memory that is gone, or that someone else decided about, no longer waits.
@@ -201,6 +210,7 @@ impl Desk {
             None => Conflict::Gone,
             Some(now) if now.memory().status != curated.memory.status => Conflict::Decided,
             Some(now) => {
+                let is_same_text = now.curated.digest == curated.digest;
                 *item = QueueItem {
                     need: item.need,
                     is_approved: item.is_approved,
@@ -209,7 +219,10 @@ impl Desk {
                     was_put_back: true,
                     ..QueueItem::new(now)
                 };
-                Conflict::CameBack
+                if is_same_text {
+                    item.show_edited(planned.item.candidate.edit.clone());
+                }
+                conflict
             }
         };
         outcome.changed.push(ChangedMemory { id: planned.id().to_owned(), conflict });
