@@ -40,6 +40,10 @@ impl Desk {
         view: &QueueView,
     ) -> Result<Decided, CurateError> {
         let last = numbers.last().copied().unwrap_or_default();
+        let side_effects = self.preview(numbers, &choice)?.side_effects;
+        let done = choice.done(self.is_approved(last));
+        let is_edit = matches!(choice, Choice::Edit { .. });
+        self.choose(numbers, choice, reason)?;
         let about = match numbers {
             [number] => self.title(*number),
             _ => {
@@ -47,10 +51,18 @@ impl Desk {
                 held_back.after(&count_text(picked.len(), "memory", "memories"))
             }
         };
-        let mut said = vec![format!("{}: {about}", choice.done(self.is_approved(last)))];
-        said.extend(self.preview(numbers, &choice)?.side_effects);
-        self.choose(numbers, choice, reason)?;
+        let mut said = vec![format!("{done}: {about}")];
+        // Its card, which would say so, has gone by.
+        said.extend(self.flags(last).filter(|_| is_edit));
+        said.extend(side_effects);
         Ok(Decided { said: self.sentence(&said.join("; ")), next: self.next(view, last) })
+    }
+
+    /// What to look at in the text of a memory, with what was written in its place, as sentences.
+    pub fn flags(&self, number: usize) -> impl Iterator<Item = String> {
+        let warnings = self.items.get(number).into_iter().flat_map(|item| &item.warnings);
+        let flags = warnings.filter(|warning| warning.is_flag());
+        flags.map(|warning| format!("its text {}", warning.as_str()))
     }
 
     /// Approves a memory, and marks the others of its group that are not flagged as its

@@ -15,7 +15,7 @@ use crate::cli::output::write_err;
 use crate::cli::review::unwritten;
 use ack_desk::Desk;
 use ack_desk::apply::ListedDecision;
-use ack_desk::choice::count_text;
+use ack_desk::choice::{Choice, count_text};
 use ack_desk::curate::Candidate;
 use ack_desk::curate::find::short_ids;
 use ack_service::Service;
@@ -63,18 +63,22 @@ pub fn run(
             "entries of `review --list --json` with a `verdict`, one JSON object per line",
         ));
     }
-    let listing = listing(&lines, &candidates, caller);
+    let mut listing = listing(&lines, &candidates, caller);
     let mut desk = Desk::with(candidates, &[], service, caller.now);
     mark_stale(&mut desk)?;
     for (position, (number, line)) in lines.into_iter().enumerate() {
         let reason = line.reason.as_deref().map(|reason| text::line(reason, 500));
         let choices = line.choices(utc_day(caller.now)).map_err(|reason| wrong(number, &reason))?;
+        let serves = choices.iter().any(Choice::serves);
         for choice in choices {
             desk.choose(&[position], choice, reason.clone())
                 .map_err(|error| wrong(number, &error.to_string()))?;
         }
+        if let Some(entry) = listing.get_mut(position).filter(|_| serves) {
+            entry.extend(desk.flags(position).map(|flag| format!("      ⚑ {flag}\n")));
+        }
     }
-    write_err(&listing);
+    write_err(&listing.concat());
     let decisions = count_text(desk.unwritten(), "decision", "decisions");
     if session.is_human() && !confirm_decision(&format!("Write {decisions}?")) {
         write_err("nothing was decided\n");
@@ -94,22 +98,22 @@ pub fn run(
     Ok(())
 }
 
-/// What a file decides: a line for each decision, and below it the text that it changes.
+/// What a file decides: for each decision a line, and below it the text that it changes.
 fn listing(
     lines: &[(usize, ListedDecision)],
     candidates: &[Candidate],
     caller: Caller<'_>,
-) -> String {
+) -> Vec<String> {
     let short = short_ids(&caller.scopes(None).unwrap_or_default());
-    let mut listing = String::new();
-    for ((_, line), candidate) in lines.iter().zip(candidates) {
+    let entries = lines.iter().zip(candidates).map(|((_, line), candidate)| {
         let what = line.in_words(&short);
-        let _ = writeln!(listing, "  {}  {what}", summary(candidate, &short));
+        let mut entry = format!("  {}  {what}\n", summary(candidate, &short));
         for (field, new) in line.edited() {
-            let _ = writeln!(listing, "      {field}: {new}");
+            let _ = writeln!(entry, "      {field}: {new}");
         }
-    }
-    listing
+        entry
+    });
+    entries.collect()
 }
 
 fn read(file: &Path) -> Result<String, CliError> {
