@@ -440,7 +440,7 @@ fn a_signal_gives_the_terminal_back_and_keeps_what_was_chosen() {
         };
         session.shows("1 of 3").press("a").shows("2 of 3");
         interrupt(&mut session);
-        session.shows("Save 1 decision? y save · n discard · Esc stay");
+        session.shows("Save 1 decision? y or Enter save · n discard · Esc stay");
         interrupt(&mut session);
         assert!(session.wait_for_end().success());
         assert!(session.is_given_back());

@@ -190,6 +190,28 @@ fn after_the_last_card_every_card_can_be_reached_again() {
 }
 
 #[test]
+fn a_filter_that_fits_nothing_more_does_not_end_the_review() {
+    let root = three();
+    let mut session = Session::start(review(&root));
+    session
+        .press("/ nowhere\n")
+        .answer("No matches. Enter takes the filter away.", "\n")
+        .answer("1/3", "/ typ:x\n")
+        .expect("`typ:` is not a filter; did you mean `type:`?")
+        .answer("No matches. Enter takes the filter away.", "esc\n")
+        .answer("1/3", "/ jitter\n")
+        .answer("1/1", "a\n")
+        .answer("All of it is decided. Enter goes back.", "\n")
+        .answer("1/3", "s\n")
+        .answer("3/3", "q\n")
+        .answer("Save 1 decision? y or Enter save", "c\n")
+        .expect("wrote 1 decision:");
+    let (code, shown) = session.end();
+    assert_eq!(code, Some(0), "{shown}");
+    assert_eq!(verdicts(&root), [("w1".to_owned(), "approve")]);
+}
+
+#[test]
 fn unwritable_decisions_are_saved_and_written_later() {
     let root = three();
     let log = root.scope_folder("alpha").join("decisions.jsonl");

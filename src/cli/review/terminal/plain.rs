@@ -54,8 +54,10 @@ pub fn run(
         if !said.is_empty() {
             write_err(&format!("{said}\n"));
         }
-        let is_open = walk.place != Place::Cards || walk.shown.is_some();
-        // After the last card, the person leaves.
+        // After the last card, the person leaves; after the last that fits a filter, not yet.
+        let is_filtered = !walk.view.filter.is_empty()
+            && (walk.list.is_empty() || walk.desk.lock().progress().left() > 0);
+        let is_open = walk.place != Place::Cards || walk.shown.is_some() || is_filtered;
         let leaves = std::mem::replace(&mut was_open, is_open) && !is_open;
         let typed = if leaves {
             Typed::Line("q".to_owned())
@@ -164,6 +166,7 @@ fn do_line(walk: &mut Walk<'_>, line: &str, printed: &mut String) -> Wish {
         (None, _) if walk.place == Place::Cards => Key::Escape,
         (None, _) => Key::Enter,
         (Some(letter), None) => Key::Char(letter),
+        _ if word.eq_ignore_ascii_case("esc") => Key::Escape,
         _ => {
             let line = text::line(line, 40);
             write_err(&format!("`{line}` is not a key; ? lists the keys\n"));

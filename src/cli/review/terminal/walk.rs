@@ -491,7 +491,8 @@ impl<'a> Walk<'a> {
         filter.clone_into(&mut self.view.filter);
         self.reload();
         if self.place_of(self.number()).is_none() {
-            self.show(self.list.first().copied());
+            let first = self.desk.lock().undecided(&self.view).first().copied();
+            self.show(first.or(self.list.first().copied()));
         }
         if let Some(complaint) = self.view.complaint() {
             self.complain(&complaint);

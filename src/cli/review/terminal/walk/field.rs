@@ -30,7 +30,7 @@ impl Field {
             Asked::Day(_) => "snooze: d a day, w a week, m a month, or a date: ".to_owned(),
             Asked::Leave => {
                 let decisions = count_text(unsaved, "decision", "decisions");
-                format!("Save {decisions}? y save · n discard · Esc stay ")
+                format!("Save {decisions}? y or Enter save · n discard · Esc stay ")
             }
         }
     }
@@ -54,7 +54,7 @@ impl Walk<'_> {
         match field.asked {
             Asked::Leave => {
                 return self.leave_key(&match line.to_lowercase().as_str() {
-                    "" | "y" | "yes" => Key::Enter,
+                    "" | "y" | "yes" | "c" => Key::Enter,
                     "n" | "no" => Key::Char('n'),
                     _ => Key::Other,
                 });
@@ -124,7 +124,7 @@ impl Walk<'_> {
 
     fn leave_key(&mut self, key: &Key) -> Wish {
         match key {
-            Key::Char('y') | Key::Enter => {
+            Key::Char('y' | 'c') | Key::Enter => {
                 self.save();
                 if self.desk.lock().unwritten() == 0 {
                     return Wish::Leave;
