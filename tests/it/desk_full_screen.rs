@@ -207,7 +207,10 @@ fn a_flagged_twin_is_no_duplicate_by_one_key() {
 #[test]
 fn what_was_just_saved_is_listed_as_approved() {
     let root = three();
-    let mut session = open(&root, 100, 30);
+    let editor = root.path().join("editor");
+    write_file(&editor, "sed -i '/^title/s/\"$/!\"/' \"$1\"\n");
+    let editor = format!("/bin/sh {}", editor.display());
+    let mut session = open_with(&root, 100, 30, &[("EDITOR", &editor)]);
     session
         .shows("1 of 3")
         .press("l")
@@ -222,10 +225,11 @@ fn what_was_just_saved_is_listed_as_approved() {
         .shows(" Approved 2 ")
         .shows("1 of 2")
         .shows("decided by ana on ");
+    session.press("a").shows("it is approved already").press("c").shows("Nothing to save.");
     // One that is edited or kept stays, once.
     session
-        .press("a")
-        .shows("Kept: ")
+        .press("e")
+        .shows("Edited: ")
         .press("c")
         .shows("✓ Saved 1.")
         .shows(" Approved 2 ")

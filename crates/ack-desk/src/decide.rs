@@ -3,10 +3,10 @@
 
 use serde::Serialize;
 
-use super::Desk;
 use super::choice::{Choice, count_text};
 use super::heaps::Sample;
 use super::queue::QueueView;
+use super::{Desk, preview_session};
 use crate::curate::CurateError;
 
 #[derive(Debug, Serialize)]
@@ -40,6 +40,13 @@ impl Desk {
         view: &QueueView,
     ) -> Result<Decided, CurateError> {
         let last = numbers.last().copied().unwrap_or_default();
+        if let [number] = numbers
+            && self.is_approved(*number)
+            && self.waits(*number)
+            && self.repeats(*number, &choice, &preview_session(self.now))
+        {
+            return Err(CurateError::Refused("it is approved already"));
+        }
         let side_effects = self.preview(numbers, &choice)?.side_effects;
         let done = choice.done(self.is_approved(last));
         let is_edit = matches!(choice, Choice::Edit { .. });
