@@ -146,6 +146,17 @@ fn a_heap_a_card_an_undo_and_the_save() {
 }
 
 #[test]
+fn s_goes_to_the_next_heap_that_is_left() {
+    let root = shop();
+    let mut session = open(&root, 100, 30);
+    session.shows("14 unreviewed memories");
+    go_to_heap(&mut session, "Session summaries");
+    session.press("R").shows("3 of 14 decided");
+    session.press("kkks").press("g").shows("Kept one of each group: 2 of Much alike").press("qn");
+    assert_eq!(session.end().0, Some(0));
+}
+
+#[test]
 fn a_flagged_memory_is_not_taken_along() {
     let root = shop();
     let mut session = open(&root, 100, 30);

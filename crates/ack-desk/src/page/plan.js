@@ -173,6 +173,10 @@ const PLAN_KEYS = {
   A: () => decideHeap({ do: "approve" }),
   R: () => decideHeap({ do: "reject" }),
   g: () => decideHeap(null),
+  s: () => {
+    toNextHeap();
+    return showPlan();
+  },
   h: () => decideHeap({ do: "put_off", until: dayIn(WEEK) }),
   n: () => {
     plan.turn += 1;

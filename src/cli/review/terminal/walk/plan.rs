@@ -56,6 +56,7 @@ impl Walk<'_> {
         let last = self.plan.shown.heaps.len().saturating_sub(1);
         match key {
             Key::Char('j') | Key::Down => self.plan.at = (self.plan.at + 1).min(last),
+            Key::Char('s') => self.plan.go_to_next(),
             Key::Char('k') | Key::Up => self.plan.at = self.plan.at.saturating_sub(1),
             Key::Enter => self.open_heap(),
             Key::Right | Key::Char('>') => self.split_heap()?,
