@@ -136,13 +136,15 @@ fn longest_shared(sorted: &[String], text: &str) -> Option<usize> {
     Some(shared.max().unwrap_or(0))
 }
 
-/// An id without the prefix common to all ids of its program.
+/// An id without the prefix common to all ids of its program. What follows must read as an id: a
+/// path of a note is one from its beginning.
 fn own_part(id: &str) -> &str {
     let end = id.find(['_', '-', ':']).unwrap_or(0);
     match id.split_at_checked(end + 1) {
         Some((prefix, rest))
             if (1..=MAX_PREFIX).contains(&end)
-                && !rest.is_empty()
+                && rest.starts_with(char::is_alphanumeric)
+                && !rest.contains('/')
                 && prefix.bytes().take(end).all(|byte| byte.is_ascii_alphabetic()) =>
         {
             rest
@@ -218,6 +220,9 @@ mod tests {
         );
         check("abc Abd überlang-und-eigen", "abc Abd übe");
         check("obs-abcdefgh les-abcdefgh", "obs-abcdefgh les-abcdefgh");
+        // A note's path, and a name that is no prefix with an id.
+        check("kiosk-web/alpha kiosk-web/beta ex-relay/alpha", "kiosk-web/a kiosk-web/b ex-r");
+        check("Root-\u{a0}a-title", "Root");
         let short = ShortIds::of(std::iter::once("known"));
         assert_eq!(short.shortest("unknown"), "unknown");
     }
