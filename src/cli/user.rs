@@ -26,7 +26,6 @@ pub fn stores(config: &Config) -> Vec<FoundStore> {
         // A home folder is not a project and is never walked.
         project: (!project.as_os_str().is_empty() && !home.starts_with(&project))
             .then_some(project),
-        root: config.root.value.clone(),
         home,
         variable: &|name| std::env::var_os(name),
     };

@@ -62,7 +62,6 @@ impl Person {
             data: self.path(".local/share"),
             settings: self.path(".config"),
             project: Some(self.path("src/shop")),
-            root: self.path(".ack-mem"),
             variable: &nothing,
         }
     }

@@ -10,7 +10,8 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::cli::{Outcome, ack, add_scope, binary, claude_mem, run};
-use crate::curate::staged;
+use crate::connect::Home;
+use crate::curate::{decide, staged};
 use crate::support::{Root, fingerprint, read_text, titled, write_file};
 use crate::terminal::Session;
 
@@ -261,6 +262,53 @@ fn one_database_is_one_scope_under_every_path() {
 }
 
 /// Runs the printed command that undoes the change, as a shell does.
+#[test]
+fn a_store_whose_decisions_are_kept_elsewhere_is_not_served_without_them() {
+    let home = Home::new();
+    let (mine, other) = (home.path(".ack-mem"), home.path("r2"));
+    let line = r#"{"id":"bad-1","title":"Tune the xylophone"}"#;
+    let file = home.write("memories.jsonl", line);
+    ack(&mine, &["import", file.to_str().unwrap(), "--scope", "mine"]).ok();
+    let store = mine.join("scopes/mine/memory.db");
+    let add = |name: &str| add_scope(&other, name, &store);
+    decide(&mine, &["reject", "bad-1"]).ok();
+    let there = format!("hint: use it where it is: `--root {}`\n", mine.display());
+    assert_contains!(add("mine").fails(2), "its decisions are kept in", there);
+    let link = home.path("link.db");
+    std::os::unix::fs::symlink(&store, &link).unwrap();
+    add_scope(&other, "mine", &link).fails(2);
+    // A seal whose log is gone, or the settings of a scope.
+    let folder = store.parent().unwrap();
+    fs::remove_file(folder.join("decisions.jsonl")).unwrap();
+    add("mine").fails(2);
+    fs::remove_file(folder.join("decisions.seal")).unwrap();
+    write_file(folder.join("scope.toml"), "visibility = \"private\"\n");
+    add("mine").fails(2);
+    fs::remove_file(folder.join("scope.toml")).unwrap();
+    // Nor is what may be decided there later added unasked.
+    home.run(&["--root", other.to_str().unwrap(), "setup", "--yes"]).ok();
+    assert!(!other.join("scopes").exists());
+
+    add("lent").ok();
+    write_file(folder.join("scope.toml"), "");
+    let assignment = format!("store={}", store.display());
+    ack(&other, &["scopes", "set", "lent", &assignment]).fails(2);
+    ack(&mine, &["scopes", "set", "mine", &assignment]).ok();
+}
+
+#[test]
+fn setup_leaves_out_a_database_with_decisions_beside_it() {
+    let home = Home::new();
+    let store = home.path(".claude-mem/claude-mem.db");
+    fs::create_dir_all(store.parent().unwrap()).unwrap();
+    drop(claude_mem(&store));
+    home.write(".claude-mem/decisions.jsonl", "");
+    let out = home.yes(&["setup"]);
+    assert_contains!(out, "not counted: its decisions are kept in", "left out");
+    let error = home.run(&["scopes", "add", "x", "--store", store.to_str().unwrap()]).fails(2);
+    assert_contains!(error, format!("`--db {}`", store.display()));
+}
+
 fn run_printed(output: &str) {
     let (_, back) = output.split_once("undo: ").unwrap();
     let status = Command::new("sh").args(["-c", back]).status().unwrap();

@@ -11,11 +11,12 @@ use crate::cli::output::write_plain;
 use crate::import::check_name;
 use ack_api::memory::{Unreviewed, Visibility};
 use ack_api::{ErrorCode, Hint, text};
-use ack_connect::quoted;
 use ack_connect::recogniser::{self, Support};
+use ack_connect::{quoted, quoted_path};
 use ack_desk::held_back::HeldBack;
 use ack_service::bucket::is_bucket;
 use ack_service::config::{Config, SettingsError};
+use ack_service::scope::known::own_folder;
 use ack_service::scope::manifest::Manifest;
 use ack_service::scope::project::Projects;
 use ack_service::scope::{DATABASE_NAMES, KnownScopes, Registry};
@@ -73,6 +74,7 @@ pub fn plan(
     if let Some(scope) = known.with_store(&store) {
         return Err(already_a_scope(&store, scope));
     }
+    refuse_elsewhere(&store, &folder)?;
     let unreviewed = args.unreviewed.unwrap_or_default();
     let report = describe(&store, unreviewed, args.reference.as_ref())?;
     let is_taken = |name: &&str| folder.join(name).exists();
@@ -112,6 +114,25 @@ impl PlannedScope {
 pub fn already_a_scope(store: &Path, scope: &str) -> CliError {
     let message = format!("{} is already scope `{scope}`", store.display());
     CliError::usage("--store", message).with_example(format!("scopes --scope {}", quoted(scope)))
+}
+
+/// Refuses a store whose decisions this scope would not read, because they are in another folder.
+pub fn refuse_elsewhere(store: &Path, own: &Path) -> Result<(), CliError> {
+    let Some(folder) = own_folder(store).filter(|folder| folder != own) else {
+        return Ok(());
+    };
+    let message = format!(
+        "{} belongs to a scope already: its decisions are kept in {}, where no other scope \
+         reads them",
+        store.display(),
+        folder.display()
+    );
+    let scopes = folder.parent().filter(|scopes| scopes.ends_with("scopes"));
+    let there = match scopes.and_then(Path::parent) {
+        Some(root) => format!("--root {}", quoted_path(root)),
+        None => format!("--db {}", quoted_path(store)),
+    };
+    Err(CliError::usage("--store", message).with_hint(format!("use it where it is: `{there}`")))
 }
 
 pub fn absolute(config: &Config, path: &Path) -> Result<PathBuf, CliError> {

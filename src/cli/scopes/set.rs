@@ -40,6 +40,7 @@ pub fn set(config: &Config, args: &SetArgs, json: bool) -> Result<(), CliError> 
         if let Some(other) = others.find(|other| is_same(other.store.path(), &store)) {
             return Err(add::already_a_scope(&store, &other.name));
         }
+        add::refuse_elsewhere(&store, &scope.folder)?;
         let manifest = &scope.manifest;
         add::describe(&store, manifest.unreviewed, manifest.reference.as_ref())?;
     }

@@ -3,12 +3,12 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use ack_service::scope::known::own_folder;
 use ack_store::folder::Dialect;
 use ack_sys::files::{self, expand_home};
 use serde_json::Value;
 
 use super::{FoundStore, StoreKind, at, notes_kind};
-use ack_service::scope::DATABASE_NAMES;
 
 const MAX_ENTRIES: usize = 20_000;
 const MAX_TOP_FOLDERS: usize = 200;
@@ -22,8 +22,6 @@ pub struct StorePlaces<'a> {
     /// The system's folder for settings (`~/.config`, `~/Library/Application Support`).
     pub settings: PathBuf,
     pub project: Option<PathBuf>,
-    /// The scope root in use. Stores in it are already served.
-    pub root: PathBuf,
     pub variable: &'a dyn Fn(&str) -> Option<OsString>,
 }
 
@@ -144,8 +142,7 @@ fn matching(base: PathBuf, path: &str) -> Vec<PathBuf> {
 }
 
 pub fn find_stores(places: &StorePlaces<'_>) -> Vec<FoundStore> {
-    let mut found = native_scopes(places);
-    found.extend(databases(places));
+    let mut found = databases(places);
     found.extend(PLACES.iter().flat_map(|place| place.stores(places)));
     found.extend(configured_auto_memory(places));
     found.extend(server_memories(places));
@@ -165,18 +162,11 @@ fn notes_of(kind: StoreKind, path: &Path) -> Option<FoundStore> {
 fn usual_database(kind: StoreKind, path: &Path) -> Option<FoundStore> {
     // If it is missing or not a file, there is no store.
     files::check(path).ok()?;
-    FoundStore::counted(kind, path)
-}
-
-/// Scopes under the default root, if another root is in use.
-fn native_scopes(places: &StorePlaces<'_>) -> Vec<FoundStore> {
-    let default_root = places.home.join(".ack-mem");
-    if default_root == places.root {
-        return Vec::new();
+    if let Some(folder) = own_folder(path) {
+        let problem = format!("its decisions are kept in {}", folder.display());
+        return Some(FoundStore { problem: Some(problem), ..FoundStore::uncounted(kind, path) });
     }
-    let scopes = entries(&default_root.join("scopes")).into_iter();
-    let paths = scopes.flat_map(|folder| DATABASE_NAMES.map(|name| folder.join(name)));
-    paths.filter_map(|path| usual_database(StoreKind::AckMemory, &path)).collect()
+    FoundStore::counted(kind, path)
 }
 
 fn databases(places: &StorePlaces<'_>) -> Vec<FoundStore> {

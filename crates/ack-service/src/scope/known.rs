@@ -4,7 +4,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ack_api::decision::DECISION_LOG;
 use ack_api::memory::fold_name;
+use ack_store::decisions::seal::seal_path;
 
 use super::Scope;
 
@@ -56,6 +58,18 @@ impl KnownScopes {
 /// Whether two paths are the same file, including symbolic and hard links.
 pub fn is_same(one: &Path, other: &Path) -> bool {
     one == other || file_id(one).is_some_and(|file| file_id(other) == Some(file))
+}
+
+/// The folder of the scope that a store belongs to, with its decisions or its manifest beside it.
+/// They are read only there.
+pub fn own_folder(store: &Path) -> Option<PathBuf> {
+    let real = store.canonicalize().unwrap_or_else(|_| store.to_owned());
+    let mut folders = [store, &real].into_iter().filter_map(Path::parent);
+    let is_own = |folder: &&Path| {
+        let log = folder.join(DECISION_LOG);
+        [seal_path(&log), log, folder.join("scope.toml")].iter().any(|file| file.exists())
+    };
+    folders.find(is_own).map(Path::to_owned)
 }
 
 fn file_id(path: &Path) -> Option<FileId> {
