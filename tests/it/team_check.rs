@@ -285,6 +285,17 @@ fn warnings_fail_only_with_strict() {
 }
 
 #[test]
+fn the_files_of_the_format_are_no_notes_wherever_the_check_starts() {
+    let scene = Scene::new();
+    scene.write("docs/memory/log.md", "# Log\n").write("docs/memory/deep/index.md", "# Deep\n");
+    scene.write("docs/notes/index.md", "# A note without a type\n");
+    check(&scene.notes(), &["--strict"]).ok();
+    let docs = check(&scene.folder.path().join("docs"), &["--strict"]);
+    assert_contains!(docs.out, "docs/notes/index.md");
+    assert_lacks!(docs.out, "docs/memory");
+}
+
+#[test]
 fn annotations_use_repository_paths_and_escape_their_text() {
     let scene = Scene::new();
     let text = "---\ntype: note\n---\n[x](gone%0A::error::fake.md) and \u{1b}[31m\n";

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use ack_store::folder::instructions::is_instructions;
 use ack_store::folder::note::is_json_lines;
-use ack_store::folder::{is_markdown, is_skipped};
+use ack_store::folder::{Dialect, is_markdown, is_skipped};
 use ack_sys::files;
 use jiff::civil::Date;
 use serde::Serialize;
@@ -71,6 +71,15 @@ pub fn check(path: &Path, today: Date) -> std::io::Result<CheckReport> {
     Ok(check.report())
 }
 
+/// Whether a file is one of the Open Knowledge Format itself: at the top, or in a folder of that
+/// format, wherever the check starts.
+fn is_of_format(folder: &Path, file: &Path) -> bool {
+    let is_named = file.ends_with("index.md") || file.ends_with("log.md");
+    let mut above = file.ancestors().skip(1);
+    let is_knowledge = |above: &Path| Dialect::of(&folder.join(above)) == Dialect::Knowledge;
+    is_named && (file.components().count() == 1 || above.any(is_knowledge))
+}
+
 /// Checks what is in a folder. Does not follow links.
 fn walk(folder: &Path, check: &mut FolderCheck) -> std::io::Result<()> {
     let walk = WalkDir::new(folder)
@@ -97,8 +106,7 @@ fn walk(folder: &Path, check: &mut FolderCheck) -> std::io::Result<()> {
             check.report_instructions(relative);
             continue;
         }
-        let is_notes = is_markdown(relative)
-            && !["index.md", "log.md"].contains(&&*relative.to_string_lossy());
+        let is_notes = is_markdown(relative) && !is_of_format(folder, relative);
         // A named pipe with the name of a note is reported when it is to be read.
         let is_read = !entry.file_type().is_dir() && !entry.file_type().is_symlink();
         if is_read && (is_notes || is_json_lines(relative)) && check.files < MAX_FILES {
