@@ -100,6 +100,9 @@ pub fn disconnect(global: &Global, args: &DisconnectArgs) -> Result<(), CliError
     }
     if confirm_and_write(&changes, &warnings, args.dry_run, args.yes)? {
         write_out(&format!("{} is disconnected\n", args.client.name()))?;
+        for copy in changes.iter().filter_map(FileChange::left_copy) {
+            write_out(&format!("the content before `connect` is kept in {}\n", copy.display()))?;
+        }
     }
     Ok(())
 }

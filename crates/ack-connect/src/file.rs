@@ -142,7 +142,11 @@ fn undo(
         }
         Backup::Text(original) => {
             let before = plain(&original);
-            let left = remove_parts(file, text, Some(&read_or_nothing(file, &before)))?;
+            let mut left = remove_parts(file, text, Some(&read_or_nothing(file, &before)))?;
+            // Our parts stood below a last line that had no end.
+            if !before.ends_with('\n') && left.lines().last() == before.lines().last() {
+                left.truncate(left.trim_end_matches('\n').len());
+            }
             let is_same = has_no_entry(file, &before) && say_the_same(file, &left, &before);
             Ok(if is_same { NewContent::Text(original) } else { new_text(&left) })
         }
@@ -268,6 +272,11 @@ impl FileChange {
             let reason = "another program changed it meanwhile".to_owned();
             return Err(unusable(&self.path, reason, "run the same command again"));
         }
+    /// The copy of an earlier content that is kept still, after the change was carried out.
+    pub fn left_copy(&self) -> Option<PathBuf> {
+        Some(backup_path(&self.path)).filter(|copy| copy.exists())
+    }
+
         let permissions = metadata.map(|metadata| metadata.permissions());
         if self.is_needed() && permissions.as_ref().is_some_and(Permissions::readonly) {
             let hint =

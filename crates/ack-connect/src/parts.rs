@@ -124,8 +124,14 @@ fn prune_path(settings: &mut Value, path: &[&str], before: &Value) {
         return;
     };
     let is_empty = inside(settings, path).is_some_and(is_empty_container);
-    if !is_empty || inside(before, path).is_some() {
-        return;
+    match inside(before, path) {
+        _ if !is_empty => return,
+        Some(Value::Null) => {
+            at(settings, path).into_iter().for_each(|value| *value = Value::Null);
+            return;
+        }
+        Some(_) => return,
+        None => {}
     }
     if let Some(Value::Object(object)) = at(settings, above) {
         object.shift_remove(*last);
