@@ -158,7 +158,10 @@ impl ConnectPlan {
         let places = places(config)?;
         let extras = extras(config, client, &places, entry)?;
         let files = client.files(&places, &launch, &extras).unwrap_or_default();
-        let changes = plan(&files, action)?;
+        let changes = plan(&files, action).map_err(|error| match error {
+            CliError::Connect(error) => CliError::Connect(error.about(client)),
+            error => error,
+        })?;
         let mut warnings = if changes.is_empty() {
             plugin_warnings(config, client, &places)
         } else {

@@ -132,7 +132,8 @@ fn a_foreign_entry_is_neither_overwritten_nor_removed() {
         home.write(name, before);
         for arguments in [&["connect", client, "--yes"][..], &["connect", client]] {
             let error = home.run(arguments).fails(1);
-            assert_contains!(error, named, "`ack-memory`", "--replace"; "{client}");
+            let replace = format!("ack-memory connect {client} --replace");
+            assert_contains!(error, named, "`ack-memory`", replace; "{client}");
         }
         let shown = home.run(&["disconnect", client, "--yes"]);
         assert!(shown.err.contains(named), "{client}: {shown:?}");
@@ -426,5 +427,45 @@ fn an_unwritable_file_is_reported_and_nothing_is_partly_changed() {
         assert_contains!(error, ".claude");
         assert!(!home.path(".claude.json").exists(), "{link}");
         assert!(home.path(link).is_symlink());
+    }
+}
+
+#[test]
+fn a_file_is_as_before_although_a_section_was_null_or_its_last_line_had_no_end() {
+    let home = Home::new();
+    let name = home.settings("cursor");
+    let before = "{\n  \"mcpServers\": null\n}";
+    home.write(name, before);
+    home.yes(&["connect", "cursor"]);
+    let out = home.yes(&["disconnect", "cursor"]);
+    assert_eq!(home.read(name), before);
+    assert_lacks!(out, "is kept in");
+    assert!(!home.path(&format!("{name}.before-ack-memory")).exists());
+
+    let name = home.settings("codex");
+    home.write(name, "model = \"o3\"");
+    home.yes(&["connect", "codex"]);
+    let edited = format!("# mine\n{}", home.read(name));
+    home.write(name, &edited);
+    let out = home.yes(&["disconnect", "codex"]);
+    assert_eq!(home.read(name), "# mine\nmodel = \"o3\"");
+    let copy = home.path(&format!("{name}.before-ack-memory"));
+    assert_contains!(out, format!("is kept in {}", copy.display()));
+    assert!(copy.exists());
+}
+
+#[test]
+fn yaml_that_is_not_edited_is_refused_in_our_words() {
+    for (text, expected, other) in [
+        ("a: 1\n---\nb: 2\n", "it holds more than one YAML document", "from_str_multiple"),
+        ("extensions: {a: {cmd: x}}\n", "the file is right", "fix that file"),
+    ] {
+        let home = Home::new();
+        let name = home.settings("goose");
+        home.write(name, text);
+        let error = home.run(&["connect", "goose", "--yes"]).fails(1);
+        assert_contains!(error, expected);
+        assert_lacks!(error, other);
+        assert_eq!(home.read(name), text);
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use ack_api::{Diagnostic, ErrorBody, ErrorCode, Hint};
 use ack_store::hint::io_hint;
 
-use super::NAME;
+use super::{Client, NAME};
 use ack_service::config::SettingsError;
 
 #[derive(Debug, thiserror::Error)]
@@ -14,13 +14,24 @@ pub enum ConnectError {
     #[error(transparent)]
     Settings(#[from] SettingsError),
     #[error("`{}` has an entry `{NAME}` that {does}; it was not changed", path.display())]
-    OtherEntry { path: PathBuf, does: String },
+    OtherEntry { path: PathBuf, does: String, client: &'static str },
     #[error("this program is in a cache, `{}`, from which it may disappear; nothing was written", path.display())]
     Cache { path: PathBuf },
     #[error("`{}` was not changed: {reason}", path.display())]
     Unusable { path: PathBuf, reason: String, hint: Hint },
     #[error("cannot {action} `{}`", path.display())]
     Io { action: &'static str, path: PathBuf, source: io::Error },
+}
+
+impl ConnectError {
+    /// The same about a client, which a hint then names.
+    #[must_use]
+    pub fn about(mut self, of: Client) -> Self {
+        if let Self::OtherEntry { client, .. } = &mut self {
+            *client = of.name();
+        }
+        self
+    }
 }
 
 impl Diagnostic for ConnectError {
@@ -37,8 +48,8 @@ impl Diagnostic for ConnectError {
     fn hints(&self) -> Vec<Hint> {
         match self {
             Self::Settings(error) => error.hints(),
-            Self::OtherEntry { .. } => vec![Hint::command(
-                "connect --replace",
+            Self::OtherEntry { client, .. } => vec![Hint::command(
+                format!("connect {client} --replace"),
                 "replaces it; the old content is kept next to the file",
             )],
             Self::Cache { .. } => vec![

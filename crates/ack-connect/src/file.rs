@@ -29,6 +29,10 @@ pub const MAX_FILE_BYTES: u64 = 64 << 20;
 /// What to do about a file that cannot be changed safely.
 const FIX_HINT: &str = "fix that file; the client's own documentation describes it";
 
+/// What to do about one that is right, in a form that is not edited here.
+const STYLE_HINT: &str = "the file is right, but ack-memory edits only block style: put each entry \
+                          on a line of its own, and run the same command again";
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileAction {
     Put,
@@ -75,11 +79,15 @@ pub fn plan(file: &ClientFile, action: FileAction) -> Result<FileChange, Connect
         // A link that leads nowhere is read as no file.
         None => None,
     };
-    let refuse = |reason: String| unusable(&file.path, reason, FIX_HINT);
     let raw = before.as_deref().unwrap_or_default();
     // Some editors begin a file with a byte order mark.
     let (mark, raw) = without_mark(raw);
     let text = raw.replace("\r\n", "\n");
+    let refuse = |reason: String| {
+        // Whatever YAML allows is right, and only the usual style is edited.
+        let is_right = file.format == FileFormat::Yaml && settings(file.format, &text).is_ok();
+        unusable(&file.path, reason, if is_right { STYLE_HINT } else { FIX_HINT })
+    };
     let new_text =
         |after: &str| NewContent::Text(format!("{mark}{}", with_line_ends_of(raw, after)));
     let has_ours = remove_parts(file, &text, None).map_err(refuse)? != text;
@@ -89,7 +97,8 @@ pub fn plan(file: &ClientFile, action: FileAction) -> Result<FileChange, Connect
             let other = other_entry(file, &text);
             if let (Some(does), FileAction::Put) = (&other, action) {
                 let path = file.path.clone();
-                return Err(ConnectError::OtherEntry { path, does: does.clone() });
+                let does = does.clone();
+                return Err(ConnectError::OtherEntry { path, does, client: "CLIENT" });
             }
             let after = add_parts(file.format, added, &text).map_err(refuse)?;
             // The result must parse.
@@ -263,6 +272,11 @@ impl FileChange {
         is_kept.then(|| backup_path(&self.path))
     }
 
+    /// The copy of an earlier content that is kept still, after the change was carried out.
+    pub fn left_copy(&self) -> Option<PathBuf> {
+        Some(backup_path(&self.path)).filter(|copy| copy.exists())
+    }
+
     /// Prepares the change: writes the new content next to the file and changes nothing else.
     pub fn prepare(&self) -> Result<Prepared<'_>, ConnectError> {
         // A symbolic link stays as it is.
@@ -272,11 +286,6 @@ impl FileChange {
             let reason = "another program changed it meanwhile".to_owned();
             return Err(unusable(&self.path, reason, "run the same command again"));
         }
-    /// The copy of an earlier content that is kept still, after the change was carried out.
-    pub fn left_copy(&self) -> Option<PathBuf> {
-        Some(backup_path(&self.path)).filter(|copy| copy.exists())
-    }
-
         let permissions = metadata.map(|metadata| metadata.permissions());
         if self.is_needed() && permissions.as_ref().is_some_and(Permissions::readonly) {
             let hint =

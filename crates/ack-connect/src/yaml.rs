@@ -12,7 +12,13 @@ use super::{Members, members};
 const INDENT: usize = 2;
 
 pub fn read(text: &str) -> Result<Value, String> {
-    match serde_saphyr::from_str(text).map_err(|error| error.without_snippet().to_string())? {
+    let in_our_words = |error: serde_saphyr::Error| match error.without_snippet().to_string() {
+        words if words.contains("from_str_multiple") => {
+            "it holds more than one YAML document, divided by `---`".to_owned()
+        }
+        words => words,
+    };
+    match serde_saphyr::from_str(text).map_err(in_our_words)? {
         Value::Null => Ok(Value::Object(Members::new())),
         top @ Value::Object(_) => Ok(top),
         _ => Err("it is not a mapping".to_owned()),
