@@ -80,10 +80,12 @@ pub fn run() -> ExitCode {
         Err(error) if error.use_stderr() && is_hook(std::env::args_os().skip(1)) => {
             // A hook installed by a newer version must not break a session with this one.
             let message = error.to_string();
+            // The error, and the values that are allowed.
+            let first = message.lines().take(2).map(str::trim).collect::<Vec<_>>().join(" ");
             let is_missing = error.kind() == clap::error::ErrorKind::MissingRequiredArgument;
-            hook::print_error(match message.lines().next().filter(|_| !is_missing) {
-                Some(first) => first,
-                None => "its event is missing; `ack-memory hook --help` lists them",
+            hook::print_error(match is_missing {
+                true => "its event is missing; `ack-memory hook --help` lists them",
+                false => &first,
             });
             return ExitCode::SUCCESS;
         }

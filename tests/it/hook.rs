@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 use serde_json::{Map, Value, json};
 
-use crate::cli::{Outcome, ack_with_input, binary, run_with_input};
+use crate::cli::{Outcome, ack, ack_with_input, binary, run_with_input};
 use crate::context::{context, project, three};
 use crate::support::{Root, Sql, fingerprint, memory, titled, unreviewed, write_file};
 use crate::terminal::Terminal;
@@ -298,6 +298,16 @@ fn no_failure_of_the_hook_fails_a_session() {
             assert_eq!(outcome.code, Some(0), "{number}: {outcome:?}");
             assert!(outcome.err.lines().count() <= 1, "{number}: {outcome:?}");
         }
+    }
+    // What is not known is answered with what is, in one line.
+    for (arguments, known) in [
+        (&["hook", "sessionstart"][..], "session-start"),
+        (&["hook", "session-start", "--client", "foo"], "claude-code"),
+    ] {
+        let outcome = ack(root.path(), arguments);
+        assert_eq!(outcome.code, Some(0));
+        assert_contains!(outcome.err, "possible values: ", known);
+        assert_eq!(outcome.err.lines().count(), 1, "{outcome:?}");
     }
 }
 
