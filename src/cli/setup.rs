@@ -19,7 +19,7 @@ use super::screen::Screen;
 use super::{prompt, user};
 use crate::cli::error::CliError;
 use ack_api::memory::StatusFilter;
-use ack_api::{Diagnostic, MemoryHit, QueryRequest, hint};
+use ack_api::{Diagnostic, MemoryHit, QueryRequest, hint, text};
 use ack_connect::file::FileAction;
 use ack_connect::recogniser::{FoundStore, Support};
 use ack_connect::unreviewed::Unreviewed;
@@ -409,9 +409,11 @@ impl Setup<'_> {
             self.say("    To trust all but what is flagged:\n")?;
             self.say_command("    ", &self::command(&trust))?;
         }
-        let ask = format!("What do our memories say about {}?", hit.word);
+        // A word alone may say nothing to a person; the title of what is found does.
+        let title = text::line(hit.best.title.trim_end_matches('.'), 80);
+        let ask = format!("What do our memories say about \"{}\"?", title);
         let when = if hit.approved { "Now" } else { "Then" };
-        self.say(&format!("\n{when} ask your agent, in a new session: \"{ask}\"\n"))?;
+        self.say(&format!("\n{when} ask your agent, in a new session: {ask}\n"))?;
         Ok(json!({ "command": command, "total": hit.total, "approved": hit.approved, "ask": ask }))
     }
 

@@ -437,4 +437,6 @@ fn the_first_query_is_a_word_that_few_memories_have() {
     let command = report["query"]["command"].as_str().unwrap();
     assert!(command.ends_with("query restore"), "{report}");
     assert_eq!(report["query"]["total"], 1);
+    let ask = "What do our memories say about \"Without a copy, never restore\"?";
+    assert_eq!(report["query"]["ask"], ask);
 }
