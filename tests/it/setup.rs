@@ -335,7 +335,7 @@ fn enter_and_scripts_leave_on_what_enters_sessions() {
     terminal
         .expect("it also shows them to agents itself, unreviewed")
         .answer("auto-memory [t/r/s/T/R/S] ", "s\n");
-    terminal.expect("nobody reviewed, about 1000").expect("records nothing there either");
+    terminal.expect("nobody reviewed, about 1,000").expect("records nothing there either");
     for _ in 0..6 {
         terminal.answer("switch it off? [y/N] ", "\n");
     }

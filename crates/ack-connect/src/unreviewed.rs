@@ -69,7 +69,9 @@ impl Unreviewed {
 
     pub fn described(&self) -> String {
         match self.tokens {
-            Some(tokens) => format!("{}, about {tokens} tokens a session", self.what),
+            Some(tokens) => {
+                format!("{}, about {} a session", self.what, count(tokens as u64, "token"))
+            }
             None => self.what.clone(),
         }
     }
