@@ -28,7 +28,7 @@ fn finding_about(root: &Root, subject: &str) -> Option<String> {
 #[test]
 fn the_doctor_reports_agent_access_if_memories_wait() {
     let root = Root::with("alpha", &[titled("a-1", "Approved")]);
-    assert_eq!(finding_about(&root, "alpha").unwrap(), "1 memory");
+    assert_eq!(finding_about(&root, "alpha").unwrap(), "1 approved");
     assert_eq!(finding_about(&root, "agents"), None, "nothing waits");
     let waiting = json!({ "status": "staging", "created_at": "2026-02-09T08:00:00Z" });
     let waiting = (0..1_200).map(|n| memory(&format!("b-{n}"), "Waits", waiting.clone()));
@@ -37,7 +37,7 @@ fn the_doctor_reports_agent_access_if_memories_wait() {
     root.store("beta", &memories);
     assert_eq!(
         finding_about(&root, "beta").unwrap(),
-        "1 memory, 1,200 unreviewed, the oldest from 2026-02-09"
+        "1 approved, 1,200 unreviewed, the oldest from 2026-02-09"
     );
     assert_eq!(
         finding_about(&root, "agents").unwrap(),
@@ -128,7 +128,7 @@ fn a_damaged_line_of_a_decision_log_costs_that_line_and_is_named() {
     assert_lacks!(ack(root.path(), &["scopes", "--json"]).ok(), "about a-1");
     let scope = finding_about(&root, "alpha").unwrap();
     assert_eq!(
-        scope, "1 memory, 1 unreviewed, the oldest from 2026-01-01",
+        scope, "1 approved, 1 unreviewed, the oldest from 2026-01-01",
         "what a lost line may have rejected waits; the rest is as it was"
     );
     // An unknown verdict, and two lines whose line break was lost.

@@ -77,7 +77,7 @@ fn a_postponed_memory_leaves_the_queue_until_its_day() {
     assert_lacks!(listed, "later");
     // Every number of what waits is that of the queue.
     let told = ack(root.path(), &["doctor"]).out;
-    assert_contains!(told, "3 memories, none reviewed", "; 1 snoozed");
+    assert_contains!(told, "0 approved, 2 unreviewed", "; 1 snoozed");
     let scope = ack(root.path(), &["scopes", "-s", "alpha"]).ok();
     assert_contains!(scope, "2 unreviewed, 0 rejected; 1 snoozed");
     let listed = root.service().scopes(json!({}));

@@ -278,10 +278,10 @@ fn in_numbers(info: &ScopeInfo) -> String {
     }
     match (served, waiting) {
         (0, 0) if counts.staging == 0 => "no memories yet".to_owned(),
-        (0, _) => format!("{}, none reviewed{since}{rest}", count(counts.staging, "memory")),
-        (served, 0) => format!("{}{rest}", count(served, "memory")),
+        (served @ 1.., 0) => format!("{} approved{rest}", grouped(served)),
         (served, waiting) => {
-            format!("{}, {} unreviewed{since}{rest}", count(served, "memory"), grouped(waiting))
+            let (served, waiting) = (grouped(served), grouped(waiting));
+            format!("{served} approved, {waiting} unreviewed{since}{rest}")
         }
     }
 }

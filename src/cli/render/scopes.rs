@@ -44,7 +44,7 @@ pub fn scopes(answer: &ListScopesResponse, screen: &Screen) -> String {
 }
 
 fn table(scopes: &[&ScopeInfo], current: Option<&String>, screen: &Screen) -> String {
-    let names = ["scope", "memories", "unreviewed", "changed", "health", "about"];
+    let names = ["scope", "approved", "unreviewed", "changed", "health", "about"];
     let scopes = scopes.iter().map(|scope| row(scope, current, screen));
     let rows: Vec<_> = std::iter::once(names.map(str::to_owned)).chain(scopes).collect();
     super::layout::table(&rows, 1..3, screen.width)
