@@ -40,7 +40,7 @@ mod token;
 mod user;
 
 use std::collections::HashMap;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write as _};
 use std::process::ExitCode;
 
 use clap::ColorChoice;
@@ -50,6 +50,7 @@ use self::args::{Cli, Command, ContextArgs, Global};
 use self::caller::Caller;
 use self::output::{print, report, untagged, write_err, write_out};
 use self::render::Listing;
+use self::screen::Screen;
 use self::settings::{config, inputs, load};
 use self::tables::{Tables, with_tables};
 use crate::cli::error::CliError;
@@ -315,6 +316,11 @@ fn print_clap_error(error: &clap::Error) {
     };
     if std::env::args_os().any(odd) {
         write_err(&error.to_string());
+    } else if error.use_stderr() {
+        let (screen, text) = (Screen::of_errors(), error.render().ansi().to_string());
+        let wrapped = text.lines().map(|line| render::lines(&screen, line, "", "  ").join("\n"));
+        let text: String = wrapped.map(|line| line + "\n").collect();
+        let _ = anstream::stderr().lock().write_all(text.as_bytes());
     } else {
         let _ = error.print();
     }

@@ -18,7 +18,7 @@ use super::add::flags;
 use super::args::{ChosenArgs, EditArgs, ReplaceArgs};
 use super::caller::{Caller, reason};
 use super::output::{write_err, write_json, write_plain};
-use super::render::{count, grouped};
+use super::render::{PLAIN, block, count, grouped};
 use super::review::editor::edited;
 use super::screen::Screen;
 use super::{progress, prompt, signals};
@@ -246,7 +246,7 @@ pub fn report(caller: Caller<'_>, outcome: &ReviewOutcome, dry_run: bool) -> Res
         written => format!("{wrote} {}:\n", decided_text(written)),
     };
     let made: HashMap<&str, &Decision> = decisions.iter().map(|it| (it.id.as_str(), it)).collect();
-    let mut lines = Vec::new();
+    let (screen, mut lines) = (Screen::of_output(), Vec::new());
     for About { id, scope, title } in about {
         if changed_ids.contains(&id.as_str()) {
             continue;
@@ -257,9 +257,9 @@ pub fn report(caller: Caller<'_>, outcome: &ReviewOutcome, dry_run: bool) -> Res
         let (what, more) = decision.map_or_else(unchanged, |made| in_words(made, &short));
         let edited = decision.and_then(|made| made.edit.as_ref()?.title.as_ref());
         let (id, title) = (short.shortest(id), text::line(edited.unwrap_or(title), 80));
-        lines.push(format!("  {what}  {id}  {scope}  {title}{more}\n"));
+        let line = format!("{what}  {id}  {scope}  {title}{more}");
+        lines.push(block(&screen, &line, ("  ", "    "), PLAIN));
     }
-    let screen = Screen::of_output();
     if dry_run {
         let shown = screen.listed(lines.len());
         text.extend(lines.iter().take(shown).map(String::as_str));

@@ -81,7 +81,7 @@ fn read_answer(question: &str, answers: &[(char, &str)], default: char) -> Optio
         if letter.is_some() {
             return letter;
         }
-        write_err(&format!("    {}\n{prompt}", allowed(answers, default)));
+        write_err(&(wrapped("    ", &allowed(answers, default)) + &prompt));
     }
 }
 

@@ -7,6 +7,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::cli::output::write_err;
 use crate::cli::prompt;
 use ack_connect::recogniser::{FoundStore, knowledge_folders};
 use ack_service::config::Config;
@@ -50,12 +51,12 @@ impl Team {
 
     /// Asks whether to join. Enter is no.
     pub fn ask(&self) -> bool {
-        let question = format!(
-            "    notes of this repository: (j)oin, (s)kip; joined, agents here get what is merged \
-             into `{}`",
+        let about = format!(
+            "notes of this repository; joined, agents here get what is merged into `{}`",
             self.reference
         );
-        prompt::choose(&question, &[('s', "skip"), ('j', "join")]) == Some('j')
+        write_err(&prompt::wrapped("    ", &about));
+        prompt::choose("    (j)oin, (s)kip", &[('s', "skip"), ('j', "join")]) == Some('j')
     }
 }
 

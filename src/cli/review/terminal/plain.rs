@@ -43,7 +43,7 @@ pub fn run(
     });
     let approved = Arc::clone(desk);
     std::thread::spawn(move || find_approved(&approved, || {}));
-    write_err(&format!("{}\n{BEGIN}", desk.lock().head().text));
+    write_err(&(prompt::wrapped("", &desk.lock().head().text) + BEGIN));
     unwritten::save_at_exit(caller, desk, session, || {});
     let mut walk = Walk::new(desk, session);
     prompt::begin_reading();
