@@ -52,10 +52,6 @@ pub fn plan(
     args: &AddArgs,
 ) -> Result<PlannedScope, CliError> {
     check_name(&args.name)?;
-    if let Some(scope) = known.named(&args.name) {
-        let message = format!("scope `{scope}` already exists and is not overwritten");
-        return Err(CliError::usage("NAME", message).with_hint("choose another name"));
-    }
     let folder = config.root.value.join("scopes").join(&args.name);
     let path = folder.join("scope.toml");
     if is_bucket(&args.store) {
@@ -73,6 +69,10 @@ pub fn plan(
     let store = databases.find(|path| path.is_file()).unwrap_or_else(|| named.clone());
     if let Some(scope) = known.with_store(&store) {
         return Err(already_a_scope(&store, scope));
+    }
+    if let Some(scope) = known.named(&args.name) {
+        let message = format!("scope `{scope}` already exists and is not overwritten");
+        return Err(CliError::usage("NAME", message).with_hint("choose another name"));
     }
     refuse_elsewhere(&store, &folder)?;
     let unreviewed = args.unreviewed.unwrap_or_default();

@@ -134,6 +134,11 @@ fn change(config: &Config, assignment: &str) -> Result<(String, KeyChange), CliE
     if key.is_empty() {
         return Err(CliError::usage("KEY=VALUE", format!("`{assignment}` has no key before `=`")));
     }
+    if let Some(list) = key.strip_suffix('-').filter(|list| LISTS.contains(list)) {
+        let message = format!("`{list}-=` is not known: a list is set as it should be");
+        let hint = Hint::advice(format!("`{list}=A,B` sets the whole list, `{list}=` removes it"));
+        return Err(CliError::usage("KEY", message).with_hint(hint));
+    }
     let known = Manifest::keys();
     if !known.iter().any(|known| known == key) {
         let near = nearest(key, known.iter().map(String::as_str), 1);

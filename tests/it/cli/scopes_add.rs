@@ -41,7 +41,10 @@ fn scopes_add_shows_first_and_writes_with_yes() {
     let answer = ack(root.path(), &["query", "xylophone", "--json"]).json();
     assert_eq!(answer["results"][0]["scope"], "music");
     let before = fingerprint(root.path());
-    assert_contains!(add(&["--yes", "--private"]).fails(2), "not overwritten");
+    // The same once more: which scope has the store, and no advice to add it under another name.
+    let error = add(&["--yes", "--private"]).fails(2);
+    assert_contains!(error, "is already scope `music`");
+    assert_lacks!(error, "another name");
     add(&[]).fails_somehow();
     assert_eq!(fingerprint(root.path()), before, "nothing is overwritten");
     assert_eq!(fingerprint(elsewhere.path()), fingerprint(elsewhere.path()));
@@ -91,6 +94,22 @@ fn scopes_add_writes_paths_that_mean_the_same_from_anywhere() {
 }
 
 #[test]
+fn scopes_add_prints_json_with_what_it_writes() {
+    let elsewhere = Root::new();
+    let store = elsewhere.store("x", &[titled("m-1", "Tune the xylophone")]);
+    let root = Root::new();
+    let add = ["--json", "scopes", "add", "music", "--store", store.to_str().unwrap()];
+    let path = root.path().join("scopes/music/scope.toml");
+    let planned = ack(root.path(), &add).json();
+    assert_eq!(planned["written"], false);
+    assert!(!path.exists());
+    let added = ack(root.path(), &[&add[..], &["--yes"]].concat()).json();
+    assert_eq!(added["written"], true);
+    assert_eq!(added["path"], path.to_str().unwrap());
+    assert_eq!(added["manifest"], read_text(&path));
+}
+
+#[test]
 fn scopes_add_refuses_invalid_names() {
     let elsewhere = Root::new();
     let store = elsewhere.store("x", &[titled("m-1", "Tune the xylophone")]);
@@ -108,8 +127,8 @@ fn scopes_add_refuses_invalid_names() {
 
 #[test]
 fn scopes_add_refuses_a_name_that_is_taken_in_another_spelling() {
-    let root = Root::samples();
-    let store = root.path().join("scopes/platform/memory.db");
+    let (root, elsewhere) = (Root::samples(), Root::new());
+    let store = elsewhere.store("x", &[]);
     let before = fingerprint(root.path());
     for name in ["Ledger_API", "ledger_api", "LEDGER-API"] {
         let error = add_scope(root.path(), name, &store).fails_somehow();
