@@ -58,6 +58,7 @@ impl Diagnostic for ImportError {
         match self {
             Self::Store(error) => error.code(),
             Self::Io { .. } => ErrorCode::IoError,
+            Self::BadName { .. } => ErrorCode::InvalidArgument,
             _ => ErrorCode::ImportRefused,
         }
     }

@@ -198,6 +198,10 @@ fn written(args: &AddMemoryArgs, project: Option<String>) -> Result<Option<Edit>
             title = first.trim_start_matches('#').trim().to_owned();
             narrative = rest.trim().to_owned();
         }
+        if title.is_empty() {
+            let message = "standard input is empty, or its first line, which is the title";
+            return Err(CliError::usage("TITLE", message));
+        }
     }
     let edit = Edit {
         title: Some(title),

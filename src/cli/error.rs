@@ -146,9 +146,11 @@ impl CliError {
             Self::Request(
                 Error::InvalidArgument { .. }
                 | Error::UnknownArgument { .. }
+                | Error::EmptyRange { .. }
                 | Error::OtherScope { .. }
                 | Error::InvalidCursor(_),
             )
+            | Self::Import(ImportError::BadName { .. })
             | Self::Settings(SettingsError::Invalid { part: Part::Offer, .. }) => 2,
             _ => 1,
         }

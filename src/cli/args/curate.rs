@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 
 /// The arguments that all commands that decide share.
 #[derive(Debug, Clone, Args)]
@@ -87,10 +88,10 @@ pub struct AddMemoryArgs {
     #[arg(long = "fact", value_name = "TEXT", allow_hyphen_values = true)]
     pub facts: Vec<String>,
     /// A tag (repeatable)
-    #[arg(long = "tag", short = 't', value_name = "TAG")]
+    #[arg(long = "tag", short = 't', value_name = "TAG", value_parser = NonEmptyStringValueParser::new())]
     pub tags: Vec<String>,
     /// Its type, such as decision or gotcha
-    #[arg(long = "type", value_name = "TYPE")]
+    #[arg(long = "type", value_name = "TYPE", value_parser = NonEmptyStringValueParser::new())]
     pub kind: Option<String>,
     /// The project it was learned in [default: the current one]
     #[arg(long, short = 'p', value_name = "NAME")]
