@@ -44,6 +44,7 @@ use std::io::{ErrorKind, Write as _};
 use std::process::ExitCode;
 
 use clap::ColorChoice;
+use clap::error::{ContextKind, ContextValue};
 use directories::BaseDirs;
 
 use self::args::{Cli, Command, ContextArgs, Global};
@@ -94,7 +95,11 @@ pub fn run() -> ExitCode {
             // Help and version are answers. Anything else is a usage error, which clap reports with
             // code 2.
             let code = if error.use_stderr() { 2 } else { 0 };
-            print_clap_error(&error);
+            if code == 2 && asks_for_json(std::env::args_os().skip(1)) {
+                report(&usage_error(&error), true);
+            } else {
+                print_clap_error(&error);
+            }
             return ExitCode::from(code);
         }
     };
@@ -114,7 +119,8 @@ pub fn run() -> ExitCode {
     if !matches!(cli.command, Some(Command::Serve(_))) {
         signals::watch();
     }
-    let outcome = check_folder(&cli).and_then(|()| run_command(cli));
+    let checked = check_folder(&cli).and_then(|()| check_json(&cli));
+    let outcome = checked.and_then(|()| run_command(cli));
     copies::shut_down();
     prompt::leave_nothing();
     match outcome {
@@ -176,6 +182,42 @@ fn is_hook(mut arguments: impl Iterator<Item = std::ffi::OsString>) -> bool {
         }
     }
     false
+}
+
+/// Whether a command line that could not be parsed asks for JSON.
+fn asks_for_json(arguments: impl Iterator<Item = std::ffi::OsString>) -> bool {
+    let mut flags = arguments.take_while(|argument| argument != "--");
+    flags.any(|argument| argument == "--json")
+}
+
+/// What clap says, without how to call the command.
+fn usage_error(error: &clap::Error) -> CliError {
+    let text = error.to_string();
+    let text = text.split("\n\nUsage:").next().unwrap_or_default();
+    let text = text.split("\n\nFor more").next().unwrap_or_default();
+    let words = text.strip_prefix("error: ").unwrap_or(text).split_whitespace();
+    let message = words.collect::<Vec<_>>().join(" ");
+    match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(argument)) => {
+            CliError::usage(argument.split(' ').next().unwrap_or_default(), message)
+        }
+        _ => CliError::typed(message),
+    }
+}
+
+/// Refuses `--json` where the answer is a text: a change to look at, or a demonstration.
+fn check_json(cli: &Cli) -> Result<(), CliError> {
+    let name = match cli.command {
+        Some(Command::Connect(_)) => "connect",
+        Some(Command::Disconnect(_)) => "disconnect",
+        Some(Command::Demo(_)) => "demo",
+        _ => return Ok(()),
+    };
+    if !cli.global.json {
+        return Ok(());
+    }
+    let error = CliError::usage("--json", format!("`{name}` prints no JSON"));
+    Err(error.with_hint("leave out --json"))
 }
 
 fn as_curator(
@@ -247,7 +289,7 @@ fn run_command(cli: Cli) -> Result<ExitCode, CliError> {
             with_tables(&config, tables, || setup::run(&config, mode, json))
         }
         Command::Serve(args) => return serve::run(&args, global),
-        Command::Token(args) => token::run(&args, load(global).ok().as_ref()),
+        Command::Token(args) => token::run(&args, load(global).ok().as_ref(), json),
         Command::Query(args) => return query::run(global, args),
         Command::Get(args) => return get::run(global, &args),
         Command::Scopes(args) => scopes::run(global, args),

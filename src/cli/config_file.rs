@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use schemars::schema_for;
+use serde_json::json;
 
 use super::args::{ConfigAction, Global};
 use super::error::CliError;
@@ -25,6 +26,7 @@ pub fn run(global: &Global, action: ConfigAction) -> Result<(), CliError> {
     // A broken file also has a path and can be fixed.
     let path = Config::without_file(inputs(global)?)?.root.value.join(CONFIG_FILE);
     match action {
+        ConfigAction::Path if global.json => write_json(&json!({ "path": path })),
         ConfigAction::Path => write_plain(&format!("{}\n", path.display())),
         ConfigAction::Show => show(&Config::load(inputs(global)?)?, global.json),
         ConfigAction::Edit => edit(&path),

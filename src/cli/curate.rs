@@ -91,9 +91,8 @@ fn chosen(places: &Places<'_>, args: &ChosenArgs) -> Result<Vec<Candidate>, CliE
     let ChosenArgs { kind, project, tag, session, .. } = args.clone();
     let filter = Filter { kind, project, tag, session, only: None };
     if filter.is_empty() && !args.waiting {
-        return Err(CliError::invalid(
+        return Err(CliError::missing(
             "ID",
-            "missing",
             "ids, or --type, --project, --tag, --session or --waiting to choose among the unreviewed ones",
         ));
     }

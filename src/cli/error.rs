@@ -139,6 +139,10 @@ impl CliError {
         Self::Request(Error::invalid(argument, value, allowed))
     }
 
+    pub fn missing(argument: &str, allowed: impl Into<String>) -> Self {
+        Self::Request(Error::missing(argument, allowed))
+    }
+
     /// 2 for a usage error, else 1.
     pub const fn exit_code(&self) -> u8 {
         match self {

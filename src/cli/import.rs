@@ -31,7 +31,7 @@ pub fn run(
 ) -> Result<(), CliError> {
     let Some(scope) = config.named_scope().map(|named| named.value.clone()) else {
         let allowed = "the name of the scope to import into, new or existing";
-        return Err(CliError::invalid("--scope", "missing", allowed)
+        return Err(CliError::missing("--scope", allowed)
             .with_example("import memories.jsonl --scope my-project"));
     };
     let path = store_of(config, &scope)?;

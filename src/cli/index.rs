@@ -42,9 +42,12 @@ pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), CliError
         _ => {
             let is_pinned = args.scope.is_none() && config.pinned.is_some();
             let argument = if is_pinned { "--pin" } else { "--scope" };
-            let value = if args.all { "given together with --all" } else { "missing" };
             let allowed = format!("--all, or one scope by its name: {}", some_names(&found));
-            return Err(CliError::invalid(argument, value, allowed).with_example("index --all"));
+            let error = match args.all {
+                true => CliError::invalid(argument, "given together with --all", allowed),
+                false => CliError::missing(argument, allowed),
+            };
+            return Err(error.with_example("index --all"));
         }
     };
     let encoder = match args.encoder {

@@ -29,7 +29,7 @@ pub fn run(global: &Global, args: ScopesArgs) -> Result<(), CliError> {
         }
         Some(ScopesCommand::Add(args)) => {
             let tables = Tables::Changed.unless(args.no_index || !args.yes);
-            with_tables(&config, tables, || add::run(&config, args))
+            with_tables(&config, tables, || add::run(&config, args, json))
         }
         Some(ScopesCommand::Set(args)) => set::set(&config, args, json),
         Some(ScopesCommand::Remove(args)) => remove::run(&config, args, json),

@@ -6,11 +6,12 @@ use std::path::Path;
 
 use ack_api::time::utc_day;
 use jiff::Timestamp;
+use serde_json::json;
 use toml_edit::{DocumentMut, Item};
 
 use super::args::TokenArgs;
 use super::command::command;
-use super::output::{write_err, write_out};
+use super::output::{write_err, write_json, write_out};
 use super::serve::new_token;
 use crate::cli::error::CliError;
 use crate::mcp::http::ServeError;
@@ -22,7 +23,7 @@ use ack_sys::{files, text_file};
 const MAX_BYTES: u64 = 1 << 20;
 
 /// Runs `token`. `config` says which scopes there are; `None` if it cannot be read.
-pub fn run(args: &TokenArgs, config: Option<&Config>) -> Result<(), CliError> {
+pub fn run(args: &TokenArgs, config: Option<&Config>, json: bool) -> Result<(), CliError> {
     let today = utc_day(Timestamp::now());
     if let Some(day) = args.last_day.filter(|day| *day < today) {
         let message =
@@ -67,6 +68,9 @@ pub fn run(args: &TokenArgs, config: Option<&Config>) -> Result<(), CliError> {
         "the token of `{name}`, a secret that is shown only now; `{name}` sends it with each \
          request, as `Authorization: Bearer TOKEN`:\n"
     ));
+    if json {
+        return write_json(&json!({ "client": name, "token": token }));
+    }
     write_out(&format!("{token}\n"))
 }
 

@@ -79,7 +79,7 @@ impl Server {
         let question = words(None);
         if question.is_empty() {
             let allowed = "a question, an error message, an identifier or a task";
-            return Err(Error::invalid("query", "missing", allowed));
+            return Err(Error::missing("query", allowed));
         }
         match self.search(&question, scope.clone()).await {
             // A client that splits typed text puts the second word of a question into the scope

@@ -540,7 +540,9 @@ fn command_line() -> String {
         if rows.is_empty() { rows } else { format!("| argument | meaning |\n|---|---|\n{rows}\n") }
     }
     let mut page = "# Command line\n\n<!-- Generated: UPDATE_DOCS=1 cargo test docs -->\n\n\
-        With `--json`, a command prints what the tools answer.\n\n\
+        With `--json`, a command prints what the tools answer, and errors as they do, on standard \
+        error. `connect`, `disconnect` and `demo` refuse it; `serve`, `hook`, `completions`, `config \
+        edit` and `config schema` do not change with it.\n\n\
         ## Exit codes\n\n\
         | code | meaning |\n|---|---|\n\
         | 0 | answered, or done |\n\

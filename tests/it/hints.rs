@@ -2,8 +2,11 @@
 
 use std::path::Path;
 
-use crate::cli::{ack, binary, claude_mem, run};
+use serde_json::Value;
+
+use crate::cli::{ack, binary, claude_mem, run, run_with_input};
 use crate::connect::{Home, contents};
+use crate::curate::{decide, with_token};
 use crate::support::{Root, run_sql, unreviewed, write_file};
 
 /// The commands in a text that act on a root.
@@ -170,4 +173,53 @@ fn a_scope_whose_store_is_gone_is_named_in_what_to_do() {
         let found = output.matches("import FILE").count();
         assert_eq!(found, 1, "and no other: {output}");
     }
+}
+
+#[test]
+fn every_wrong_usage_exits_with_2_and_is_json_if_that_is_asked_for() {
+    let root = Root::with("notes", &[]);
+    let store = root.path().join("scopes/notes/memory.db");
+    let store = store.to_str().unwrap();
+    for (arguments, argument) in [
+        (&["query", "--since", "yesterdayy", "x"][..], "--since"),
+        (&["query", "--status", "approvd", "x"], "--status"),
+        (&["query", "--limit", "99", "x"], "limit"),
+        (&["query", "--since", "2026-05-01", "--until", "2026-01-01", "x"], "until"),
+        (&["scopes", "set", "notes", "visibilty=private"], "KEY"),
+        (&["scopes", "set", "notes", "paths-=x"], "KEY"),
+        (&["scopes", "add", "a b", "--store", store], ""),
+        (&["add", "x", "--scope", "a b"], ""),
+        (&["add", "x", "--type", ""], "--type"),
+        (&["index", "--no-such-flag"], "--no-such-flag"),
+        (&["connect", "cursor"], "--json"),
+        (&["disconnect", "cursor"], "--json"),
+        (&["demo"], "--json"),
+    ] {
+        let outcome = decide(root.path(), &[&["--json"], arguments].concat());
+        assert_eq!((outcome.code, &*outcome.out), (Some(2), ""), "{arguments:?}: {outcome:?}");
+        let body: Value = serde_json::from_str(&outcome.err)
+            .unwrap_or_else(|error| panic!("{arguments:?}: {error}: {}", outcome.err));
+        assert!(body["code"].as_str().unwrap().ends_with("_argument"), "{arguments:?}: {body}");
+        assert_eq!(body["argument"].as_str().unwrap_or_default(), argument, "{body}");
+        assert_lacks!(body["message"], "\n", "Usage:"; "{arguments:?}");
+        for allowed in body["allowed"].as_array().into_iter().flatten() {
+            assert_lacks!(allowed, "paths, "; "{arguments:?}");
+        }
+        // The text that a person gets has the same exit code.
+        if argument != "--json" {
+            decide(root.path(), arguments).fails(2);
+        }
+    }
+    let nothing = decide(root.path(), &["--json", "approve"]).fails(2);
+    assert_lacks!(nothing, "\"value\"");
+    let empty = run_with_input(&mut with_token(root.path(), &["add", "-"]), b"").fails(2);
+    assert_contains!(empty, "standard input is empty");
+    let lists = decide(root.path(), &["list-scopes"]).fails(2);
+    assert_contains!(lists, "`ack-memory scopes`");
+    let list = decide(root.path(), &["scopes", "set", "notes", "paths-=x"]).fails(2);
+    assert_contains!(list, "`paths=A,B` sets the whole list");
+    let path = ack(root.path(), &["--json", "config", "path"]).json();
+    assert!(path["path"].as_str().unwrap().ends_with("/config.toml"), "{path}");
+    let token = ack(root.path(), &["--json", "token", "dana"]).json();
+    assert_eq!(token["client"], "dana");
 }

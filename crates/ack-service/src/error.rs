@@ -123,6 +123,15 @@ impl Error {
         }
     }
 
+    /// An argument that was not given and is needed.
+    pub fn missing(argument: &str, allowed: impl Into<String>) -> Self {
+        let mut error = Self::invalid(argument, "missing", allowed);
+        if let Self::InvalidArgument { value, .. } = &mut error {
+            *value = "".into();
+        }
+        error
+    }
+
     /// An invalid argument with the nearest values, and corrected arguments.
     #[must_use]
     pub fn corrected(mut self, values: Vec<String>, arguments: Option<Value>) -> Self {
@@ -262,8 +271,8 @@ impl Diagnostic for Error {
         match self {
             Self::InvalidArgument { argument, value, allowed, nearest, example, .. } => {
                 body.argument = Some(text::line(argument, 100));
-                body.value = Some(text::line(value, 200));
-                body.allowed = vec![allowed.to_string()];
+                body.value = Some(text::line(value, 200)).filter(|value| !value.is_empty());
+                body.allowed = words(allowed).unwrap_or_else(|| vec![allowed.to_string()]);
                 body.nearest.clone_from(nearest);
                 body.example = example.clone().or_else(|| example_of(argument));
             }
@@ -294,6 +303,12 @@ impl Diagnostic for Error {
             _ => {}
         }
     }
+}
+
+/// The words of a text that lists them, and nothing else.
+fn words(allowed: &str) -> Option<Vec<String>> {
+    let words = allowed.strip_prefix("one of ").unwrap_or(allowed).split(", ");
+    words.map(|word| (!word.contains(' ')).then(|| word.to_owned())).collect()
 }
 
 fn with_argument(message: &str, argument: &str, reader: &dyn Reader) -> String {

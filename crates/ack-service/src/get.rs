@@ -189,7 +189,7 @@ fn requested_ids(request: &GetRequest) -> Result<Vec<String>, Error> {
             return Err(Error::invalid("ids", "given together with a single id", "one of the two"));
         }
         (None, None) => {
-            return Err(Error::invalid("id", "missing", "an id, or a list of up to 20 ids"));
+            return Err(Error::missing("id", "an id, or a list of up to 20 ids"));
         }
     };
     if !(1..=MAX_IDS).contains(&given.len()) {

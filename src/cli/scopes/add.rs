@@ -3,11 +3,13 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::json;
+
 use super::set::project_path;
 use crate::cli::args::AddArgs;
 use crate::cli::command;
 use crate::cli::error::CliError;
-use crate::cli::output::write_plain;
+use crate::cli::output::{write_json, write_plain};
 use crate::import::check_name;
 use ack_api::memory::{Unreviewed, Visibility};
 use ack_api::{ErrorCode, Hint, text};
@@ -31,9 +33,18 @@ pub struct PlannedScope {
     report: String,
 }
 
-pub fn run(config: &Config, args: &AddArgs) -> Result<(), CliError> {
+pub fn run(config: &Config, args: &AddArgs, json: bool) -> Result<(), CliError> {
     let known = KnownScopes::new(&Registry::new(config).discover().scopes);
     let planned = plan(config, &known, args)?;
+    if json {
+        if args.yes {
+            planned.write()?;
+        }
+        return write_json(&json!({
+            "scope": args.name, "path": planned.path, "manifest": planned.text,
+            "store": planned.report.trim_end(), "written": args.yes,
+        }));
+    }
     let indented: String = planned.text.lines().map(|line| format!("  {line}\n")).collect();
     let out = format!("{}\n{}\n{indented}\n", planned.report, planned.path.display());
     if !args.yes {
