@@ -237,9 +237,9 @@ pub const MAX_SUCCESSORS: usize = 1_024;
 
 /// Whether the memory `id` is superseded by one that the filter allows. A successor that is missing,
 /// rejected or hidden by the filter does not count, because then neither would be shown; and an
-/// approved memory is superseded only by one that is approved, too. A memory in a cycle of successors is not superseded, and one before
-/// a cycle is. Nor is one with more successors than [`MAX_SUCCESSORS`]: they may be a cycle.
-/// `lookup` finds a memory; a rejected one may be missing.
+/// approved memory is superseded only by one that is approved, too. A memory in a cycle of
+/// successors is not superseded, and one before a cycle is. Nor is one with more successors than
+/// [`MAX_SUCCESSORS`]: they may be a cycle. `lookup` finds a memory; a rejected one may be missing.
 pub fn is_superseded<'a>(
     id: &str,
     (status, first): Succession<'a>,
