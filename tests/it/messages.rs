@@ -37,7 +37,7 @@ fn a_name_that_no_scope_can_have_is_answered_with_one_that_it_can() {
         (&"x y".repeat(40), "for instance `x-yx-yx-y"),
     ] {
         let arguments = ["import", "-", "--scope", name];
-        let error = ack_with_input(root.path(), &arguments, b"{\"title\": \"a\"}\n").fails(1);
+        let error = ack_with_input(root.path(), &arguments, b"{\"title\": \"a\"}\n").fails(2);
         assert_contains!(error, like);
     }
 }
