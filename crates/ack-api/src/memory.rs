@@ -199,7 +199,7 @@ impl Memory {
         title.chain(&self.facts).chain(&self.narrative).map(String::as_str)
     }
 
-    /// Everything in it that a program or a person wrote, also what is no text by nature.
+    /// Everything in it that a program or a person wrote, including what is usually not text.
     pub fn written(&self) -> impl Iterator<Item = &str> {
         let named = [&self.kind, &self.project, &self.session, &self.session_id, &self.date];
         let lists = self.concepts.iter().chain(&self.files);

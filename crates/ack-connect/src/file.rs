@@ -272,7 +272,7 @@ impl FileChange {
         is_kept.then(|| backup_path(&self.path))
     }
 
-    /// The copy of an earlier content that is kept still, after the change was carried out.
+    /// The copy of the earlier content, if it is still there after the change.
     pub fn left_copy(&self) -> Option<PathBuf> {
         Some(backup_path(&self.path)).filter(|copy| copy.exists())
     }

@@ -143,9 +143,8 @@ impl ListedDecision {
             (self.verdict, &self.edit),
             (Verdict::Edit, None) | (Verdict::Reject | Verdict::Withdraw, Some(_))
         ) {
-            return Err(
-                "`edit` is required for `edit`, and not for a verdict without text".to_owned()
-            );
+            return Err("the verdict `edit` needs `edit`; `reject` and `withdraw` cannot have it"
+                .to_owned());
         }
         if self.until.is_some() && self.verdict != Verdict::Stage {
             return Err("`until` is for `stage` only".to_owned());

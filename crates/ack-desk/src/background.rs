@@ -17,7 +17,7 @@ use crate::curate::stale::{ApprovedMemory, approved};
 /// The first screen waits until this many memories are compared.
 pub const MAX_COMPARED_FIRST: usize = 2_000;
 
-/// What a background search needs of the desk, copied so that the desk stays unlocked meanwhile.
+/// What a background search needs from the desk. It is a copy, so that the desk stays unlocked.
 #[derive(Debug)]
 pub struct Search {
     pub(crate) service: &'static Service,
@@ -47,7 +47,7 @@ pub fn find_relations(desk: &Mutex<Desk>) {
         (desk.service, desk.waiting())
     };
     let find = || Relations::find(service, &waiting);
-    // Nobody is waiting for so many, and the shared pool is needed to answer keys.
+    // The first screen does not wait for this many, and keys are answered by the shared pool.
     let pool = (waiting.len() > MAX_COMPARED_FIRST)
         .then(|| rayon::ThreadPoolBuilder::new().num_threads(1).build());
     let relations = match pool.and_then(Result::ok) {

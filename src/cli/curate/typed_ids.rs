@@ -47,14 +47,15 @@ impl<'a> Places<'a> {
         let config = self.caller.config;
         let last = LastQueryStore::of(config).and_then(|memory| memory.last(Timestamp::now()));
         let hit = last.as_ref().and_then(|last| numbered_result(typed, last));
-        if let (Some(hit), Ok(own)) = (hit, by_whole_id(&self.scopes, typed))
+        let whole = by_whole_id(&self.scopes, typed);
+        if let (Some(hit), Ok(own)) = (hit, &whole)
             && own.memory().id != hit.id
         {
-            return Err(is_number_and_id(typed, hit, &own));
+            return Err(is_number_and_id(typed, hit, own));
         }
         let found = match hit {
             Some(hit) => by_whole_id(&self.named(&hit.scope), &hit.id),
-            None => match (address(typed), by_whole_id(&self.scopes, typed)) {
+            None => match (address(typed), whole) {
                 // One whose id looks like an address comes first, as for `get`.
                 (Some((scope, id)), Err(_)) => by_whole_id(&self.addressed(typed, &scope)?, &id),
                 (Some(_), found) => found,

@@ -5,6 +5,7 @@
 //! not followed, so a header cannot expand. A nested key is written with a dot, as in
 //! `metadata.type`.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle};
@@ -51,13 +52,17 @@ impl Header {
     }
 
     fn parse(written: &str) -> Self {
-        let text = &written.replace("\r\n", "\n").replace('\r', "\n");
-        let yaml = Self::parse_yaml(text);
+        let text = if written.contains('\r') {
+            Cow::Owned(written.replace("\r\n", "\n").replace('\r', "\n"))
+        } else {
+            Cow::Borrowed(written)
+        };
+        let yaml = Self::parse_yaml(&text);
+        let is_yaml = yaml.is_some();
+        let mut header = yaml.unwrap_or_else(|| Self::parse_keys(&text));
         // In YAML, an indented line belongs to the value above it.
-        let is_part = |line: &str| yaml.is_some() && line.starts_with(' ');
-        let names_status = text.lines().any(|line| !is_part(line) && names_status(line));
-        let mut header = yaml.unwrap_or_else(|| Self::parse_keys(text));
-        header.has_unread_status = names_status && !header.values.contains_key("status");
+        let mut keys = text.lines().filter(|line| !(is_yaml && line.starts_with(' ')));
+        header.has_unread_status = !header.values.contains_key("status") && keys.any(names_status);
         header
     }
 
